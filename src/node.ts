@@ -10,10 +10,13 @@ import { admitWithin } from "./backends/residents.js";
 import { otlpSettings } from "./config/telemetry.js";
 import type { Backend } from "./core/backend.js";
 import { type Core, createCore } from "./core/core.js";
+import type { DocumentReader } from "./core/documents.js";
 import { LintelError } from "./core/errors.js";
 import type { Logger } from "./core/log.js";
 import { type AuthSettings, coreDefaults } from "./core/settings.js";
 import { longestTimerMs } from "./core/timers.js";
+import { KeptTexts } from "./documents/kept.js";
+import { PdfReader } from "./documents/reader.js";
 import { doorDefaults, largestBody } from "./doors/door.js";
 import { operations } from "./doors/operations.js";
 import { rpc } from "./doors/rpc/rpc.js";
@@ -103,7 +106,9 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
   let telemetry: OpenTelemetry | undefined;
   let operator: Operator | undefined;
   let serving: Serving;
+  const documents = new KeptTexts(new PdfReader());
   const free = async () => {
+    await documents.close();
     await operator?.close();
     await Promise.all(backends.map((backend) => backend.close()));
     await checker?.close();
@@ -112,7 +117,7 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
   try {
     checker = checkerOf(settings);
     telemetry = await openTelemetry(telemetrySettings(settings), log);
-    const core = coreOf(settings, { backends, checker, telemetry });
+    const core = coreOf(settings, { backends, checker, documents, telemetry });
     telemetry?.observe({
       running: () => core.readiness.running,
       routing: () => core.routing.snapshot(),
@@ -187,10 +192,12 @@ const telemetrySettings = ({ prometheus }: NodeSettings): TelemetrySettings => (
 interface Parts {
   readonly backends: readonly Backend[];
   readonly checker: OwnedChecker | undefined;
+  readonly documents: DocumentReader;
   readonly telemetry: OpenTelemetry | undefined;
 }
 
-function coreOf(settings: NodeSettings, { backends, checker, telemetry }: Parts): Core {
+function coreOf(settings: NodeSettings, parts: Parts): Core {
+  const { backends, checker, documents, telemetry } = parts;
   const onSocket = settings.listen.path !== undefined;
   const auth = settings.auth ?? { mode: onSocket ? "none" : "public" };
   const exposeSources = settings.exposeSources ?? onSocket;
@@ -207,6 +214,7 @@ function coreOf(settings: NodeSettings, { backends, checker, telemetry }: Parts)
     },
     backends,
     checker,
+    documents,
     log: settings.log,
     // Pictures come from our own engine, which writes nothing but pixels.
     sanitize: (png) => png,

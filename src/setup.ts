@@ -13,6 +13,7 @@ import type { Backend } from "./core/backend.js";
 import { type Core, createCore } from "./core/core.js";
 import type { Logger } from "./core/log.js";
 import type { MediaStore } from "./core/media.js";
+import type { OwnedReader } from "./documents/kept.js";
 import { addressMs } from "./media/address.js";
 import type { Blurring } from "./media/blurring.js";
 import { mostPixels, sanitizePng } from "./media/png.js";
@@ -28,6 +29,7 @@ export interface Stores {
   readonly log: Logger;
   readonly media: MediaStore;
   readonly blurring: Blurring;
+  readonly documents: OwnedReader;
   readonly state: State;
   readonly counting: Counting;
   readonly cache: OpenCache;
@@ -116,7 +118,7 @@ export async function setUp(config: Config, stores: Stores, before?: Setup): Pro
 
 function coreFor(
   config: Config,
-  { log, media, blurring, state, counting, cache, telemetry }: Stores,
+  { log, media, blurring, documents, state, counting, cache, telemetry }: Stores,
   { backends, checker, issuers }: Pick<Setup, "backends" | "checker" | "issuers">,
 ): Core {
   const settings = coreSettings(config);
@@ -138,6 +140,7 @@ function coreFor(
     peers: counting.peers,
     telemetry: telemetry?.telemetry,
     checker,
+    documents,
     sanitize: (png) => sanitizePng(png, most),
     blur: (png, signal) => blurring.blur(png, signal),
   });

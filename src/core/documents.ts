@@ -13,13 +13,16 @@ export interface DocumentText {
   readonly pages: number;
   /** How many of them have no text, as pictures of pages have none. */
   readonly blank: number;
+  /** Whether it has faults, so that some of its text may be missing. */
+  readonly damaged: boolean;
 }
 
 /** Reads documents. */
 export interface DocumentReader {
   /**
    * @param pdf the bytes of the file
-   * @throws LintelError `invalid_value` that says why it can't be read; the signal's reason
+   * @throws LintelError `invalid_value` that says why it can't be read, `unimplemented` that says why
+   *   none can; the signal's reason
    */
   read(pdf: Uint8Array, signal: CallSignal): Promise<DocumentText>;
 }
@@ -77,7 +80,8 @@ async function told(
   { signal, warnings }: Call,
 ): Promise<LLMRequest> {
   const messages: LLMMessage[] = [];
-  let pages = 0;
+  let blank = 0;
+  let damaged = false;
   for (const [i, message] of request.messages.entries()) {
     const parts: ContentPart[] = [];
     for (const [j, part] of message.parts.entries()) {
@@ -85,14 +89,16 @@ async function told(
       if (part.type !== files || !part.file || !content) parts.push(part);
       else {
         const said = await read(reader, content.data, signal, `messages[${i}].parts[${j}]`);
-        pages += said.blank;
+        blank += said.blank;
+        damaged ||= said.damaged;
         parts.push(toldFile(part.file, said.text, j));
       }
     }
     messages.push(inOneText({ ...message, parts }));
   }
   warnings.add("messages: this model takes no files, of documents it is told the text");
-  if (pages > 0) warnings.add(`messages: ${pages} pages of documents have no text, left out`);
+  if (blank > 0) warnings.add(`messages: pages of documents have no text, left out: ${blank}`);
+  if (damaged) warnings.add("messages: a document has faults, some of its text may be missing");
   return { ...request, messages };
 }
 
@@ -106,7 +112,7 @@ async function read(
     return await reader.read(Buffer.from(data, "base64"), signal);
   } catch (thrown) {
     const { code, message } = toLintelError(thrown);
-    if (code !== "invalid_value") throw thrown;
+    if (code !== "invalid_value" && code !== "unimplemented") throw thrown;
     // Another model may take the file itself.
     throw unsupported(at, `this model takes no files, and the text can't be read: ${message}`);
   }

@@ -1,13 +1,5 @@
 /** What a process that reads a document is told, and what it says. */
-
-/** The text of a document. */
-export interface DocumentText {
-  /** Page by page, with an empty line between two; pages without text are left out. */
-  readonly text: string;
-  readonly pages: number;
-  /** Pages without any text: scanned ones, or empty. */
-  readonly blank: number;
-}
+import type { DocumentText } from "../core/documents.js";
 
 /** What to read. */
 export interface Order {

@@ -1,12 +1,10 @@
 /** Reads the text of PDFs, for models that take no files. */
 import { unlessAborted } from "../core/abort.js";
 import type { CallSignal } from "../core/cancellation.js";
+import type { DocumentReader, DocumentText } from "../core/documents.js";
 import { LintelError, shuttingDown } from "../core/errors.js";
 import { lackOfPdfJs } from "./pdfjs.js";
-import type { DocumentText } from "./protocol.js";
 import { Reading } from "./reading.js";
-
-export type { DocumentText } from "./protocol.js";
 
 /** What one document may take. */
 export interface ReaderLimits {
@@ -22,7 +20,7 @@ export interface ReaderLimits {
 const atOnce = 2;
 
 /** Reads documents, two at a time, each in a process that goes with it. */
-export class DocumentReader {
+export class PdfReader implements DocumentReader {
   readonly #limits: Required<ReaderLimits>;
   readonly #readings = new Set<Reading>();
   /** What starts those that wait, in their order. */

@@ -1,9 +1,10 @@
 /** One document being read, in a process of its own. */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import type { DocumentText } from "../core/documents.js";
 import { LintelError } from "../core/errors.js";
 import { codeOf } from "../thread.js";
-import type { DocumentText, Order, Report } from "./protocol.js";
+import type { Order, Report } from "./protocol.js";
 
 /** What V8 ends a process by where the next object has no room, and Linux the largest one. */
 const memorySignals: readonly unknown[] = ["SIGABRT", "SIGTRAP", "SIGILL", "SIGKILL"];

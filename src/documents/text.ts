@@ -1,21 +1,33 @@
 /** The text of a PDF, in the thread that reads it. */
+import type { DocumentText } from "../core/documents.js";
 import { wellFormed } from "../core/well-formed.js";
 import { loadPdfJs, type PdfDocument, type PdfText } from "./pdfjs.js";
-import type { DocumentText, Order } from "./protocol.js";
+import type { Order } from "./protocol.js";
 
 /** What is wrong with a document; its message is for the caller. */
 export class Unreadable extends Error {}
 
+/** What is wrong with one page of it. */
+class Damaged extends Unreadable {}
+
 /**
- * Reads it.
+ * Reads it; where it has faults that viewers pass over, once more as they do.
  * @throws Unreadable
  */
-export async function readText({
-  pdf,
-  length,
-}: Pick<Order, "pdf" | "length">): Promise<DocumentText> {
+export async function readText(order: Pick<Order, "pdf" | "length">): Promise<DocumentText> {
+  try {
+    // pdf.js may take the bytes away.
+    return await read({ ...order, pdf: order.pdf.slice() }, true);
+  } catch (thrown) {
+    if (!(thrown instanceof Damaged)) throw thrown;
+    return { ...(await read(order, false)), damaged: true };
+  }
+}
+
+/** @param strict whether a fault on a page is one of the document; else what can't be read is left out */
+async function read({ pdf, length }: Pick<Order, "pdf" | "length">, strict: boolean) {
   const wanted: string[] = [];
-  const document = await open(pdf, wanted);
+  const document = await open(pdf, wanted, strict);
   const texts: string[] = [];
   let left = length;
   for (let number = 1; number <= document.numPages; number++) {
@@ -32,19 +44,20 @@ export async function readText({
   }
   if (texts.length === 0) throw new Unreadable("the PDF has no text: its pages may be scanned");
   const pages = document.numPages;
-  return { text: texts.join(pageBreak), pages, blank: pages - texts.length };
+  const blank = pages - texts.length;
+  return { text: texts.join(pageBreak), pages, blank, damaged: false };
 }
 
 const pageBreak = "\n\n";
 
 /** @param wanted where names of the character maps go that are asked for */
-async function open(pdf: Uint8Array, wanted: string[]): Promise<PdfDocument> {
+async function open(pdf: Uint8Array, wanted: string[], strict: boolean): Promise<PdfDocument> {
   const { getDocument } = await loadPdfJs();
   const task = getDocument({
     data: pdf,
     verbosity: 0,
     isEvalSupported: false,
-    stopAtErrors: true,
+    stopAtErrors: strict,
     // Nothing is shown, and nothing fetched.
     disableFontFace: true,
     useSystemFonts: false,
@@ -79,7 +92,7 @@ async function pageText(document: PdfDocument, number: number): Promise<string> 
     page.cleanup();
     return plain(items);
   } catch (cause) {
-    throw new Unreadable(`page ${number} of the PDF is broken`, { cause });
+    throw new Damaged(`page ${number} of the PDF is broken`, { cause });
   }
 }
 

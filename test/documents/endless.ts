@@ -1,6 +1,6 @@
 /** Reads a document that has no end, and says in which process. */
 import { subscribe } from "node:diagnostics_channel";
-import { DocumentReader } from "../../src/documents/reader.js";
+import { PdfReader } from "../../src/documents/reader.js";
 import { never } from "../support/calls.js";
 import { endless } from "./pdf.js";
 
@@ -8,4 +8,4 @@ subscribe("child_process", (message) => {
   const { process: child } = message as { readonly process: { readonly pid: number } };
   setImmediate(() => console.log(child.pid));
 });
-await new DocumentReader({ timeout: 600_000, memory: 4096 }).read(endless(), never);
+await new PdfReader({ timeout: 600_000, memory: 4096 }).read(endless(), never);

@@ -150,10 +150,7 @@ describe("decisions 6: POST /v1/chat/completions", () => {
     ["function_call", hello({ function_call: { name: "auto" } })],
     ["modalities", hello({ modalities: ["text", "audio"] })],
     ["moderation", hello({ moderation: { model: "omni-moderation-latest" } })],
-    [
-      "messages",
-      { messages: [{ role: "user", content: [{ type: "video_url", video_url: {} }] }] },
-    ],
+    ["messages", { messages: [{ role: "user", content: [{ type: "video_url", video_url: {} }] }] }],
   ])("400 unsupported_parameter: %s", async (param, body) => {
     const server = await serveChat(says("Hi"));
     const response = await server.post(completions, body);

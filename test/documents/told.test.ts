@@ -1,0 +1,254 @@
+/** Documents told to models that take no files, through whole gateways. */
+import type { ChildProcess } from "node:child_process";
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { Backend } from "../../src/core/backend.js";
+import { KeptTexts } from "../../src/documents/kept.js";
+import { PdfReader } from "../../src/documents/reader.js";
+import { backendFor, echo } from "../backends/openai-subject.js";
+import { Upstream } from "../backends/upstream.js";
+import { json, serve } from "../doors/serve.js";
+import { startLintel } from "../support/lintel.js";
+import { filePart, imagePart, say, textPart } from "../support/messages.js";
+import { chatModel } from "../support/models.js";
+import { fails } from "../support/routing.js";
+import { says, scripted } from "../support/scripted.js";
+import { endless, lines, pdf } from "./pdf.js";
+
+const url = (file: Buffer) => `data:application/pdf;base64,${file.toString("base64")}`;
+const report = url(pdf([lines("Zürich", "is a city."), lines("So is Rome.")]));
+const scanned = url(pdf(["0 0 99 99 re f"]));
+
+const file = (file_data: string, filename = "a.pdf") => ({
+  type: "file",
+  file: { file_data, filename },
+});
+const text = (said: string) => ({ type: "text", text: said });
+const ask = (...content: object[]) => ({ messages: [{ role: "user", content }] });
+const told = '<file name="a.pdf">\nZürich\nis a city.\n\nSo is Rome.\n</file>\n\n';
+const warning = "messages: this model takes no files, of documents it is told the text";
+
+/** A gateway that reads documents. */
+async function reading(backend: Backend) {
+  const documents = new KeptTexts(new PdfReader());
+  onTestFinished(() => documents.close());
+  return serve(backend, { parts: { documents } });
+}
+
+const model = (...supports: string[]) => [chatModel("chat-1", { supports })];
+
+/** Counts processes that begin. */
+function processes(): { readonly begun: unknown[] } {
+  const begun: ChildProcess[] = [];
+  const watch = (message: unknown) =>
+    void begun.push((message as { readonly process: ChildProcess }).process);
+  subscribe("child_process", watch);
+  onTestFinished(() => void unsubscribe("child_process", watch));
+  return { begun };
+}
+
+describe.each(["/llm", "/v1/chat/completions"])("POST %s", (path) => {
+  test.each([false, true])("tells their text, with a warning; in a stream: %s", async (stream) => {
+    const backend = scripted({ chat: says("Hi") }, model());
+    const server = await reading(backend);
+    const answer = await server.post(path, {
+      ...ask(text("Which?"), file(report), file(report, "")),
+      stream,
+    });
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get("x-lintel-warnings")).toBe(warning);
+    await answer.text();
+    const unnamed = told.replace(' name="a.pdf"', "");
+    expect(backend.asked[0]).toHaveProperty("messages", [
+      say("user", `Which?\n\n${told}\n\n${unnamed}`),
+    ]);
+  });
+
+  test("leaves images where they are among them", async () => {
+    const backend = scripted({ chat: says("Hi") }, model("image_url"));
+    const server = await reading(backend);
+    const png = "data:image/png;base64,iVBORw0KGgo=";
+    const shown = ask(file(report), { type: "image_url", image_url: { url: png } });
+    expect((await server.post(path, shown)).status).toBe(200);
+    expect(backend.asked[0]).toHaveProperty("messages", [
+      say("user", "", { parts: [textPart(told), imagePart(png)] }),
+    ]);
+  });
+
+  test("hands them on as they are to a model that takes files", async () => {
+    const backend = scripted({ chat: says("Hi") }, model("file"));
+    const server = await reading(backend);
+    const { begun } = processes();
+    const answer = await server.post(path, ask(file(report)));
+    expect(answer.headers.get("x-lintel-warnings")).toBeNull();
+    expect(backend.asked[0]).toHaveProperty("messages", [
+      say("user", "", { parts: [filePart(report, "a.pdf")] }),
+    ]);
+    expect(begun).toEqual([]);
+  });
+
+  test.each([
+    ["has no text", scanned, "the PDF has no text: its pages may be scanned"],
+    ["is none", url(Buffer.from("Hello")), "this is not a PDF, or a broken one"],
+  ])("names one that %s, and asks nobody", async (_, data, why) => {
+    const backend = scripted({ chat: says("Hi") }, model());
+    const server = await reading(backend);
+    const answer = await server.post(path, ask(text("a"), file(report), file(data)));
+    expect(answer.status).toBe(400);
+    const param = "messages[0].content[2]";
+    expect((await json(answer)).error).toMatchObject({
+      ...{ code: "unsupported_parameter", param },
+      message: `${param}: this model takes no files, and the text can't be read: ${why}`,
+    });
+    expect(backend.asked).toEqual([]);
+  });
+
+  test("says which of their pages have no text", async () => {
+    const backend = scripted({ chat: says("Hi") }, model());
+    const server = await reading(backend);
+    const some = url(pdf(["0 0 9 9 re f", lines("So."), ""]));
+    const answer = await server.post(path, ask(file(some), file(some)));
+    expect(answer.headers.get("x-lintel-warnings")).toBe(
+      `${warning}; messages: pages of documents have no text, left out: 4`,
+    );
+    const faulty = url(pdf([`${lines("So.")} /None Do`]));
+    const second = await server.post(path, ask(file(report), file(faulty)));
+    expect(second.headers.get("x-lintel-warnings")).toBe(
+      `${warning}; messages: a document has faults, some of its text may be missing`,
+    );
+  });
+});
+
+describe("a server that refuses PDFs", () => {
+  const refusing = async () => {
+    const upstream = await Upstream.start((exchange) => {
+      if (exchange.request.method === "GET") return echo(exchange);
+      const parts: unknown = exchange.json().messages.at(-1).content;
+      if (typeof parts === "string") return echo(exchange);
+      return exchange.sendJson(400, { error: { message: "Unknown part type: file" } });
+    });
+    onTestFinished(() => upstream.close());
+    const backend = backendFor(upstream.url);
+    onTestFinished(() => backend.close());
+    const bodies = () => upstream.requests.flatMap(({ body }) => (body.length > 0 ? [body] : []));
+    return { backend, bodies };
+  };
+
+  test.each([false, true])(
+    "is told their text, then and from then on; in a stream: %s",
+    async (stream) => {
+      const { backend, bodies } = await refusing();
+      const server = await reading(backend);
+      for (const asked of [2, 3]) {
+        const answer = await server.post("/llm", { ...ask(file(report)), model: "m", stream });
+        expect(answer.status).toBe(200);
+        expect(await answer.text()).toContain("city.");
+        expect(answer.headers.get("x-lintel-warnings")).toBe(warning);
+        expect(bodies()).toHaveLength(asked);
+      }
+    },
+  );
+
+  test("keeps its own words where the text can't be read", async () => {
+    const { backend, bodies } = await refusing();
+    const server = await reading(backend);
+    const answer = await server.post("/llm", {
+      ...ask(file("https://example.com/a.pdf")),
+      model: "m",
+    });
+    expect(answer.status).toBe(400);
+    const { error } = await json(answer);
+    expect(error).toMatchObject({ code: "unsupported_parameter", param: "file" });
+    expect(error.message).toContain("Unknown part type: file");
+    expect(bodies()).toHaveLength(1);
+    // It was not asked for a PDF that it would have been told of.
+    expect(backend.models()[0]?.supports).toContain("file");
+  });
+});
+
+describe("of several targets", () => {
+  const both = (takes: Parameters<typeof scripted>[0]["chat"]) => {
+    const one = scripted({ chat: says("text") }, model(), "one");
+    const two = scripted({ ...(takes && { chat: takes }) }, model("file"), "two");
+    return { one, two };
+  };
+  const through = async (backends: readonly Backend[]) => {
+    const documents = new KeptTexts(new PdfReader());
+    onTestFinished(() => documents.close());
+    const lintel = await startLintel(backends, { parts: { documents } });
+    onTestFinished(() => lintel.close());
+    return async (...content: object[]) => {
+      const answer = await fetch(`${lintel.url}/llm`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: "Bearer me" },
+        body: JSON.stringify(ask(...content)),
+      });
+      const { choices, error } = await json(answer);
+      return choices?.[0].message.content ?? error.message;
+    };
+  };
+
+  test("one that takes files is asked first for a PDF, in its turn for a text", async () => {
+    const { one, two } = both(says("file"));
+    const asked = await through([one, two]);
+    expect(await asked(file(report))).toBe("file");
+    expect(await asked(text("Hi"))).toBe("text");
+    expect(await asked(file("data:text/plain;base64,SGk="))).toBe("text");
+  });
+
+  test("another one is told the text where that one fails", async () => {
+    const { one, two } = both(fails("unavailable"));
+    const asked = await through([one, two]);
+    expect(await asked(file(report))).toBe("text");
+    expect(one.asked[0]).toHaveProperty("messages[0].content", told);
+    expect(await asked(file(scanned))).not.toBe("text");
+    expect(one.asked).toHaveLength(1);
+  });
+});
+
+test("other doors name one that can't be read as their clients know it", async () => {
+  const server = await reading(scripted({ chat: says("Hi") }, model()));
+  const data = scanned.slice(scanned.indexOf(",") + 1);
+  const source = { type: "base64", media_type: "application/pdf", data };
+  const content = [{ type: "document", source }];
+  const messages = await server.post("/v1/messages", {
+    ...{ max_tokens: 9, messages: [{ role: "user", content }] },
+  });
+  expect((await json(messages)).error.param).toBe("messages[0].content[0]");
+  const input = [{ role: "user", content: [{ type: "input_file", file_data: scanned }] }];
+  const responses = await server.post("/v1/responses", { instructions: "Read.", input });
+  expect((await json(responses)).error.param).toBe("input[0].content[0]");
+});
+
+test("a document that comes again in the conversation is not read again", async () => {
+  const backend = scripted({ chat: says("Hi") }, model());
+  const server = await reading(backend);
+  const { begun } = processes();
+  for (const question of ["Which?", "And?"]) {
+    await server.post("/llm", ask(file(report), text(question)));
+  }
+  expect(backend.asked.map((it) => (it as LLMRequest).messages[0]?.content)).toEqual([
+    `${told}Which?`,
+    `${told}And?`,
+  ]);
+  expect(begun).toHaveLength(1);
+});
+
+test("who leaves ends the process that reads", async () => {
+  const backend = scripted({ chat: says("Hi") }, model());
+  const server = await reading(backend);
+  const { begun } = processes();
+  const caller = new AbortController();
+  const asked = fetch(`${server.url}/llm`, {
+    method: "POST",
+    headers: { "content-type": "application/json", authorization: "Bearer me" },
+    body: JSON.stringify(ask(file(url(endless())))),
+    signal: caller.signal,
+  });
+  await expect.poll(() => begun.length).toBe(1);
+  caller.abort();
+  await expect(asked).rejects.toThrow();
+  await expect.poll(() => (begun[0] as ChildProcess).signalCode).toBe("SIGKILL");
+  expect(backend.asked).toEqual([]);
+});
