@@ -11,8 +11,6 @@ import { stateSettings } from "./config/state.js";
 import { operatorSettings, telemetrySettings } from "./config/telemetry.js";
 import type { Core } from "./core/core.js";
 import type { Logger } from "./core/log.js";
-import { KeptTexts } from "./documents/kept.js";
-import { PdfReader } from "./documents/reader.js";
 import type { Door } from "./doors/door.js";
 import { doors } from "./doors/index.js";
 import { metrics as metricsAt } from "./doors/watch.js";
@@ -185,9 +183,7 @@ async function openStores(config: Config, baseUrl: () => string, log: Logger): P
     const telemetry = await openTelemetry(telemetrySettings(config, providers, version()), log);
     const context = backendContext(config, log);
     const blurring = new Blurring();
-    const documents = new KeptTexts(new PdfReader());
-    const made = { media, blurring, documents, state, counting, cache };
-    return { ...made, log, context, telemetry, providers };
+    return { log, media, blurring, state, counting, cache, context, telemetry, providers };
   } catch (error) {
     for (const store of open) await store.close();
     throw error;
@@ -196,13 +192,12 @@ async function openStores(config: Config, baseUrl: () => string, log: Logger): P
 
 /** Closes all at once: none needs another to end, and those that hang don't add up. */
 export async function closeStores(
-  stores: Omit<Stores, "log" | "context" | "providers">,
+  stores: Pick<Stores, "media" | "blurring" | "counting" | "cache" | "state" | "telemetry">,
 ): Promise<void> {
-  const { media, blurring, documents, counting, cache, state, telemetry } = stores;
+  const { media, blurring, counting, cache, state, telemetry } = stores;
   const all: readonly (Closable | undefined)[] = [
     telemetry,
     blurring,
-    documents,
     media,
     counting,
     cache,

@@ -5,6 +5,7 @@ import type { BackendContext } from "./backends/kind.js";
 import { issuerSettings } from "./config/auth.js";
 import { resolveBackends } from "./config/backends.js";
 import { caches } from "./config/cache.js";
+import { readerLimits } from "./config/documents.js";
 import { limitParts } from "./config/limits.js";
 import type { BackendConfig, Config } from "./config/schema.js";
 import { coreSettings } from "./config/settings.js";
@@ -13,7 +14,8 @@ import type { Backend } from "./core/backend.js";
 import { type Core, createCore } from "./core/core.js";
 import type { Logger } from "./core/log.js";
 import type { MediaStore } from "./core/media.js";
-import type { OwnedReader } from "./documents/kept.js";
+import { KeptTexts, type OwnedReader } from "./documents/kept.js";
+import { PdfReader } from "./documents/reader.js";
 import { addressMs } from "./media/address.js";
 import type { Blurring } from "./media/blurring.js";
 import { mostPixels, sanitizePng } from "./media/png.js";
@@ -29,7 +31,6 @@ export interface Stores {
   readonly log: Logger;
   readonly media: MediaStore;
   readonly blurring: Blurring;
-  readonly documents: OwnedReader;
   readonly state: State;
   readonly counting: Counting;
   readonly cache: OpenCache;
@@ -57,6 +58,7 @@ export interface Setup {
   readonly backends: readonly SetUpBackend[];
   readonly checker: OwnedChecker | undefined;
   readonly issuers: OidcCallers | undefined;
+  readonly documents: OwnedReader | undefined;
   readonly core: Core;
   /** What was made for it, or taken over from the setup before. */
   readonly parts: readonly Closable[];
@@ -100,13 +102,16 @@ export async function setUp(config: Config, stores: Stores, before?: Setup): Pro
     const issuers = sameIssuers
       ? before.issuers
       : own(await openIssuers(config, stores.log, before?.issuers));
-    const parts = [...backends.map(({ backend }) => backend), checker, issuers];
+    const sameDocuments = before && isDeepStrictEqual(before.config.documents, config.documents);
+    const documents = sameDocuments ? before.documents : own(readerOf(config));
+    const parts = [...backends.map(({ backend }) => backend), checker, issuers, documents];
     return {
       config,
       backends,
       checker,
       issuers,
-      core: coreFor(config, stores, { backends, checker, issuers }),
+      documents,
+      core: coreFor(config, stores, { backends, checker, issuers, documents }),
       parts: parts.filter((part) => part !== undefined),
       made,
     };
@@ -118,8 +123,13 @@ export async function setUp(config: Config, stores: Stores, before?: Setup): Pro
 
 function coreFor(
   config: Config,
-  { log, media, blurring, documents, state, counting, cache, telemetry }: Stores,
-  { backends, checker, issuers }: Pick<Setup, "backends" | "checker" | "issuers">,
+  { log, media, blurring, state, counting, cache, telemetry }: Stores,
+  {
+    backends,
+    checker,
+    issuers,
+    documents,
+  }: Pick<Setup, "backends" | "checker" | "issuers" | "documents">,
 ): Core {
   const settings = coreSettings(config);
   const most = mostPixels(settings.bounds);
@@ -144,6 +154,12 @@ function coreFor(
     sanitize: (png) => sanitizePng(png, most),
     blur: (png, signal) => blurring.blur(png, signal),
   });
+}
+
+/** Reads documents, where somebody does. */
+function readerOf({ documents }: Config): OwnedReader | undefined {
+  const limits = readerLimits(documents);
+  return limits && new KeptTexts(new PdfReader(limits));
 }
 
 /** Where not all models may be in memory, none is loaded before it is wanted. */

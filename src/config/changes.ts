@@ -18,6 +18,7 @@ const live: ReadonlySet<string> = new Set<keyof Config>([
   "backends",
   "bounds",
   "default_models",
+  "documents",
   "expose_sources",
   "image_hosts",
   "limits",

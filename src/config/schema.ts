@@ -10,6 +10,7 @@ import { isNetwork } from "../doors/forwarded.js";
 import { authSchema } from "./auth.js";
 import { boundsSchema } from "./bounds.js";
 import { cacheSchema } from "./cache.js";
+import { documentsSchema } from "./documents.js";
 import { name, origin, path } from "./fields.js";
 import { httpUrl } from "./http-fields.js";
 import { backendSchema } from "./kinds.js";
@@ -99,7 +100,7 @@ export const configSchema = z.strictObject({
     .array(imageHost)
     .default(["*"])
     .describe(
-      "Hosts at whose addresses images in messages may be; the model server fetches them. One * stands for anything. An empty list: images come in the request only, as data: URLs.",
+      "Hosts at whose addresses images and files in messages may be; the model server fetches them. One * stands for anything. An empty list: they come in the request only, as data: URLs.",
     ),
   body_limit: size()
     .refine((bytes) => bytes >= 1 && bytes <= largestBody, {
@@ -172,6 +173,9 @@ export const configSchema = z.strictObject({
   cache: cacheSchema
     .prefault({})
     .describe("Answers that are given to who asks the same, without a model being asked."),
+  documents: documentsSchema
+    .prefault({})
+    .describe("PDFs in messages, told as their text to models that take no files."),
   usage: usageSchema.prefault({}).describe("Records of calls, for bills and questions."),
   routing: routingSchema
     .prefault({})

@@ -6,8 +6,10 @@ import { LintelError, shuttingDown } from "../core/errors.js";
 import { lackOfPdfJs } from "./pdfjs.js";
 import { Reading } from "./reading.js";
 
-/** What one document may take. */
+/** What documents may take. */
 export interface ReaderLimits {
+  /** How many are read at once; one that is slow shall hold nobody up. Default: 2. */
+  readonly atOnce?: number;
   /** Milliseconds, from its turn on. Default: 20 000. */
   readonly timeout?: number;
   /** MiB of memory, besides Node and the file. Default: 512. */
@@ -16,10 +18,7 @@ export interface ReaderLimits {
   readonly length?: number;
 }
 
-/** How many are read at once; a slow one alone holds nobody up. */
-const atOnce = 2;
-
-/** Reads documents, two at a time, each in a process that goes with it. */
+/** Reads documents, a few at a time, each in a process that goes with it. */
 export class PdfReader implements DocumentReader {
   readonly #limits: Required<ReaderLimits>;
   readonly #readings = new Set<Reading>();
@@ -28,8 +27,13 @@ export class PdfReader implements DocumentReader {
   #running = 0;
   #closed = false;
 
-  constructor({ timeout = 20_000, memory = 512, length = 4_000_000 }: ReaderLimits = {}) {
-    this.#limits = { timeout, memory, length };
+  constructor({
+    atOnce = 2,
+    timeout = 20_000,
+    memory = 512,
+    length = 4_000_000,
+  }: ReaderLimits = {}) {
+    this.#limits = { atOnce, timeout, memory, length };
   }
 
   /**
@@ -76,7 +80,7 @@ export class PdfReader implements DocumentReader {
         this.#waiting.splice(this.#waiting.indexOf(start), 1);
         reject(signal.reason);
       };
-      if (this.#running < atOnce) return start();
+      if (this.#running < this.#limits.atOnce) return start();
       this.#waiting.push(start);
       signal.addEventListener("abort", leave, { once: true });
     });
@@ -86,8 +90,8 @@ export class PdfReader implements DocumentReader {
     // Either may have come between the turn and now.
     signal.throwIfAborted();
     if (this.#closed) throw shuttingDown();
-    const { timeout, ...limits } = this.#limits;
-    const reading = new Reading({ pdf, ...limits }, timeout);
+    const { timeout, memory, length } = this.#limits;
+    const reading = new Reading({ pdf, memory, length }, timeout);
     this.#readings.add(reading);
     const leave = () => reading.end(signal.reason);
     signal.addEventListener("abort", leave, { once: true });

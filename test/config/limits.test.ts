@@ -149,6 +149,15 @@ test.each<[string, string[]]>([
     ],
   ],
   [
+    "documents: { memory: 10MiB, at_once: 0, timeout: 0s, pages: 5 }\n",
+    [
+      "lintel.yaml:1:22: documents.memory: must be at least 64MiB",
+      "lintel.yaml:1:38: documents.at_once: must be at least 1",
+      "lintel.yaml:1:50: documents.timeout: must be longer than 0",
+      "lintel.yaml:1:54: documents.pages: unknown key; known: read, at_once, memory, timeout",
+    ],
+  ],
+  [
     "cache: { ttl: 500ms }\nmodels: [{ name: m, cache_ttl: 999 }]\n",
     [
       "lintel.yaml:1:15: cache.ttl: must be at least 1s",
