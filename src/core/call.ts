@@ -74,6 +74,8 @@ export interface Attributes {
   refusedBy?: { readonly quantity: string; readonly scope: string } | undefined;
   /** How long the call waited for a backend with room, milliseconds. */
   queuedMs?: number | undefined;
+  /** How long documents were read for it, to models that take no files, milliseconds. */
+  documentsMs?: number | undefined;
   /** Whether the answer is that of an earlier call with the same `Idempotency-Key`. */
   replayed?: true | undefined;
   /**
@@ -111,6 +113,7 @@ export const newAttributes = (door: string): Attributes => ({
   tried: [],
   refusedBy: undefined,
   queuedMs: undefined,
+  documentsMs: undefined,
   replayed: undefined,
   cache: undefined,
   promptTokens: undefined,

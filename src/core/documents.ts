@@ -73,29 +73,32 @@ export const haveFiles = ({ messages }: LLMRequest): boolean =>
     parts.some((part) => part.type === files && textLength(part) === undefined),
   );
 
-/** The request with the text of its documents, one after the other: each takes a thread, and memory. */
-async function told(
-  request: LLMRequest,
-  reader: DocumentReader,
-  { signal, warnings }: Call,
-): Promise<LLMRequest> {
+/** The request with the text of its documents. */
+async function told(request: LLMRequest, reader: DocumentReader, call: Call): Promise<LLMRequest> {
+  const { attributes, warnings } = call;
+  const since = performance.now();
+  const faults = { blank: 0, damaged: false };
   const messages: LLMMessage[] = [];
-  let blank = 0;
-  let damaged = false;
-  for (const [i, message] of request.messages.entries()) {
-    const parts: ContentPart[] = [];
-    for (const [j, part] of message.parts.entries()) {
-      const content = part.file && inlineFile(part.file);
-      if (part.type !== files || !part.file || !content) parts.push(part);
-      else {
-        const said = await read(reader, content.data, signal, `messages[${i}].parts[${j}]`);
-        blank += said.blank;
-        damaged ||= said.damaged;
-        parts.push(toldFile(part.file, said.text, j));
+  try {
+    for (const [i, message] of request.messages.entries()) {
+      const parts: ContentPart[] = [];
+      // One after the other: each takes a process, and memory.
+      for (const [j, part] of message.parts.entries()) {
+        const content = part.file && inlineFile(part.file);
+        if (part.type !== files || !part.file || !content) parts.push(part);
+        else {
+          const said = await read(reader, content.data, call.signal, `messages[${i}].parts[${j}]`);
+          faults.blank += said.blank;
+          faults.damaged ||= said.damaged;
+          parts.push(toldFile(part.file, said.text, j));
+        }
       }
+      messages.push(inOneText({ ...message, parts }));
     }
-    messages.push(inOneText({ ...message, parts }));
+  } finally {
+    attributes.documentsMs = (attributes.documentsMs ?? 0) + performance.now() - since;
   }
+  const { blank, damaged } = faults;
   warnings.add("messages: this model takes no files, of documents it is told the text");
   if (blank > 0) warnings.add(`messages: pages of documents have no text, left out: ${blank}`);
   if (damaged) warnings.add("messages: a document has faults, some of its text may be missing");

@@ -40,6 +40,7 @@ export function logCall(
     tried: noted.tried.length > 1 ? noted.tried : undefined,
     refusedBy: noted.refusedBy,
     queuedMs: noted.queuedMs,
+    documentsMs: noted.documentsMs && Math.round(noted.documentsMs),
     replayed: noted.replayed,
     cache: noted.cache,
     promptTokens: noted.promptTokens,

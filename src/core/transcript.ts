@@ -28,7 +28,7 @@ export class Transcript {
     }
   }
 
-  /** Fields for the log. Pictures are not among them. */
+  /** Fields for the log. Pictures, files and sounds are not among them. */
   fields(): Record<string, unknown> {
     const { method } = this.#call;
     switch (method) {

@@ -184,7 +184,8 @@ function requestAttributes({ method, request, attributes: { model } }: Call) {
 }
 
 function callAttributes({ id, attributes }: Call) {
-  const { model, caller, backend, attempts, queuedMs, images, refusedBy } = attributes;
+  const { model, caller, backend, attempts, queuedMs, documentsMs } = attributes;
+  const { images, refusedBy } = attributes;
   return {
     "lintel.request.id": id,
     "lintel.attempts": attempts,
@@ -192,6 +193,7 @@ function callAttributes({ id, attributes }: Call) {
     ...(caller && { "lintel.caller": caller }),
     ...(backend && { "lintel.backend": backend }),
     ...(queuedMs !== undefined && { "lintel.queue.duration": queuedMs / 1000 }),
+    ...(documentsMs !== undefined && { "lintel.documents.duration": documentsMs / 1000 }),
     ...(images && { "lintel.images": images }),
     ...(attributes.replayed && { "lintel.replayed": true }),
     ...(attributes.cache && { "lintel.cache": attributes.cache }),

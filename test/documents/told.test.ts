@@ -4,6 +4,8 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Backend } from "../../src/core/backend.js";
+import { unsupported } from "../../src/core/errors.js";
+import { silent } from "../../src/core/log.js";
 import { KeptTexts } from "../../src/documents/kept.js";
 import { PdfReader } from "../../src/documents/reader.js";
 import { backendFor, echo } from "../backends/openai-subject.js";
@@ -13,7 +15,7 @@ import { startLintel } from "../support/lintel.js";
 import { filePart, imagePart, say, textPart } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
 import { fails } from "../support/routing.js";
-import { says, scripted } from "../support/scripted.js";
+import { piece, says, scripted } from "../support/scripted.js";
 import { endless, lines, pdf } from "./pdf.js";
 
 const url = (file: Buffer) => `data:application/pdf;base64,${file.toString("base64")}`;
@@ -167,6 +169,22 @@ describe("a server that refuses PDFs", () => {
   });
 });
 
+test("what began to answer is not asked again", async () => {
+  const chat = scripted(
+    {
+      async *chat() {
+        yield [piece("Once")];
+        throw unsupported("file");
+      },
+    },
+    model("file"),
+  );
+  const server = await reading(chat);
+  const answer = await server.post("/llm", { ...ask(file(report)), stream: true });
+  expect((await answer.text()).match(/Once/g)).toHaveLength(1);
+  expect(chat.asked).toHaveLength(1);
+});
+
 describe("of several targets", () => {
   const both = (takes: Parameters<typeof scripted>[0]["chat"]) => {
     const one = scripted({ chat: says("text") }, model(), "one");
@@ -219,6 +237,24 @@ test("other doors name one that can't be read as their clients know it", async (
   const input = [{ role: "user", content: [{ type: "input_file", file_data: scanned }] }];
   const responses = await server.post("/v1/responses", { instructions: "Read.", input });
   expect((await json(responses)).error.param).toBe("input[0].content[0]");
+});
+
+test.each([
+  ["ok", report],
+  ["unsupported_parameter", scanned],
+])("how long reading took is told of a call that ends with %s", async (code, data) => {
+  const documents = new PdfReader();
+  onTestFinished(() => documents.close());
+  const lines: Record<string, unknown>[] = [];
+  const log = { ...silent, info: (fields: object) => void lines.push({ ...fields }) };
+  const server = await serve(scripted({ chat: says("Hi") }, model()), {
+    parts: { documents, log },
+  });
+  await server.post("/llm", ask(file(data)));
+  await server.post("/llm", ask(text("Hi")));
+  await expect.poll(() => lines).toHaveLength(2);
+  expect(lines[0]).toMatchObject({ code, documentsMs: expect.any(Number) });
+  expect(lines[1]?.documentsMs).toBeUndefined();
 });
 
 test("a document that comes again in the conversation is not read again", async () => {

@@ -59,7 +59,7 @@ const doors: readonly Door[] = [
     path: "/v1/messages",
     text: (text) => ({ type: "text", text }),
     file(data, title) {
-      const [, media_type, , inline] = /^data:([^;,]*)(;[^,]*)?,(.*)$/s.exec(data) ?? [];
+      const [, media_type, inline] = /^data:(.*?);base64,(.*)$/s.exec(data) ?? [];
       const source = isAddress(data)
         ? { type: "url", url: data }
         : { type: "base64", media_type: media_type ?? "x", data: inline ?? data };
@@ -105,6 +105,9 @@ describe.each(doors.map((door) => [door.path, door] as const))("POST %s", (_, do
     ["text/plain", base64(Buffer.from("\uFEFFé", "utf16le")), "é"],
     ["text/plain", base64(new Uint8Array([0xfe, 0xff, 0x00, 0xe9])), "é"],
     ["text/plain", base64("\uFEFFé"), "é"],
+    ["text/plain;charset=latin1", base64(new Uint8Array([0xe9])), "é"],
+    ['text/csv; header=present; charset="shift_jis"', base64(new Uint8Array([0x93, 0xfa])), "日"],
+    ["text/plain;charset=nobody-knows", base64("é"), "é"],
   ])("a file of %s is text to any model: %s", async (type, data, told) => {
     const backend = scripted({ chat: says("Hi") }, [takesNone]);
     const server = await serve(backend);
@@ -115,6 +118,17 @@ describe.each(doors.map((door) => [door.path, door] as const))("POST %s", (_, do
     expect(backend.asked[0]).toHaveProperty("messages", [
       say("user", `${block}Shorter.\n\n${block}`),
     ]);
+  });
+
+  test("a PDF has two names", async () => {
+    const backend = scripted({ chat: says("Hi") }, [takesNone]);
+    const documents = { read: async () => ({ text: "a", pages: 1, blank: 0, damaged: false }) };
+    const server = await serve(backend, { parts: { documents } });
+    for (const type of ["application/pdf", "Application/X-PDF"]) {
+      const shown = door.ask(door.file(`data:${type};base64,${base64("%PDF-")}`));
+      expect((await asked(server, door, shown)).status).toBe(200);
+    }
+    expect(backend.asked).toHaveLength(2);
   });
 
   test("one that is neither text nor known to the model is refused", async () => {
@@ -130,19 +144,22 @@ describe.each(doors.map((door) => [door.path, door] as const))("POST %s", (_, do
     expect(backend.asked).toEqual([]);
   });
 
-  test.each(["a", "file:///etc/passwd", "data:application/pdf,JVBERi0=", "data:;base64,JVBERi0="])(
-    "422 for what is no file: %s",
-    async (data) => {
-      // Anthropic's clients write the type and the data apart.
-      if (door.path === "/v1/messages" && data !== "a" && data.startsWith("data:")) return;
-      const server = await serve(scripted({ chat: says("Hi") }));
-      const { status, body } = await asked(server, door, door.ask(door.file(data)));
-      expect(status).toBe(422);
-      expect(body.error.message).toContain(
-        `${door.data}: must be an http: or https: address, or a data: URL of a file in base64, with its media type`,
-      );
-    },
-  );
+  test.each([
+    "a",
+    "file:///etc/passwd",
+    "data:application/pdf,JVBERi0=",
+    "data:;base64,JVBERi0=",
+    "data:application/pdf;base64,",
+  ])("422 for what is no file: %s", async (data) => {
+    // Anthropic's clients write the type and the data apart.
+    if (door.path === "/v1/messages" && data !== "a" && data.startsWith("data:")) return;
+    const server = await serve(scripted({ chat: says("Hi") }));
+    const { status, body } = await asked(server, door, door.ask(door.file(data)));
+    expect(status).toBe(422);
+    expect(body.error.message).toContain(
+      `${door.data}: must be an http: or https: address, or a data: URL of a file in base64, with its media type`,
+    );
+  });
 
   test("422 for a name that is none", async () => {
     const server = await serve(scripted({ chat: says("Hi") }));

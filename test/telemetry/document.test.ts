@@ -6,6 +6,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { drawing } from "../backends/openai-images-subject.js";
 import { echo } from "../backends/openai-subject.js";
 import { type Script, Upstream } from "../backends/upstream.js";
+import { lines, pdf } from "../documents/pdf.js";
 import { gateway } from "../support/gateway.js";
 import { names, page, root, rows } from "./observability-page.js";
 import { samples } from "./support.js";
@@ -39,6 +40,7 @@ function server() {
     if (said === "break") return exchange.destroy();
     if (said === "fail") return exchange.sendJson(503, { error: { message: "scripted" } });
     if (said === "wait") await released;
+    if (Array.isArray(said)) return exchange.sendJson(400, { error: "Unknown part type: file" });
     if ((said !== "no usage" && said !== "think") || stream) return echo(exchange);
     const thought = said === "think" ? thinking : undefined;
     const message = { content: "x", ...thought?.message };
@@ -90,7 +92,7 @@ ${at("b")}
     };
     await (await fetch(it.url + path, init)).text();
   };
-  const chat = (content: string, more: object = {}, header = {}) =>
+  const chat = (content: unknown, more: object = {}, header = {}) =>
     post("/llm", { model: "m", messages: [{ role: "user", content }], ...more }, header);
   const key = { "idempotency-key": "k" };
   await chat("Hello", { stream: true }, key);
@@ -99,6 +101,8 @@ ${at("b")}
   await chat("break");
   await chat("no usage");
   await chat("think");
+  const file_data = `data:application/pdf;base64,${pdf([lines("Hello")]).toString("base64")}`;
+  await chat([{ type: "file", file: { file_data } }]);
   await chat("Hello", { model: "scarce" });
   await chat("Hello", { model: "narrow" });
   await chat("Hello", { model: "narrow" });
