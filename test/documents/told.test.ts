@@ -4,7 +4,7 @@ import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Backend } from "../../src/core/backend.js";
-import { unsupported } from "../../src/core/errors.js";
+import { LintelError, unsupported } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { KeptTexts } from "../../src/documents/kept.js";
 import { PdfReader } from "../../src/documents/reader.js";
@@ -167,6 +167,58 @@ describe("a server that refuses PDFs", () => {
     // It was not asked for a PDF that it would have been told of.
     expect(backend.models()[0]?.supports).toContain("file");
   });
+});
+
+test.each([
+  ["invalid_value", 400, "unsupported_parameter"],
+  ["unimplemented", 400, "unsupported_parameter"],
+  ["internal", 500, "internal"],
+] as const)("a reader that fails with %s is a %i", async (code, status, seen) => {
+  const documents = { read: () => Promise.reject(new LintelError(code, "so it is")) };
+  const backend = scripted({ chat: says("Hi") }, model());
+  const server = await serve(backend, { parts: { documents } });
+  const answer = await server.post("/llm", ask(file(report)));
+  expect(answer.status).toBe(status);
+  const { error } = await json(answer);
+  expect(error).toMatchObject({ code: seen, message: expect.stringContaining("so it is") });
+  expect(backend.asked).toEqual([]);
+});
+
+test("a reader that is closed says so", async () => {
+  const documents = new PdfReader();
+  await documents.close();
+  const server = await serve(scripted({ chat: says("Hi") }, model()), { parts: { documents } });
+  const answer = await server.post("/llm", ask(file(report)));
+  expect([answer.status, (await json(answer)).error.code]).toEqual([503, "shutting_down"]);
+});
+
+test("what is no PDF is not read as one", async () => {
+  const backend = scripted({ chat: says("Hi") }, model());
+  const server = await reading(backend);
+  for (const data of ["data:application/zip;base64,UEs=", "https://example.com/a.pdf"]) {
+    const { error } = await json(await server.post("/llm", ask(file(report), file(data))));
+    expect(error).toMatchObject({
+      code: "unsupported_parameter",
+      message: "messages: messages[0] has a file, and this model takes none",
+    });
+  }
+  expect(backend.asked).toEqual([]);
+});
+
+test.each([
+  ["upstream_failed", undefined],
+  ["unsupported_parameter", "stop"],
+] as const)("another failure of a model that takes files is its own: %s", async (code, param) => {
+  const chat = fails(code, param ? { param } : {});
+  const backend = scripted({ chat }, model("file"));
+  const server = await reading(backend);
+  const { begun } = processes();
+  const { error } = await json(await server.post("/llm", ask(file(report))));
+  expect(error.code).toBe(code);
+  expect(begun).toEqual([]);
+  for (const request of backend.asked) {
+    expect(request).toHaveProperty("messages[0].parts[0].type", "file");
+  }
 });
 
 test("what began to answer is not asked again", async () => {
