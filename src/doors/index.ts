@@ -1,6 +1,7 @@
 /** The ways in, one line each. */
 import { anthropic } from "./anthropic/door.js";
 import type { Door } from "./door.js";
+import { google } from "./google/door.js";
 import { media } from "./media.js";
 import { openai } from "./openai/door.js";
 import { operations } from "./operations.js";
@@ -8,4 +9,4 @@ import { rest } from "./rest/door.js";
 import { rpc } from "./rpc/rpc.js";
 
 /** Every door of a gateway. */
-export const doors: readonly Door[] = [rest, openai, anthropic, rpc, media, operations];
+export const doors: readonly Door[] = [rest, openai, anthropic, google, rpc, media, operations];

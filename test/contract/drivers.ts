@@ -17,6 +17,7 @@ import {
 import { type ErrorCode, errorTable } from "../../src/core/errors.js";
 import { responseEvents } from "../doors/response-events.js";
 import type { Case, ChatOutcome, Failure, ImageOutcome } from "./cases.js";
+import { chatOverGenerate, chatOverGenerateEvents } from "./google.js";
 import { chatOverMessageEvents, chatOverMessages } from "./messages.js";
 import { connect, grpc, grpcWeb, type TransportOf } from "./transports.js";
 import { authorization, failureOf, type Json, post, warningOf } from "./wire.js";
@@ -335,6 +336,8 @@ export const drivers: readonly Driver[] = [
   { name: "OpenAI Responses SSE", streams: true, chat: chatOverResponseEvents },
   { name: "Anthropic JSON", streams: false, cuts: true, chat: chatOverMessages },
   { name: "Anthropic SSE", streams: true, cuts: true, chat: chatOverMessageEvents },
+  { name: "Google JSON", streams: false, cuts: true, chat: chatOverGenerate },
+  { name: "Google SSE", streams: true, cuts: true, chat: chatOverGenerateEvents },
   unary("gRPC", grpc),
   streaming("gRPC", grpc),
   unary("gRPC-Web", grpcWeb),

@@ -5,6 +5,7 @@ import { expect } from "vitest";
 import { ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { ChatService, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { type ErrorCode, errorTable } from "../../src/core/errors.js";
+import { generateEvents, partsOf, textOf } from "../doors/generate-events.js";
 import { messageEvents } from "../doors/message-events.js";
 import { responseEvents } from "../doors/response-events.js";
 import { connect, grpc, grpcWeb, type TransportOf } from "./transports.js";
@@ -115,6 +116,24 @@ const overMessages = (stream: boolean): Way["ask"] =>
     return seen;
   };
 
+const overGenerate = (stream: boolean): Way["ask"] =>
+  async function ask(base, { model, headers }) {
+    const method = stream ? "streamGenerateContent?alt=sse" : "generateContent";
+    const response = await fetch(`${base}/v1/models/${model}:${method}`, {
+      method: "POST",
+      headers: { "content-type": "application/json", ...authorization, ...headers },
+      body: JSON.stringify({ contents: [{ parts: [{ text: "Hello" }] }] }),
+    });
+    const seen: Seen = { text: "", status: response.status, ...beside(response.headers) };
+    const events = response.headers.get("content-type")?.startsWith("text/event-stream")
+      ? await generateEvents(response)
+      : [await response.json()];
+    seen.text = textOf(partsOf(...events));
+    const { error } = events.at(-1);
+    if (error) seen.code = error.details[0].reason;
+    return seen;
+  };
+
 const overRpc = (open: TransportOf, stream: boolean): Way["ask"] =>
   async function ask(base, { model, headers, timeoutMs }) {
     const client = createClient(ChatService, open(base));
@@ -158,6 +177,8 @@ const httpWays: readonly Way[] = [
   way("OpenAI Responses SSE", true, overResponses(true)),
   way("Anthropic JSON", false, overMessages(false)),
   way("Anthropic SSE", true, overMessages(true)),
+  way("Google JSON", false, overGenerate(false)),
+  way("Google SSE", true, overGenerate(true)),
 ];
 
 /** Over RPC, where the protocol has a deadline of its own. */

@@ -14,7 +14,7 @@ import type { UsageRecord } from "../../src/core/usage/record.js";
 import { readBytes } from "../../src/doors/json/bytes.js";
 import { readMessage } from "../../src/doors/rpc/edge/request.js";
 import { piece } from "../support/scripted.js";
-import { hello, http, json, jsonPaths, serveChat } from "./serve.js";
+import { codeIn, hello, http, json, jsonPaths, serveChat } from "./serve.js";
 
 /** Says what it was told. */
 const echo: Handle<"chat"> = async function* ({ request }) {
@@ -250,7 +250,7 @@ test.each(jsonPaths)(
         },
         ...(body !== undefined && { body: Buffer.from(body) }),
       });
-      expect((await json(answer)).error.code).toBe(code);
+      expect(codeIn(await json(answer))).toBe(code);
       expect(calls).toEqual([{ id: answer.headers.get("x-request-id"), caller: "alice", code }]);
       expect(records).toMatchObject([{ caller: "alice", outcome: code }]);
     };

@@ -84,6 +84,7 @@ export const jsonPaths = [
   "/v1/chat/completions",
   "/v1/responses",
   "/v1/messages",
+  "/v1beta/models/chat-1:generateContent",
   "/v1/images/generations",
 ] as const;
 
@@ -110,3 +111,7 @@ export async function chunks(response: Response): Promise<Json[]> {
   if (events.pop() !== "[DONE]") throw new Error("the stream did not end with [DONE]");
   return events.map((text) => JSON.parse(text) as Json);
 }
+
+/** The code of an error, which Google's form has among its details. */
+// biome-ignore lint/suspicious/noExplicitAny: answers are looked at as a client would
+export const codeIn = ({ error }: any): string => error.details?.[0].reason ?? error.code;

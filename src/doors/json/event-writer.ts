@@ -8,7 +8,8 @@ import { writeAtTurnsEnd } from "../../core/turn.js";
 import { drained } from "../drained.js";
 import type { EventSink } from "./sse.js";
 
-const keepAlive = ": keep-alive\n\n";
+/** What is sent in silence: a comment. */
+const keepAliveComment = ": keep-alive\n\n";
 /** The end of a body in chunks. */
 const lastChunk = "0\r\n\r\n";
 /** Bytes that may wait for a turn's end. */
@@ -34,6 +35,7 @@ export class EventWriter implements EventSink {
   readonly #raw: Response;
   readonly #chunked: boolean;
   readonly #silence: NodeJS.Timeout;
+  readonly #keepAliveText: string;
   #left: boolean;
   /** Events of this turn, and their bytes. */
   #text = "";
@@ -47,18 +49,21 @@ export class EventWriter implements EventSink {
    * @param headers besides those of every stream
    * @param keepAliveMs silence after which a comment is sent, milliseconds
    * @param signal aborted when the client left
+   * @param keepAlive ASCII that is sent then. Default: a comment
    */
   constructor(
     reply: FastifyReply,
     headers: Record<string, string>,
     keepAliveMs: number,
     signal: CallSignal,
+    keepAlive = keepAliveComment,
   ) {
     // Fastify only knows whole bodies and streams. What plugins put on the reply,
     // CORS for one, goes along.
     reply.hijack();
     const raw: Response = reply.raw;
     this.#raw = raw;
+    this.#keepAliveText = keepAlive;
     // HTTP/2's response tells it no other way.
     this.#left = signal.aborted;
     raw.on("error", ignored);
@@ -112,7 +117,8 @@ export class EventWriter implements EventSink {
 
   readonly #keepAlive = (): void => {
     const out = this.#out();
-    if (!this.#left && !out.writableNeedDrain) out.write(this.#framed(keepAlive, keepAlive.length));
+    const text = this.#keepAliveText;
+    if (!this.#left && !out.writableNeedDrain) out.write(this.#framed(text, text.length));
     this.#silence.refresh();
   };
 

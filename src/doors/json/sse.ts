@@ -27,6 +27,8 @@ export interface EventEncoder<M extends MethodName> {
   end(): string;
   /** Whether the stream ends without `[DONE]`. */
   readonly plainEnd?: boolean;
+  /** What is sent in silence, ASCII, for clients that take a comment for something else. Default: a comment. */
+  readonly keepAlive?: string;
 }
 
 /** One event with an object that is JSON text already. */
@@ -105,7 +107,8 @@ class Sending<M extends MethodName> extends Delivery<readonly Output<M>[]> {
       this.#heard();
       const headers = headersOf(this.#running, this.#notes);
       const { keepAliveMs } = this.#settings;
-      this.#writer = new EventWriter(this.#reply, headers, keepAliveMs, this.#signal);
+      const { keepAlive } = this.#encoder;
+      this.#writer = new EventWriter(this.#reply, headers, keepAliveMs, this.#signal, keepAlive);
     }
     return this.#writer;
   }

@@ -1,7 +1,6 @@
 /** The contract in the form that OpenAI's clients speak. */
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { LintelError } from "../../core/errors.js";
-import { anthropicList, anthropicModel } from "../anthropic/models.js";
 import { apiKeyAsToken } from "../credential.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
@@ -11,12 +10,11 @@ import { chunkEncoder } from "../json/chunks.js";
 import { originOf } from "../json/origin.js";
 import { areInParts, renamed } from "../json/rename.js";
 import { sendWhole } from "../json/reply.js";
+import { modelForm } from "../model-forms.js";
 import { chatFields, readChat } from "./chat-request.js";
 import { imageFields, readImage, wholeOpenAIImages } from "./image-request.js";
-import { modelList, oneModel } from "./models.js";
+import { oneModel } from "./models.js";
 import { responses } from "./responses/routes.js";
-
-const isAnthropics = ({ headers }: FastifyRequest) => headers["anthropic-version"] !== undefined;
 
 const listRequest = (id: string) => ({ $typeName: "lintel.v1.ListModelsRequest", id }) as const;
 
@@ -67,20 +65,20 @@ export const openai: Door = async (app, options) => {
   const list = (request: FastifyRequest, reply: FastifyReply, id = "") =>
     gateway.call("listModels", listRequest(id), originOf(request, reply, "openai", settings));
 
-  // The lists of models are those of Anthropic's clients, too.
-  const asAnthropics = { onRequest: apiKeyAsToken };
+  // The lists of models are those of Anthropic's and Google's clients, too.
+  const asOthers = { onRequest: apiKeyAsToken };
 
-  app.get("/v1/models", asAnthropics, (request, reply) =>
-    sendWhole(reply, list(request, reply), isAnthropics(request) ? anthropicList : modelList),
+  app.get("/v1/models", asOthers, (request, reply) =>
+    sendWhole(reply, list(request, reply), modelForm(request).list),
   );
 
   // A wildcard, since names of models may have slashes.
-  app.get<{ Params: { "*": string } }>("/v1/models/*", asAnthropics, (request, reply) => {
+  app.get<{ Params: { "*": string } }>("/v1/models/*", asOthers, (request, reply) => {
     const id = request.params["*"];
     if (id === "") {
       throw new LintelError("not_found", "there is no GET /v1/models/ here, but GET /v1/models");
     }
-    const form = isAnthropics(request) ? anthropicModel : undefined;
-    return sendWhole(reply, list(request, reply, id), (response) => oneModel(response, id, form));
+    const { one } = modelForm(request);
+    return sendWhole(reply, list(request, reply, id), (response) => oneModel(response, id, one));
   });
 };

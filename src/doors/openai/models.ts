@@ -9,20 +9,21 @@ export function modelList({ models }: ListModelsResponse): string {
 
 /**
  * One model as JSON text.
- * @param form as what; absent: as OpenAI's clients read it
+ * @param form as what
  * @throws LintelError `model_not_found`
  */
 export function oneModel(
   { models }: ListModelsResponse,
   id: string,
-  form: (model: Model) => object = modelObject,
+  form: (model: Model) => object,
 ): string {
   const model = models.find((m) => m.id === id);
   if (model) return JSON.stringify(form(model));
   throw noModel(id, "model");
 }
 
-const modelObject = ({ id, created }: Model) => ({
+/** One model. */
+export const modelObject = ({ id, created }: Model) => ({
   id,
   object: "model",
   created,

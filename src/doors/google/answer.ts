@@ -1,0 +1,80 @@
+/** Answers of the Gemini API: whole, and what stands in streams of them. */
+import type {
+  LLMMessage,
+  LLMResponse,
+  LLMTokenUsage,
+  ToolCall,
+} from "../../../gen/lintel/v1/chat_pb.js";
+import { toJsonLine, toJsonString } from "../../core/json-string.js";
+import { argumentsOf } from "../../core/tool-calls.js";
+import { extras } from "../json/chat.js";
+import { callSignatureOf, signatureOf } from "./signature.js";
+
+/** Why a candidate ended, by the contract's reasons; a call is no reason of its own. */
+const finishReasons: Readonly<Record<string, string>> = {
+  stop: "STOP",
+  tool_calls: "STOP",
+  length: "MAX_TOKENS",
+  content_filter: "SAFETY",
+};
+
+/** Why a candidate ended. */
+export const finishReasonOf = (reason: string): string => finishReasons[reason] ?? "STOP";
+
+/** What stands around the parts of the one candidate, up to these, and behind them. */
+export const candidateHead = '"candidates":[{"content":{"role":"model","parts":[';
+/** @param reason absent while it goes on */
+export const candidateTail = (reason?: string): string =>
+  `]}${reason === undefined ? "" : `,"finishReason":"${reason}"`},"index":0}]`;
+
+/** What says which answer it is, as it follows other members. */
+export const answerStamp = ({ id, model }: Pick<LLMResponse, "id" | "model">): string =>
+  `,"modelVersion":${toJsonString(model)},"responseId":${toJsonString(id)}`;
+
+/** A whole answer as JSON text. */
+export function wholeGenerated(response: LLMResponse, warnings: readonly string[]): string {
+  const { choices, usage, usageEstimated } = response;
+  const { message, finishReason = "stop" } = choices[0] ?? {};
+  const parts = message ? partsOf(message).join(",") : "";
+  const candidate = candidateHead + parts + candidateTail(finishReasonOf(finishReason));
+  return `{${candidate},"usageMetadata":${usageText(usage)}${answerStamp(response)}${extras(usageEstimated, warnings)}}`;
+}
+
+function partsOf({
+  content,
+  toolCalls,
+  reasoningContent = "",
+  reasoningDetails = "",
+}: LLMMessage): string[] {
+  const parts: string[] = [];
+  if (reasoningContent !== "" || reasoningDetails !== "") {
+    parts.push(thoughtPart(reasoningContent, signatureOf(reasoningDetails)));
+  }
+  if (content !== "" || (toolCalls.length === 0 && parts.length === 0))
+    parts.push(textPart(content));
+  return [...parts, ...toolCalls.map(callPart)];
+}
+
+/** A text, as a part. */
+export const textPart = (text: string): string => `{"text":${toJsonString(text)}}`;
+
+/** Thoughts, as a part. @param signature empty: none */
+export const thoughtPart = (text: string, signature: string): string =>
+  `{"text":${toJsonString(text)},"thought":true${signature === "" ? "" : `,"thoughtSignature":${toJsonString(signature)}`}}`;
+
+/** A call of a function, as a part. */
+export function callPart(call: ToolCall): string {
+  const { id, function: called, extraContent } = call;
+  const signature = callSignatureOf(extraContent);
+  const signed = signature === undefined ? "" : `,"thoughtSignature":${toJsonString(signature)}`;
+  return `{"functionCall":{"id":${toJsonString(id)},"name":${toJsonString(called?.name ?? "")},"args":${toJsonLine(argumentsOf(call))}}${signed}}`;
+}
+
+/** Counts of tokens: those of thoughts are none of the candidate's. */
+export function usageText(usage: LLMTokenUsage | undefined): string {
+  const { promptTokens = 0, completionTokens = 0, totalTokens = 0 } = usage ?? {};
+  const { cachedTokens, reasoningTokens } = usage ?? {};
+  const cached = cachedTokens === undefined ? "" : `,"cachedContentTokenCount":${cachedTokens}`;
+  const thoughts = reasoningTokens === undefined ? "" : `,"thoughtsTokenCount":${reasoningTokens}`;
+  return `{"promptTokenCount":${promptTokens},"candidatesTokenCount":${completionTokens - (reasoningTokens ?? 0)},"totalTokenCount":${totalTokens}${cached}${thoughts}}`;
+}

@@ -1,0 +1,267 @@
+/** Conversations of the Gemini API, to the contract's. */
+import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
+import { isObject, type JsonObject } from "../../core/json.js";
+import { tooManyItems } from "../items.js";
+import { CallIds } from "./call-ids.js";
+import { member } from "./member.js";
+import { partOf } from "./parts.js";
+import { detailsOf, extraContentOf } from "./signature.js";
+
+/** What became of the contents. */
+export interface Conversation {
+  /** As the contract has them in JSON; what is no message stands where it stood. */
+  readonly messages: readonly unknown[];
+  /** What can't be read, by the client's names. */
+  readonly violations: readonly Violation[];
+  /** The first part that this gateway can't serve. */
+  readonly refused: LintelError | undefined;
+  /** Where a message begins with what the client wrote, by its position. */
+  readonly places: readonly Place[];
+}
+
+/** Where the parts of a message stand at the client. */
+export interface Place {
+  readonly at: string;
+  readonly content: string;
+  /** Of each part of the content. */
+  readonly parts?: readonly string[];
+  /** Of each call of a tool. */
+  readonly calls?: readonly string[];
+}
+
+/** Reads `systemInstruction` and `contents`: what functions returned is a message of its own in the contract. */
+export function readConversation(json: JsonObject): Conversation {
+  const reading = new Reading();
+  const system = member(json, "systemInstruction");
+  const { contents } = json;
+  if (system !== undefined) reading.system(system);
+  if (Array.isArray(contents)) reading.list(contents);
+  else if (contents != null) reading.wrong("contents", "must be an array");
+  return reading;
+}
+
+interface Part {
+  readonly part: JsonObject;
+  readonly place: string;
+}
+
+class Reading implements Conversation {
+  readonly messages: unknown[] = [];
+  readonly violations: Violation[] = [];
+  readonly places: Place[] = [];
+  readonly #ids = new CallIds();
+  /** What the model says, as far as it was read. */
+  #turn: { readonly at: string; readonly parts: Part[] } | undefined;
+  refused: LintelError | undefined;
+
+  wrong(field: string, message: string): void {
+    this.violations.push({ field, message });
+  }
+
+  system(system: unknown): void {
+    const at = "systemInstruction";
+    if (typeof system === "string") {
+      if (system !== "") this.#add({ role: "system", content: system }, { at, content: at });
+      return;
+    }
+    if (!isObject(system)) {
+      this.wrong(at, "must be an object with parts");
+      return;
+    }
+    const parts = this.#partsOf(system, at);
+    const texts = parts.flatMap(({ part, place }) => this.#content(part, place));
+    const content = joined(texts.map(({ part }) => part));
+    if (typeof content !== "string") this.wrong(at, "must have no parts but texts");
+    else if (content !== "") this.#add({ role: "system", content }, { at, content: at });
+  }
+
+  list(contents: readonly unknown[]): void {
+    const tooMany = tooManyItems("contents", contents.length);
+    if (tooMany) this.violations.push(tooMany);
+    else for (const [i, content] of contents.entries()) this.#one(content, `contents[${i}]`);
+    this.#endTurn();
+  }
+
+  #one(content: unknown, at: string): void {
+    if (!isObject(content)) {
+      this.#unread(at, at, "must be an object");
+      return;
+    }
+    const { role = "user" } = content;
+    const parts = this.#partsOf(content, at);
+    if (role === "model") {
+      // Clients keep each piece of a stream as a content of its own.
+      this.#turn ??= { at, parts: [] };
+      this.#turn.parts.push(...parts);
+      return;
+    }
+    this.#endTurn();
+    if (role === "user" || role === "function" || role === null) this.#user(parts, at);
+    else this.#unread(at, `${at}.role`, "must be user or model");
+  }
+
+  /** Who sends nothing else is not to hear that there is nothing. */
+  #unread(at: string, field: string, message: string): void {
+    this.wrong(field, message);
+    this.#add({ role: "user", content: "" }, { at, content: at });
+  }
+
+  /** What the model said is complete. */
+  #endTurn(): void {
+    const turn = this.#turn;
+    this.#turn = undefined;
+    if (turn) this.#model(turn.parts, turn.at);
+  }
+
+  #partsOf(content: JsonObject, at: string): Part[] {
+    const { parts } = content;
+    if (!Array.isArray(parts)) {
+      // One alone may stand for a list of it.
+      if (isObject(parts)) return [{ part: parts, place: `${at}.parts` }];
+      this.wrong(`${at}.parts`, parts == null ? "is required" : "must be an array");
+      return [];
+    }
+    return (parts as unknown[]).flatMap((part, i) => {
+      const place = `${at}.parts[${i}]`;
+      if (isObject(part)) return [{ part, place }];
+      this.wrong(place, "must be an object");
+      return [];
+    });
+  }
+
+  #model(parts: readonly Part[], at: string): void {
+    const texts: Part[] = [];
+    const thoughts: string[] = [];
+    const details: JsonObject[] = [];
+    const calls: object[] = [];
+    const places: string[] = [];
+    for (const { part, place } of parts) {
+      const call = member(part, "functionCall");
+      const signature = this.#text(part, "thoughtSignature", place);
+      if (call !== undefined) {
+        calls.push(this.#call(call, signature, `${place}.functionCall`));
+        places.push(`${place}.functionCall`);
+        continue;
+      }
+      if (signature !== "") details.push(...detailsOf(signature));
+      if (part.thought === true) thoughts.push(this.#text(part, "text", place));
+      else texts.push(...this.#content(part, place));
+    }
+    this.#add(
+      {
+        ...{ role: "assistant", content: joined(texts.map(({ part }) => part)) },
+        ...(calls.length > 0 && { tool_calls: calls }),
+        ...(thoughts.length > 0 && { reasoning_content: thoughts.join("") }),
+        ...(details.length > 0 && { reasoning_details: details }),
+      },
+      { at, content: `${at}.parts`, parts: texts.map(({ place }) => place), calls: places },
+    );
+  }
+
+  #call(call: unknown, signature: string, place: string): object {
+    if (!isObject(call)) {
+      this.wrong(place, "must be an object");
+      return { id: "x", function: { name: "x" } };
+    }
+    const { id, name, args } = call;
+    if (!isObject(args ?? {})) this.wrong(`${place}.args`, "must be an object");
+    return {
+      id: this.#ids.called(id, name),
+      type: "function",
+      function: { name, arguments: this.#written(args ?? {}, `${place}.args`) },
+      ...(signature !== "" && { extra_content: extraContentOf(signature) }),
+    };
+  }
+
+  /** What functions returned comes first, as it has to. */
+  #user(parts: readonly Part[], at: string): void {
+    const rest: Part[] = [];
+    let returned = 0;
+    for (const { part, place } of parts) {
+      const response = member(part, "functionResponse");
+      if (response === undefined) rest.push(...this.#content(part, place));
+      else {
+        returned++;
+        rest.push(...this.#returned(response, `${place}.functionResponse`));
+      }
+    }
+    if (returned > 0 && rest.length === 0) return;
+    const places = rest.map(({ place }) => place);
+    const content = joined(rest.map(({ part }) => part));
+    this.#add({ role: "user", content }, { at, content: `${at}.parts`, parts: places });
+  }
+
+  /** @returns what is shown beside it */
+  #returned(response: unknown, place: string): Part[] {
+    if (!isObject(response)) {
+      this.wrong(place, "must be an object");
+      return [];
+    }
+    const { id, name, response: said = {} } = response;
+    if (!isObject(said)) this.wrong(`${place}.response`, "must be an object");
+    const where = { at: place, content: `${place}.response` };
+    const content = this.#textOf(said, name, `${place}.response`);
+    this.#add({ role: "tool", tool_call_id: this.#ids.returned(id, name), content }, where);
+    const shown = response.parts == null ? [] : this.#partsOf(response, place);
+    return shown.flatMap(({ part, place: at }) => this.#content(part, at));
+  }
+
+  /**
+   * What a function returned, as a model reads it: the text, where there is nothing else, as Google's SDKs
+   * write it, or the AI SDK, with the function's name beside it.
+   */
+  #textOf(said: unknown, called: unknown, place: string): string {
+    const members = isObject(said) ? Object.entries(said) : [];
+    const [[name, value] = [], ...more] = members.filter(
+      ([member, own]) => member !== "name" || own !== called,
+    );
+    const plain = more.length === 0 && wrappers.has(name) && typeof value === "string";
+    return plain ? (value as string) : this.#written(said, place);
+  }
+
+  /** A part of what is said, or nothing where it is none that can be served. */
+  #content(part: JsonObject, place: string): Part[] {
+    const read = partOf(part, place, (field, why) => this.wrong(field, why));
+    if (read?.type !== undefined) return [{ part: read, place }];
+    if (read === undefined) this.#refuse(part, place);
+    return [];
+  }
+
+  #written(value: unknown, place: string): string {
+    try {
+      return JSON.stringify(value);
+    } catch {
+      this.wrong(place, "is nested too deeply");
+      return "{}";
+    }
+  }
+
+  #text(part: JsonObject, name: string, place: string): string {
+    const text = member(part, name) ?? "";
+    if (typeof text === "string") return text;
+    this.wrong(`${place}.${name}`, "must be a string");
+    return "";
+  }
+
+  #refuse(part: JsonObject, place: string): void {
+    const kind = Object.keys(part).find((name) => !/^(?:thought|video|part_?m|media)/i.test(name));
+    // One that has a signature alone, or nothing at all, says nothing.
+    if (kind === undefined) return;
+    const why = `a part with ${kind.slice(0, 40)} is not supported here`;
+    this.refused ??= unsupported(place, why);
+  }
+
+  #add(message: unknown, place: Place): void {
+    this.messages.push(message);
+    this.places.push(place);
+  }
+}
+
+/** Members that clients put a text into where an object is wanted. */
+const wrappers: ReadonlySet<unknown> = new Set(["output", "result", "content"]);
+
+/** Parts as one text, where they are nothing else. */
+function joined(parts: readonly JsonObject[]): unknown {
+  const texts = parts.map(({ type, text }) => (type === "text" ? text : undefined));
+  return texts.every((text) => typeof text === "string") ? texts.join("") : parts;
+}

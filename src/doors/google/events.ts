@@ -1,0 +1,108 @@
+/** Answers of the Gemini API as streams of events, each an answer that goes on with the one before. */
+import type { LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LintelError } from "../../core/errors.js";
+import type { Running } from "../../core/gateway.js";
+import { toJsonLine } from "../../core/json-string.js";
+import { Thoughts } from "../../core/reasoning.js";
+import { newCompletionId } from "../../core/stamp.js";
+import { joinCalls } from "../../core/tool-calls.js";
+import { extras } from "../json/chat.js";
+import { type EventEncoder, type EventSink, event } from "../json/sse.js";
+import { TextEvents } from "../json/text-events.js";
+import { Totals } from "../json/totals.js";
+import {
+  answerStamp,
+  callPart,
+  candidateHead,
+  candidateTail,
+  finishReasonOf,
+  textPart,
+  thoughtPart,
+  usageText,
+} from "./answer.js";
+import { generateError } from "./error.js";
+import { signatureOf } from "./signature.js";
+
+/**
+ * Writes the messages of one stream as events. Calls and counts come with the last one, as Google's do.
+ * @param running says what a stream that says nothing has no message for: the model
+ * @param asked names the model of one whose model is not found
+ * @param notes warnings of the door itself
+ */
+export const generateEncoder = (
+  running: Pick<Running<"chat">, "model">,
+  asked: string,
+  notes: readonly string[] = [],
+): EventEncoder<"chat"> => new GenerateEncoder(running, asked, notes);
+
+class GenerateEncoder implements EventEncoder<"chat"> {
+  readonly plainEnd = true;
+  /** Google's SDK for Python takes any other line for JSON. */
+  readonly keepAlive = "\n";
+  readonly #running: Pick<Running<"chat">, "model">;
+  readonly #asked: string;
+  readonly #totals: Totals;
+  readonly #texts = new TextEvents();
+  readonly #thoughts = new TextEvents();
+  readonly #calls: ToolCall[] = [];
+  /** What the model server wants to see again of what it thought. */
+  #details: Thoughts | undefined;
+  #stamp: string | undefined;
+  #finishReason = "";
+
+  constructor(...given: Required<Parameters<typeof generateEncoder>>) {
+    const [running, asked, notes] = given;
+    this.#running = running;
+    this.#asked = asked;
+    this.#totals = new Totals(notes);
+  }
+
+  messages(batch: readonly LLMResponse[], to: EventSink): void {
+    for (const message of batch) {
+      if (this.#stamp === undefined) this.#begin(message);
+      this.#totals.take(message);
+      const choice = message.choices[0];
+      if (!choice) continue;
+      const { delta } = choice;
+      if (delta?.reasoningContent) this.#thoughts.write(delta.reasoningContent, to);
+      if (delta?.reasoningDetails) {
+        this.#details ??= new Thoughts();
+        this.#details.add({ reasoningDetails: delta.reasoningDetails });
+      }
+      if (delta?.content) this.#texts.write(delta.content, to);
+      if (delta && delta.toolCalls.length > 0) this.#calls.push(...delta.toolCalls);
+      if (choice.finishReason !== "") this.#finishReason = choice.finishReason;
+    }
+  }
+
+  end(): string {
+    const { usage, estimated, warnings } = this.#totals;
+    const signature = signatureOf(this.#details?.all.reasoningDetails ?? "");
+    const parts = [
+      ...(signature === "" ? [] : [thoughtPart("", signature)]),
+      ...joinCalls(this.#calls).map(callPart),
+    ];
+    // Many a client looks for a part in any answer.
+    const said = parts.length === 0 ? textPart("") : parts.join(",");
+    const candidate = candidateHead + said + candidateTail(finishReasonOf(this.#finishReason));
+    return event(
+      `{${candidate},"usageMetadata":${usageText(usage)}${this.#stamp ?? this.#begin()}${extras(estimated, warnings)}}`,
+    );
+  }
+
+  failure(error: LintelError): string {
+    return event(toJsonLine(generateError(error)));
+  }
+
+  #begin(message?: LLMResponse): string {
+    const stamp = answerStamp(
+      message ?? { id: newCompletionId(), model: this.#running.model ?? this.#asked },
+    );
+    const head = `data: {${candidateHead}{"text":"`;
+    const tail = `${candidateTail()}${stamp}}\n\n`;
+    this.#texts.begin(head, `"}${tail}`);
+    this.#thoughts.begin(head, `","thought":true}${tail}`);
+    this.#stamp = stamp;
+    return stamp;
+  }
+}

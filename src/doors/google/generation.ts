@@ -1,0 +1,120 @@
+/** What a request of the Gemini API says of how to answer, to the contract's fields. */
+import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
+import type { JsonObject } from "../../core/json.js";
+import { member, objectIn } from "./member.js";
+import { jsonSchemaOf } from "./schema.js";
+
+/** What became of `generationConfig`. */
+export interface Generation {
+  /** The contract's fields, as it has them in JSON. */
+  readonly asked: JsonObject;
+  readonly refused: LintelError | undefined;
+}
+
+/** Fields that only tune, and that nothing here does. */
+const dropped = [
+  ...["presencePenalty", "frequencyPenalty", "responseLogprobs", "logprobs", "mediaResolution"],
+  ...["speechConfig", "audioTimestamp", "routingConfig", "modelSelectionConfig", "imageConfig"],
+];
+
+const at = "generationConfig";
+
+/**
+ * Reads it.
+ * @param warnings gets a line for each field that is dropped
+ * @param into gets what has the wrong type, by the client's names
+ */
+export function readGeneration(
+  json: JsonObject,
+  warnings: string[],
+  into: Violation[],
+): Generation {
+  const wrong = (field: string, message: string) => into.push({ field, message });
+  const config = objectIn(json, at, () => wrong(at, "must be an object"));
+  for (const name of dropped) {
+    const value = member(config, name);
+    if (value !== undefined && value !== false && value !== 0) {
+      warnings.push(`${at}.${name}: not supported, ignored`);
+    }
+  }
+  const thinking = objectIn(config, "thinkingConfig", () =>
+    wrong(`${at}.thinkingConfig`, "must be an object"),
+  );
+  const thoughts = member(thinking, "includeThoughts") ?? false;
+  if (typeof thoughts !== "boolean") {
+    wrong(`${at}.thinkingConfig.includeThoughts`, "must be true or false");
+  }
+  const asked = {
+    temperature: member(config, "temperature"),
+    top_p: member(config, "topP"),
+    top_k: member(config, "topK"),
+    max_tokens: member(config, "maxOutputTokens"),
+    seed: member(config, "seed"),
+    stop: member(config, "stopSequences"),
+    response_format: formatOf(config, wrong),
+    reasoning_effort: effortOf(thinking, wrong),
+    // Who does not ask for thoughts gets none.
+    include_reasoning: thoughts === true,
+  };
+  return { asked, refused: refusedIn(config) };
+}
+
+function refusedIn(config: JsonObject): LintelError | undefined {
+  const count = member(config, "candidateCount") ?? 1;
+  if (count !== 1) return unsupported(`${at}.candidateCount`, "this gateway makes one only");
+  const modalities = member(config, "responseModalities") ?? [];
+  const isText = (one: unknown) => typeof one === "string" && one.toUpperCase() === "TEXT";
+  if (!Array.isArray(modalities) || !modalities.every(isText)) {
+    return unsupported(`${at}.responseModalities`, "this gateway answers with TEXT only");
+  }
+  const type = typeOf(config);
+  if (type !== undefined && type !== "text/plain" && type !== json) {
+    return unsupported(
+      `${at}.responseMimeType`,
+      "this gateway supports only text/plain and application/json",
+    );
+  }
+  return undefined;
+}
+
+const json = "application/json";
+
+const typeOf = (config: JsonObject): unknown => member(config, "responseMimeType") || undefined;
+
+function formatOf(config: JsonObject, wrong: (field: string, message: string) => void): unknown {
+  if (typeOf(config) !== json) return undefined;
+  const plain = member(config, "responseJsonSchema") ?? member(config, "_responseJsonSchema");
+  const own = member(config, "responseSchema");
+  if (plain === undefined && own === undefined) return { type: "json_object" };
+  let schema = plain;
+  try {
+    schema ??= jsonSchemaOf(own);
+  } catch {
+    wrong(`${at}.responseSchema`, "is nested too deeply");
+  }
+  return { type: "json_schema", json_schema: { name: "output", schema } };
+}
+
+/** Budgets, in tokens, up to which an effort is meant. */
+const budgets: readonly (readonly [most: number, effort: string])[] = [
+  [0, "none"],
+  [2048, "low"],
+  [8192, "medium"],
+];
+
+/** How much to think; `undefined` where that is left to the model. */
+function effortOf(thinking: JsonObject, wrong: (field: string, message: string) => void): unknown {
+  const level = member(thinking, "thinkingLevel");
+  if (level !== undefined) {
+    if (typeof level !== "string") return level;
+    const effort = level.toLowerCase();
+    return effort === "thinking_level_unspecified" ? undefined : effort;
+  }
+  const budget = member(thinking, "thinkingBudget");
+  if (budget === undefined || budget === -1) return undefined;
+  if (typeof budget !== "number" || !Number.isInteger(budget) || budget < -1) {
+    wrong(`${at}.thinkingConfig.thinkingBudget`, "must be an integer of at least -1");
+    return undefined;
+  }
+  return budgets.find(([most]) => budget <= most)?.[1] ?? "high";
+}

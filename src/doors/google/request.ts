@@ -1,0 +1,81 @@
+/** A request of the Gemini API to the contract's. */
+import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
+import { invalidFields, type LintelError, unsupported, type Violation } from "../../core/errors.js";
+import type { JsonObject } from "../../core/json.js";
+import { compileDecoder } from "../json/decode.js";
+import type { Known } from "../json/known.js";
+import type { Names } from "../json/rename.js";
+import { readConversation } from "./contents.js";
+import { readGeneration } from "./generation.js";
+import { either, member } from "./member.js";
+import { namesOf } from "./names.js";
+import { readTools } from "./tools.js";
+
+/** What a request asks for. */
+export interface GenerateRequest {
+  readonly message: LLMRequest;
+  readonly defect: LintelError | undefined;
+  /** What was dropped. */
+  readonly warnings: readonly string[];
+  readonly names: Names;
+}
+
+const decode = compileDecoder(LLMRequestSchema);
+
+const data = either({ mimeType: true, data: true, fileUri: true, displayName: true });
+const inPart = {
+  ...{ text: true, thought: true, thoughtSignature: true, inlineData: data, fileData: data },
+  functionCall: either({ id: true, name: true, args: true }),
+};
+const returned = { id: true, name: true, response: true, parts: either(inPart) };
+const parts: Known = either({ ...inPart, functionResponse: either(returned) });
+
+/** What is read of a request. */
+export const generateFields = either({
+  contents: either({ role: true, parts }),
+  systemInstruction: either({ parts }),
+  cachedContent: true,
+  tools: either({
+    functionDeclarations: either({
+      ...{ name: true, description: true, parameters: true, parametersJsonSchema: true },
+    }),
+  }),
+  toolConfig: either({
+    functionCallingConfig: either({ mode: true, allowedFunctionNames: true }),
+  }),
+  generationConfig: either({
+    ...{ temperature: true, topP: true, topK: true, maxOutputTokens: true, seed: true },
+    ...{ stopSequences: true, candidateCount: true, responseModalities: true },
+    ...{ responseMimeType: true, responseSchema: true, responseJsonSchema: true },
+    thinkingConfig: either({ includeThoughts: true, thinkingBudget: true, thinkingLevel: true }),
+  }),
+});
+
+/** Reads a request. @param model as the path names it */
+export function readGenerate(json: JsonObject, model: string): GenerateRequest {
+  const warnings: string[] = [];
+  const wrong: Violation[] = [];
+  const conversation = readConversation(json);
+  const offer = readTools(json, warnings, wrong);
+  const generation = readGeneration(json, warnings, wrong);
+  const { message, violations } = decode({
+    ...generation.asked,
+    model,
+    // What stands in `systemInstruction` alone is no conversation.
+    messages: isEmpty(json.contents) ? json.contents : conversation.messages,
+    tools: offer.tools,
+    tool_choice: offer.choice,
+  });
+  violations.push(...conversation.violations, ...wrong);
+  const kept = member(json, "cachedContent")
+    ? unsupported("cachedContent", "nothing is kept here")
+    : undefined;
+  const refused = conversation.refused ?? generation.refused ?? kept;
+  const said = [...conversation.violations, ...wrong].map(({ field }) => field);
+  const names = namesOf(conversation.places, offer.places, new Set([...said, refused?.param]));
+  const defect = violations.length > 0 ? invalidFields(violations) : refused;
+  return { message, defect, warnings, names };
+}
+
+const isEmpty = (contents: unknown): boolean =>
+  contents == null || (Array.isArray(contents) && contents.length === 0);

@@ -1,0 +1,479 @@
+/** Requests of Google's Gemini API, and what becomes of them. */
+import { describe, expect, test } from "vitest";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import { toolCall } from "../../src/core/tool-calls.js";
+import { filePart, imagePart, say, soundPart, textPart } from "../support/messages.js";
+import { chatModel } from "../support/models.js";
+import { says, scripted } from "../support/scripted.js";
+import { codeIn, json, serve } from "./serve.js";
+
+const path = "/v1beta/models/chat-1:generateContent";
+const text = (said: string) => ({ text: said });
+const user = (...parts: object[]) => ({ role: "user", parts });
+const model = (...parts: object[]) => ({ role: "model", parts });
+const ask = (...contents: object[]) => ({ contents });
+const hello = (more: object = {}) => ({ ...ask(user(text("Hello"))), ...more });
+const config = (generationConfig: object) => hello({ generationConfig });
+
+/** What a backend is asked. */
+async function asked(body: object): Promise<{ request: LLMRequest; warnings: string[] }> {
+  const backend = scripted({ chat: says("Hi") });
+  const server = await serve(backend);
+  const answer = await server.post(path, body);
+  expect([answer.status, answer.status === 200 || (await answer.text())]).toEqual([200, true]);
+  const { warnings = [] } = await json(answer);
+  return { request: backend.asked[0] as LLMRequest, warnings };
+}
+
+const messagesOf = async (body: object) => (await asked(body)).request.messages;
+const requestOf = async (body: object) => (await asked(body)).request;
+
+describe("contents", () => {
+  test("are texts in parts, behind what the model is told before anything else", async () => {
+    const body = {
+      ...ask({ parts: [text("a"), text("b")] }, model(text("c")), user(text("d"))),
+      systemInstruction: { role: "user", parts: [text("Be brief. "), text("Be kind.")] },
+    };
+    const expected = [
+      say("system", "Be brief. Be kind."),
+      say("user", "ab"),
+      say("assistant", "c"),
+      say("user", "d"),
+    ];
+    expect(await messagesOf(body)).toEqual(expected);
+    const { systemInstruction, ...rest } = body;
+    expect(await messagesOf({ ...rest, system_instruction: systemInstruction })).toEqual(expected);
+    expect((await messagesOf({ ...rest, systemInstruction: "Be brief." }))[0]).toEqual(
+      say("system", "Be brief."),
+    );
+    expect(await messagesOf({ ...rest, systemInstruction: { parts: [] } })).toEqual(
+      expected.slice(1),
+    );
+    expect(await messagesOf(ask({ parts: text("a") }))).toEqual([say("user", "a")]);
+  });
+
+  test("of the model that follow each other are what it said, as clients keep pieces of a stream", async () => {
+    const body = ask(
+      user(text("a")),
+      model(text("b")),
+      model(text("c")),
+      model(text("")),
+      user(text("d")),
+    );
+    expect(await messagesOf(body)).toEqual([
+      say("user", "a"),
+      say("assistant", "bc"),
+      say("user", "d"),
+    ]);
+  });
+
+  test("show images, files and sounds, in them or by their address", async () => {
+    const inline = (mimeType: string, data = "AAAA", displayName?: string) => ({
+      inlineData: { mimeType, data, displayName },
+    });
+    const file = (fileUri: string, mimeType?: string) => ({ fileData: { fileUri, mimeType } });
+    const parts = [
+      text("These:"),
+      inline("image/PNG", "-_8="),
+      { inline_data: { mime_type: "image/jpeg", data: "AAAA" } },
+      inline("application/pdf", "AAAA", "a.pdf"),
+      ...["audio/wav", "audio/mpeg", "audio/mp4", "audio/ogg; codecs=opus"].map((it) => inline(it)),
+      inline("audio/basic"),
+      file("https://example.com/a.png", "image/png"),
+      file("https://example.com/a.pdf", "application/pdf"),
+      file("https://example.com/a"),
+    ];
+    expect(await messagesOf(ask(user(...parts)))).toEqual([
+      say("user", "", {
+        parts: [
+          textPart("These:"),
+          imagePart("data:image/png;base64,+/8="),
+          imagePart("data:image/jpeg;base64,AAAA"),
+          filePart("data:application/pdf;base64,AAAA", "a.pdf"),
+          ...["wav", "mp3", "m4a", "ogg"].map((format) => soundPart("AAAA", format)),
+          filePart("data:audio/basic;base64,AAAA"),
+          imagePart("https://example.com/a.png"),
+          filePart("https://example.com/a.pdf"),
+          filePart("https://example.com/a"),
+        ],
+      }),
+    ]);
+  });
+
+  test("have calls and what came of them, each in a message of its own, ahead of what is said", async () => {
+    const body = ask(
+      user(text("Rome?")),
+      model(
+        text("Let me look."),
+        {
+          functionCall: { id: "a", name: "weather", args: { city: "Rome" } },
+          thoughtSignature: "s",
+        },
+        { function_call: { name: "now" } },
+        { functionCall: { name: "weather", args: { city: "Oslo" } } },
+        { functionCall: { name: "now" } },
+        { functionCall: { id: "z", name: "last" } },
+      ),
+      user(
+        text("Well?"),
+        { functionResponse: { id: "a", name: "weather", response: { output: "sunny" } } },
+        { functionResponse: { name: "now", response: { hour: 10 } } },
+        { function_response: { name: "weather", response: { name: "weather", content: "rain" } } },
+        {
+          functionResponse: {
+            ...{ name: "now", response: { output: { minute: 5 } } },
+            parts: [{ inlineData: { mimeType: "image/png", data: "AAAA" } }],
+          },
+        },
+        { functionResponse: { name: "last", response: { error: "no" } } },
+        { functionResponse: { name: "nobody", response: { output: "x" } } },
+      ),
+    );
+    const extra = JSON.stringify({ google: { thought_signature: "s" } });
+    const called = [
+      toolCall(0, "a", "weather", '{"city":"Rome"}', extra),
+      toolCall(0, "call_0", "now", "{}"),
+      toolCall(0, "call_1", "weather", '{"city":"Oslo"}'),
+      toolCall(0, "call_2", "now", "{}"),
+      toolCall(0, "z", "last", "{}"),
+    ];
+    expect(await messagesOf(body)).toEqual([
+      say("user", "Rome?"),
+      say("assistant", "Let me look.", { toolCalls: called }),
+      say("tool", "sunny", { toolCallId: "a" }),
+      say("tool", '{"hour":10}', { toolCallId: "call_0" }),
+      say("tool", "rain", { toolCallId: "call_1" }),
+      say("tool", '{"output":{"minute":5}}', { toolCallId: "call_2" }),
+      say("tool", '{"error":"no"}', { toolCallId: "z" }),
+      say("tool", "x"),
+      say("user", "", { parts: [textPart("Well?"), imagePart("data:image/png;base64,AAAA")] }),
+    ]);
+  });
+
+  test("have what was thought, and what the model server wants to see again", async () => {
+    const body = ask(
+      user(text("a")),
+      model({ text: "Hm", thought: true }, { text: "m.", thought: true, thoughtSignature: "sig" }),
+      model({ text: "42", thought_signature: "end" }, { thoughtSignature: "alone" }),
+      user(text("b")),
+    );
+    const detail = (data: string) => ({
+      ...{ type: "reasoning.encrypted", data, format: "google-gemini-v1", index: 0 },
+    });
+    expect((await messagesOf(body))[1]).toEqual(
+      say("assistant", "42", {
+        reasoningContent: "Hmm.",
+        reasoningDetails: JSON.stringify([detail("sig"), detail("end"), detail("alone")]),
+      }),
+    );
+  });
+});
+
+describe("generationConfig", () => {
+  test("says how to answer", async () => {
+    const request = await requestOf(
+      config({
+        ...{ temperature: 0.5, topP: 0.9, topK: 40, maxOutputTokens: 99, seed: 7 },
+        ...{ stopSequences: ["."], candidateCount: 1, responseModalities: ["TEXT"] },
+      }),
+    );
+    expect(request).toMatchObject({
+      ...{ model: "chat-1", temperature: 0.5, topP: 0.9, topK: 40, maxTokens: 99, seed: 7n },
+      ...{ stop: ["."], includeReasoning: false, reasoningEffort: "" },
+    });
+    expect(request.responseFormat).toBeUndefined();
+    const spelled = hello({ generation_config: { top_k: 3, max_output_tokens: 4 } });
+    expect(await requestOf(spelled)).toMatchObject({ topK: 3, maxTokens: 4 });
+  });
+
+  test("above the model's cap is cut to it, with a warning", async () => {
+    const backend = scripted({ chat: says("Hi") }, [chatModel("chat-1", { maxTokens: 50 })]);
+    const server = await serve(backend);
+    const answer = await server.post(path, config({ maxOutputTokens: 65536 }));
+    expect((await json(answer)).warnings).toEqual(
+      ["generationConfig.maxOutputTokens: cut to 50, the most for this model"].map(
+        () => "max_tokens: cut to 50, the most for this model",
+      ),
+    );
+    expect(backend.asked[0]).toMatchObject({ maxTokens: 50 });
+  });
+
+  test.each([
+    [{ thinkingBudget: 0 }, "none"],
+    [{ thinkingBudget: 2048 }, "low"],
+    [{ thinkingBudget: 8192 }, "medium"],
+    [{ thinkingBudget: 24576 }, "high"],
+    [{ thinkingBudget: -1 }, ""],
+    [{ thinkingLevel: "HIGH", thinkingBudget: 0 }, "high"],
+    [{ thinking_level: "low" }, "low"],
+    [{ thinkingLevel: "THINKING_LEVEL_UNSPECIFIED" }, ""],
+  ])("asks by %j for the effort %j", async (thinkingConfig, effort) => {
+    expect(await requestOf(config({ thinkingConfig }))).toMatchObject({ reasoningEffort: effort });
+  });
+
+  test("asks for thoughts", async () => {
+    const request = await requestOf(config({ thinkingConfig: { includeThoughts: true } }));
+    expect(request.includeReasoning).toBe(true);
+  });
+
+  const schema = {
+    ...{ type: "OBJECT", required: ["a"], propertyOrdering: ["a", "b"] },
+    properties: {
+      a: { type: "STRING", enum: ["x", "y"], nullable: true },
+      b: {
+        type: "ARRAY",
+        minItems: "1",
+        items: { anyOf: [{ type: "INTEGER" }, { type: "NULL" }] },
+      },
+      c: { type: "NUMBER", minimum: 0, nullable: true, description: "so many" },
+    },
+  };
+  const written = {
+    type: "object",
+    required: ["a"],
+    properties: {
+      a: { type: ["string", "null"], enum: ["x", "y", null] },
+      b: { type: "array", minItems: 1, items: { anyOf: [{ type: "integer" }, { type: "null" }] } },
+      c: { type: ["number", "null"], description: "so many", minimum: 0 },
+    },
+  };
+
+  test.each([
+    [{ responseMimeType: "text/plain", responseSchema: schema }, undefined],
+    [{ responseMimeType: "application/json" }, { type: "json_object" }],
+    [{ responseMimeType: "application/json", responseSchema: schema }, written],
+    [{ response_mime_type: "application/json", response_schema: schema }, written],
+    [
+      { responseMimeType: "application/json", responseJsonSchema: { type: "array" } },
+      { type: "array" },
+    ],
+  ])("asks for a form of the answer: %#", async (form, expected) => {
+    const { responseFormat } = await requestOf(config(form));
+    const { type, jsonSchema } = responseFormat ?? {};
+    const said = jsonSchema ? JSON.parse(jsonSchema.schema) : type && { type };
+    expect(said).toEqual(expected);
+  });
+
+  test("has schemas of functions likewise", async () => {
+    const functionDeclarations = [
+      { name: "f", description: "does", parameters: schema, response: {} },
+      { name: "g", parametersJsonSchema: { type: "object" } },
+      { name: "h" },
+    ];
+    const { tools } = await requestOf(hello({ tools: [{ functionDeclarations }] }));
+    expect(tools).toMatchObject([
+      { function: { name: "f", description: "does" } },
+      { function: { name: "g", parameters: '{"type":"object"}' } },
+      { function: { name: "h", parameters: "" } },
+    ]);
+    expect(JSON.parse(tools[0]?.function?.parameters ?? "")).toEqual(written);
+  });
+
+  test.each([
+    [{ presencePenalty: 0.5, logprobs: 3 }, ["presencePenalty", "logprobs"]],
+    [{ responseLogprobs: false, frequencyPenalty: 0 }, []],
+  ])("warns of what nobody does: %j", async (more, names) => {
+    const said = names.map((name) => `generationConfig.${name}: not supported, ignored`);
+    expect((await asked(config(more))).warnings).toEqual(said);
+  });
+});
+
+describe("tools", () => {
+  const tools = [
+    { functionDeclarations: [{ name: "f" }, { name: "g" }] },
+    { function_declarations: [{ name: "h" }] },
+  ];
+  const choose = (mode: string, ...allowedFunctionNames: string[]) =>
+    hello({ tools, toolConfig: { functionCallingConfig: { mode, allowedFunctionNames } } });
+  const choice = (type: string, name?: string) => ({ type, ...(name && { function: { name } }) });
+
+  test.each([
+    [choose("AUTO"), ["f", "g", "h"], undefined],
+    [choose("VALIDATED"), ["f", "g", "h"], undefined],
+    [choose("NONE"), ["f", "g", "h"], choice("none")],
+    [choose("any"), ["f", "g", "h"], choice("required")],
+    [choose("ANY", "g"), ["g"], choice("function", "g")],
+    [choose("ANY", "g", "h"), ["g", "h"], choice("required")],
+    [choose("VALIDATED", "f"), ["f"], undefined],
+    [hello({ tools: tools[1] }), ["h"], undefined],
+  ])("are offered, and chosen: %#", async (body, names, toolChoice) => {
+    const request = await requestOf(body);
+    expect(request.tools.map((tool) => tool.function?.name)).toEqual(names);
+    if (toolChoice) expect(request.toolChoice).toMatchObject(toolChoice);
+    else expect(request.toolChoice).toBeUndefined();
+  });
+
+  test("that Google runs itself are dropped with a warning", async () => {
+    const { request, warnings } = await asked(
+      hello({ tools: [{ googleSearch: {} }, { codeExecution: {} }, { googleSearch: {} }] }),
+    );
+    expect(warnings).toEqual([
+      "tools: googleSearch is not supported, ignored",
+      "tools: codeExecution is not supported, ignored",
+    ]);
+    expect(request.tools).toEqual([]);
+  });
+});
+
+test("what asks for nothing here is ignored", async () => {
+  const { warnings } = await asked(hello({ safetySettings: [{}], labels: {}, surprise: [1] }));
+  expect(warnings).toEqual([]);
+});
+
+test.each<[string, object]>([
+  ["contents", {}],
+  ["contents", { contents: [] }],
+  ["contents", { systemInstruction: { parts: [text("a")] } }],
+  ["contents", { contents: "Hello" }],
+  ["contents", ask(...Array.from({ length: 10_001 }, () => user(text("a"))))],
+  ["contents[0]", { contents: ["a"] }],
+  ["contents[0].role", ask({ role: "king", parts: [text("a")] })],
+  ["contents[0].parts", ask({ role: "user" })],
+  ["contents[0].parts", ask({ role: "user", parts: "a" })],
+  ["contents[0].parts[1]", { contents: [{ parts: [text("a"), "b"] }] }],
+  ["contents[0].parts[0].text", ask(user({ text: 5 }))],
+  ["contents[0].parts[0].inlineData", ask(user({ inlineData: "a" }))],
+  ["contents[0].parts[0].inlineData.data", ask(user({ inlineData: { mimeType: "image/png" } }))],
+  ["contents[0].parts[0].inlineData.mimeType", ask(user({ inlineData: { data: "AAAA" } }))],
+  ["contents[0].parts[0].fileData.fileUri", ask(user({ fileData: { mimeType: "image/png" } }))],
+  [
+    "contents[0].parts[1]",
+    ask(user(text("a"), { fileData: { fileUri: "gs://a/b", mimeType: "image/png" } })),
+  ],
+  ["contents[1].parts[0].functionCall", ask(user(text("a")), model({ functionCall: 5 }))],
+  [
+    "contents[1].parts[0].functionCall.args",
+    ask(user(text("a")), model({ functionCall: { name: "f", args: 5 } })),
+  ],
+  [
+    "contents[1].parts[1].functionCall.name",
+    ask(user(text("a")), model(text("b"), { functionCall: { name: 5 } })),
+  ],
+  [
+    "contents[1].parts[0].thoughtSignature",
+    ask(user(text("a")), model({ ...text("b"), thoughtSignature: 5 })),
+  ],
+  ["contents[0].parts[0].functionResponse", ask(user({ functionResponse: 5 }))],
+  [
+    "contents[0].parts[0].functionResponse.response",
+    ask(user({ functionResponse: { name: "f", response: 5 } })),
+  ],
+  [
+    "contents[0].parts[0].functionResponse.id",
+    ask(user({ functionResponse: { id: 5, name: "f" } })),
+  ],
+  ["systemInstruction", hello({ systemInstruction: 5 })],
+  [
+    "systemInstruction",
+    hello({
+      systemInstruction: { parts: [{ inlineData: { mimeType: "image/png", data: "AAAA" } }] },
+    }),
+  ],
+  ["generationConfig", hello({ generationConfig: 5 })],
+  ["generationConfig.temperature", config({ temperature: 3 })],
+  ["generationConfig.topP", config({ topP: 0 })],
+  ["generationConfig.topK", config({ topK: "many" })],
+  ["generationConfig.maxOutputTokens", config({ maxOutputTokens: 0 })],
+  ["generationConfig.seed", config({ seed: -2 })],
+  ["generationConfig.stopSequences[0]", config({ stopSequences: [""] })],
+  ["generationConfig.thinkingConfig", config({ thinkingConfig: 5 })],
+  ["generationConfig.thinkingConfig", config({ thinkingConfig: { thinkingLevel: "HUGE" } })],
+  [
+    "generationConfig.thinkingConfig.thinkingBudget",
+    config({ thinkingConfig: { thinkingBudget: -2 } }),
+  ],
+  [
+    "generationConfig.thinkingConfig.includeThoughts",
+    config({ thinkingConfig: { includeThoughts: "yes" } }),
+  ],
+  [
+    "generationConfig.responseSchema",
+    config({ responseMimeType: "application/json", responseSchema: "a" }),
+  ],
+  ["tools[0]", hello({ tools: ["a"] })],
+  ["tools[0].functionDeclarations", hello({ tools: [{ functionDeclarations: 5 }] })],
+  ["tools[1].functionDeclarations[0]", hello({ tools: [{}, { functionDeclarations: [5] }] })],
+  [
+    "tools[1].functionDeclarations[1].name",
+    hello({ tools: [{ googleSearch: {} }, { functionDeclarations: [{ name: "f" }, {}] }] }),
+  ],
+  [
+    "tools[0].functionDeclarations[0].parameters",
+    hello({ tools: [{ functionDeclarations: [{ name: "f", parameters: 5 }] }] }),
+  ],
+  ["toolConfig", hello({ toolConfig: 5 })],
+  ["toolConfig.functionCallingConfig", hello({ toolConfig: { functionCallingConfig: 5 } })],
+  [
+    "toolConfig.functionCallingConfig",
+    hello({ toolConfig: { functionCallingConfig: { mode: "ANY" } } }),
+  ],
+  [
+    "toolConfig.functionCallingConfig.mode",
+    hello({ toolConfig: { functionCallingConfig: { mode: "OFTEN" } } }),
+  ],
+  [
+    "toolConfig.functionCallingConfig.allowedFunctionNames",
+    hello({ toolConfig: { functionCallingConfig: { mode: "ANY", allowedFunctionNames: ["f"] } } }),
+  ],
+])("422: %s", async (field, body) => {
+  const server = await serve(scripted({ chat: says("Hi") }));
+  const answer = await server.post(path, body);
+  expect(answer.status).toBe(422);
+  const { error } = await json(answer);
+  expect(error).toMatchObject({ code: 422, status: "INVALID_ARGUMENT" });
+  expect(error.message).toContain(`${field}: `);
+  expect(codeIn({ error })).toBe("invalid_fields");
+  expect(error.details[1]).toMatchObject({
+    "@type": "type.googleapis.com/google.rpc.BadRequest",
+    fieldViolations: expect.arrayContaining([{ field, description: expect.any(String) }]),
+  });
+});
+
+test.each<[string, object, RegExp]>([
+  [
+    "contents[0].parts[1]",
+    ask(user(text("a"), { executableCode: { code: "1" } })),
+    /with executableCode/,
+  ],
+  ["cachedContent", hello({ cachedContent: "cachedContents/a" }), /nothing is kept here/],
+  ["generationConfig.candidateCount", config({ candidateCount: 2 }), /one only/],
+  [
+    "generationConfig.responseModalities",
+    config({ responseModalities: ["TEXT", "IMAGE"] }),
+    /TEXT only/,
+  ],
+  [
+    "generationConfig.responseMimeType",
+    config({ responseMimeType: "text/x.enum" }),
+    /only text\/plain/,
+  ],
+])("400: %s", async (field, body, why) => {
+  const backend = scripted({ chat: says("Hi") });
+  const server = await serve(backend);
+  const answer = await server.post(path, body);
+  expect(answer.status).toBe(400);
+  const { error } = await json(answer);
+  expect(error.message).toMatch(why);
+  expect(error.details[0]).toMatchObject({
+    reason: "unsupported_parameter",
+    metadata: { param: field },
+  });
+  expect(backend.asked).toEqual([]);
+});
+
+test("422: schemas that are nested too deeply", async () => {
+  const deep = `${'{"type":"ARRAY","items":'.repeat(20_000)}{}${"}".repeat(20_000)}`;
+  const server = await serve(scripted({ chat: says("Hi") }));
+  const asks = async (more: string) => {
+    const answer = await server.post(path, `{"contents":[{"parts":[{"text":"a"}]}],${more}}`);
+    return (await json(answer)).error.message;
+  };
+  const form = `"responseMimeType":"application/json","responseSchema":${deep}`;
+  expect(await asks(`"generationConfig":{${form}}`)).toBe(
+    "generationConfig.responseSchema: is nested too deeply",
+  );
+  const tool = `{"functionDeclarations":[{"name":"f","parameters":${deep}}]}`;
+  expect(await asks(`"tools":[${tool}]`)).toBe(
+    "tools[0].functionDeclarations[0].parameters: is nested too deeply",
+  );
+});
