@@ -12,6 +12,7 @@ import { errorTable, type Violation } from "../../src/core/errors.js";
 import { methods } from "../../src/core/methods.js";
 import { compileRules } from "../../src/core/rules.js";
 import { messagesFields } from "../../src/doors/anthropic/request.js";
+import { generateFields } from "../../src/doors/google/request.js";
 import {
   chatParameters,
   imageParameters,
@@ -94,6 +95,20 @@ describe("docs/anthropic.md", () => {
     (name) => {
       const told = new RegExp(`^\\|.*\`${name}(?:\\.\\w+)?\`.*\\| \\S`, "m");
       expect(parameters).toMatch(told);
+    },
+  );
+});
+
+describe("docs/google.md", () => {
+  const text = readFileSync(join(import.meta.dirname, "../../docs/google.md"), "utf8");
+  const [, parameters = ""] = /## Parameters\n(.*?)\n## /s.exec(text) ?? [];
+  const known = generateFields as ReadonlyMap<string, ReadonlyMap<string, unknown>>;
+  const config = known.get("generationConfig") ?? new Map<string, unknown>();
+
+  it.each([...known.keys(), ...config.keys()].filter((name) => !name.includes("_")))(
+    "tells what becomes of %s",
+    (name) => {
+      expect(parameters).toMatch(new RegExp(`^\\|.*\`(?:\\w+\\.)?${name}\`.*\\| \\S`, "m"));
     },
   );
 });

@@ -5,6 +5,7 @@ import { tooManyItems } from "../items.js";
 import { CallIds } from "./call-ids.js";
 import { member } from "./member.js";
 import { partOf } from "./parts.js";
+import { textReturned } from "./returned.js";
 import { detailsOf, extraContentOf } from "./signature.js";
 
 /** What became of the contents. */
@@ -200,23 +201,10 @@ class Reading implements Conversation {
     const { id, name, response: said = {} } = response;
     if (!isObject(said)) this.wrong(`${place}.response`, "must be an object");
     const where = { at: place, content: `${place}.response` };
-    const content = this.#textOf(said, name, `${place}.response`);
+    const content = textReturned(said, name) ?? this.#written(said, `${place}.response`);
     this.#add({ role: "tool", tool_call_id: this.#ids.returned(id, name), content }, where);
     const shown = response.parts == null ? [] : this.#partsOf(response, place);
     return shown.flatMap(({ part, place: at }) => this.#content(part, at));
-  }
-
-  /**
-   * What a function returned, as a model reads it: the text, where there is nothing else, as Google's SDKs
-   * write it, or the AI SDK, with the function's name beside it.
-   */
-  #textOf(said: unknown, called: unknown, place: string): string {
-    const members = isObject(said) ? Object.entries(said) : [];
-    const [[name, value] = [], ...more] = members.filter(
-      ([member, own]) => member !== "name" || own !== called,
-    );
-    const plain = more.length === 0 && wrappers.has(name) && typeof value === "string";
-    return plain ? (value as string) : this.#written(said, place);
   }
 
   /** A part of what is said, or nothing where it is none that can be served. */
@@ -256,9 +244,6 @@ class Reading implements Conversation {
     this.places.push(place);
   }
 }
-
-/** Members that clients put a text into where an object is wanted. */
-const wrappers: ReadonlySet<unknown> = new Set(["output", "result", "content"]);
 
 /** Parts as one text, where they are nothing else. */
 function joined(parts: readonly JsonObject[]): unknown {
