@@ -30,7 +30,11 @@ const python = process.env.LINTEL_PYTHON ?? "python3";
 const wanted = Boolean(process.env.LINTEL_LANGUAGES);
 const has = (command: string, ...args: string[]) =>
   wanted && spawnSync(command, args, { stdio: "ignore" }).status === 0;
-const hasPython = has(python, "-c", "import grpc, grpc_tools, grpc_status, openai, livepeer_ai");
+const hasPython = has(
+  python,
+  "-c",
+  "import grpc, grpc_tools, grpc_status, openai, livepeer_ai, google.genai",
+);
 const hasGo = has("go", "version");
 const hasCurl = has("curl", "--version");
 const why = wanted ? "not installed here" : "LINTEL_LANGUAGES is not set";
@@ -50,7 +54,7 @@ afterAll(async () => {
 const patience = { timeout: 900_000 };
 
 describe.skipIf(!hasPython)(`Python${hasPython ? "" : ` (skipped: ${why})`}`, () => {
-  it("the openai and livepeer-ai SDKs, unmodified", patience, async () => {
+  it("the openai, google-genai and livepeer-ai SDKs, unmodified", patience, async () => {
     const { stdout } = await run(python, [join(here, "python/rest_clients.py"), lintel.url]);
     expect(stdout).toBe("ok\n");
   });

@@ -6,6 +6,9 @@ Usage: rest_clients.py BASE_URL. Exits with 0 if everything is as expected.
 import sys
 
 import openai
+from google import genai
+from google.genai import errors as genai_errors
+from google.genai import types
 from livepeer_ai import Livepeer
 from livepeer_ai.models import errors
 
@@ -112,7 +115,59 @@ def livepeer_sdk():
         raises(errors.HTTPError, lambda: client.generate.llm(request={"messages": HELLO}))
 
 
+def google_sdk():
+    def client(key):
+        return genai.Client(api_key=key, http_options={"base_url": BASE})
+
+    # A client closes as soon as nothing holds it.
+    known, unknown = client("all"), client("stranger")
+    models = known.models
+    whole = models.generate_content(model="chat-1", contents="Hello")
+    assert whole.text == TEXT, whole
+    assert whole.usage_metadata.total_token_count == 10, whole
+    chunks = list(models.generate_content_stream(model="chat-1", contents="Hello"))
+    assert "".join(c.text or "" for c in chunks) == TEXT, chunks
+    assert chunks[-1].candidates[0].finish_reason == types.FinishReason.STOP, chunks[-1]
+    half = models.generate_content_stream(model="half", contents="Hello")
+    raises(genai_errors.APIError, lambda: list(half))
+
+    wrong = raises(
+        genai_errors.ClientError,
+        lambda: models.generate_content(
+            model="chat-1", contents="Hello", config={"temperature": 9}
+        ),
+    )
+    assert wrong.code == 422 and "generationConfig.temperature" in wrong.message, wrong
+    stranger = raises(
+        genai_errors.ClientError,
+        lambda: unknown.models.generate_content(model="chat-1", contents="Hello"),
+    )
+    assert stranger.status == "UNAUTHENTICATED", stranger
+    assert "models/chat-1" in [m.name for m in models.list()]
+
+    declared = types.FunctionDeclaration(
+        name="weather",
+        parameters=types.Schema(type="OBJECT", properties={"city": types.Schema(type="STRING")}),
+    )
+    config = {"tools": [types.Tool(function_declarations=[declared])]}
+    user = types.Content(role="user", parts=[types.Part(text="Hello")])
+    asked = models.generate_content(model="calls", contents=[user], config=config)
+    calls = [(c.id, c.name, c.args) for c in asked.function_calls]
+    assert calls == [("a", "weather", {"city": "Rome"}), ("b", "weather", {"city": "Oslo"})], calls
+    said = [
+        types.Part.from_function_response(name=c.name, response={"result": f"sunny {c.id} "})
+        for c in asked.function_calls
+    ]
+    answer = models.generate_content(
+        model="calls",
+        contents=[user, asked.candidates[0].content, types.Content(role="user", parts=said)],
+        config=config,
+    )
+    assert answer.text == "sunny a sunny b ", answer
+
+
 openai_sdk()
 openai_tools()
+google_sdk()
 livepeer_sdk()
 print("ok")
