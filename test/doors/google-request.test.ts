@@ -77,6 +77,7 @@ describe("contents", () => {
       inline("image/PNG", "-_8="),
       { inline_data: { mime_type: "image/jpeg", data: "AAAA" } },
       inline("application/pdf", "AAAA", "a.pdf"),
+      inline("image/svg+xml", Buffer.from("<svg/>").toString("base64")),
       ...["audio/wav", "audio/mpeg", "audio/mp4", "audio/ogg; codecs=opus"].map((it) => inline(it)),
       inline("audio/basic"),
       file("https://example.com/a.png", "image/png"),
@@ -90,6 +91,7 @@ describe("contents", () => {
           imagePart("data:image/png;base64,+/8="),
           imagePart("data:image/jpeg;base64,AAAA"),
           filePart("data:application/pdf;base64,AAAA", "a.pdf"),
+          textPart("\n\n<file>\n<svg/>\n</file>\n\n"),
           ...["wav", "mp3", "m4a", "ogg"].map((format) => soundPart("AAAA", format)),
           filePart("data:audio/basic;base64,AAAA"),
           imagePart("https://example.com/a.png"),
@@ -113,6 +115,8 @@ describe("contents", () => {
         { functionCall: { name: "weather", args: { city: "Oslo" } } },
         { functionCall: { name: "now" } },
         { functionCall: { id: "z", name: "last" } },
+        { functionCall: { name: "twice" } },
+        { functionCall: { id: "y", name: "twice" } },
       ),
       user(
         text("Well?"),
@@ -127,6 +131,8 @@ describe("contents", () => {
         },
         { functionResponse: { name: "last", response: { error: "no" } } },
         { functionResponse: { name: "nobody", response: { output: "x" } } },
+        { functionResponse: { id: "y", name: "twice", response: { output: "second" } } },
+        { functionResponse: { name: "twice", response: { output: "first" } } },
       ),
     );
     const extra = JSON.stringify({ google: { thought_signature: "s" } });
@@ -136,6 +142,8 @@ describe("contents", () => {
       toolCall(0, "call_1", "weather", '{"city":"Oslo"}'),
       toolCall(0, "call_2", "now", "{}"),
       toolCall(0, "z", "last", "{}"),
+      toolCall(0, "call_3", "twice", "{}"),
+      toolCall(0, "y", "twice", "{}"),
     ];
     expect(await messagesOf(body)).toEqual([
       say("user", "Rome?"),
@@ -146,6 +154,8 @@ describe("contents", () => {
       say("tool", '{"output":{"minute":5}}', { toolCallId: "call_2" }),
       say("tool", '{"error":"no"}', { toolCallId: "z" }),
       say("tool", "x"),
+      say("tool", "second", { toolCallId: "y" }),
+      say("tool", "first", { toolCallId: "call_3" }),
       say("user", "", { parts: [textPart("Well?"), imagePart("data:image/png;base64,AAAA")] }),
     ]);
   });
@@ -153,7 +163,11 @@ describe("contents", () => {
   test("have what was thought, and what the model server wants to see again", async () => {
     const body = ask(
       user(text("a")),
-      model({ text: "Hm", thought: true }, { text: "m.", thought: true, thoughtSignature: "sig" }),
+      model(
+        { text: "", thought: false },
+        { text: "Hm", thought: true },
+        { text: "m.", thought: true, thoughtSignature: "sig" },
+      ),
       model({ text: "42", thought_signature: "end" }, { thoughtSignature: "alone" }),
       user(text("b")),
     );
@@ -257,16 +271,30 @@ describe("generationConfig", () => {
   test("has schemas of functions likewise", async () => {
     const functionDeclarations = [
       { name: "f", description: "does", parameters: schema, response: {} },
-      { name: "g", parametersJsonSchema: { type: "object" } },
+      {
+        name: "g",
+        parametersJsonSchema: {
+          type: "OBJECT",
+          properties: { type: { type: ["STRING", "NULL"], default: { type: "OBJECT" } } },
+          anyOf: [{ type: "object", additionalProperties: { type: "INTEGER" } }],
+          required: ["OBJECT"],
+        },
+      },
       { name: "h" },
     ];
     const { tools } = await requestOf(hello({ tools: [{ functionDeclarations }] }));
     expect(tools).toMatchObject([
       { function: { name: "f", description: "does" } },
-      { function: { name: "g", parameters: '{"type":"object"}' } },
+      { function: { name: "g" } },
       { function: { name: "h", parameters: "" } },
     ]);
     expect(JSON.parse(tools[0]?.function?.parameters ?? "")).toEqual(written);
+    expect(JSON.parse(tools[1]?.function?.parameters ?? "")).toEqual({
+      type: "object",
+      properties: { type: { type: ["string", "null"], default: { type: "OBJECT" } } },
+      anyOf: [{ type: "object", additionalProperties: { type: "integer" } }],
+      required: ["OBJECT"],
+    });
   });
 
   test.each([
@@ -461,6 +489,13 @@ test.each<[string, object, RegExp]>([
   expect(backend.asked).toEqual([]);
 });
 
+test("422: generationConfig.responseJsonSchema", async () => {
+  const server = await serve(scripted({ chat: says("Hi") }));
+  const form = { responseMimeType: "application/json", responseJsonSchema: "a" };
+  const { error } = await json(await server.post(path, config(form)));
+  expect(error.message).toContain("generationConfig.responseJsonSchema: must be a JSON object");
+});
+
 test("422: schemas that are nested too deeply", async () => {
   const deep = `${'{"type":"ARRAY","items":'.repeat(20_000)}{}${"}".repeat(20_000)}`;
   const server = await serve(scripted({ chat: says("Hi") }));
@@ -471,6 +506,10 @@ test("422: schemas that are nested too deeply", async () => {
   const form = `"responseMimeType":"application/json","responseSchema":${deep}`;
   expect(await asks(`"generationConfig":{${form}}`)).toBe(
     "generationConfig.responseSchema: is nested too deeply",
+  );
+  const plain = `"responseMimeType":"application/json","responseJsonSchema":${deep}`;
+  expect(await asks(`"generationConfig":{${plain}}`)).toBe(
+    "generationConfig.responseJsonSchema: is nested too deeply",
   );
   const tool = `{"functionDeclarations":[{"name":"f","parameters":${deep}}]}`;
   expect(await asks(`"tools":[${tool}]`)).toBe(

@@ -2,12 +2,14 @@
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import type { JsonObject } from "../../core/json.js";
 import { member, objectIn } from "./member.js";
-import { jsonSchemaOf } from "./schema.js";
+import { jsonSchemaOf, withTypes } from "./schema.js";
 
 /** What became of `generationConfig`. */
 export interface Generation {
   /** The contract's fields, as it has them in JSON. */
   readonly asked: JsonObject;
+  /** What the client calls the answer's schema. */
+  readonly schema: string;
   readonly refused: LintelError | undefined;
 }
 
@@ -56,7 +58,9 @@ export function readGeneration(
     // Who does not ask for thoughts gets none.
     include_reasoning: thoughts === true,
   };
-  return { asked, refused: refusedIn(config) };
+  const plain = plainSchema(config) !== undefined;
+  const schema = `${at}.response${plain ? "Json" : ""}Schema`;
+  return { asked, schema, refused: refusedIn(config) };
 }
 
 function refusedIn(config: JsonObject): LintelError | undefined {
@@ -81,16 +85,19 @@ const json = "application/json";
 
 const typeOf = (config: JsonObject): unknown => member(config, "responseMimeType") || undefined;
 
+const plainSchema = (config: JsonObject): unknown =>
+  member(config, "responseJsonSchema") ?? member(config, "_responseJsonSchema");
+
 function formatOf(config: JsonObject, wrong: (field: string, message: string) => void): unknown {
   if (typeOf(config) !== json) return undefined;
-  const plain = member(config, "responseJsonSchema") ?? member(config, "_responseJsonSchema");
+  const plain = plainSchema(config);
   const own = member(config, "responseSchema");
   if (plain === undefined && own === undefined) return { type: "json_object" };
-  let schema = plain;
+  let schema: unknown;
   try {
-    schema ??= jsonSchemaOf(own);
+    schema = plain === undefined ? jsonSchemaOf(own) : withTypes(plain);
   } catch {
-    wrong(`${at}.responseSchema`, "is nested too deeply");
+    wrong(`${at}.response${plain === undefined ? "" : "Json"}Schema`, "is nested too deeply");
   }
   return { type: "json_schema", json_schema: { name: "output", schema } };
 }

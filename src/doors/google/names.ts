@@ -12,7 +12,6 @@ const moved: readonly (readonly [ours: string, theirs: string])[] = [
   ["top_k", `${config}.topK`],
   ["seed", `${config}.seed`],
   ["stop", `${config}.stopSequences`],
-  ["response_format.json_schema.schema", `${config}.responseSchema`],
   ["response_format", `${config}.responseMimeType`],
   ["reasoning_effort", `${config}.thinkingConfig`],
   ["tool_choice", "toolConfig.functionCallingConfig"],
@@ -29,14 +28,17 @@ const callMembers: Readonly<Record<string, string>> = {
  * @param messages where each message stands at the client
  * @param tools where each tool does
  * @param own fields that are named as the client does already
+ * @param schema what it calls the answer's schema
  */
 export function namesOf(
   messages: readonly Place[],
   tools: readonly string[],
   own: ReadonlySet<string | undefined>,
+  schema: string,
 ): (field: string) => string {
   return (field) => {
     if (own.has(field)) return field;
+    if (field.startsWith("response_format.json_schema")) return schema;
     const [, list, index, rest = ""] = /^(messages|tools)\[(\d+)\](.*)$/.exec(field) ?? [];
     const i = Number(index);
     if (list === "tools") return (tools[i] ?? `tools[${i}]`) + rest.replace(/^\.function/, "");

@@ -72,7 +72,8 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
     : undefined;
   const refused = conversation.refused ?? generation.refused ?? kept;
   const said = [...conversation.violations, ...wrong].map(({ field }) => field);
-  const names = namesOf(conversation.places, offer.places, new Set([...said, refused?.param]));
+  const own = new Set([...said, refused?.param]);
+  const names = namesOf(conversation.places, offer.places, own, generation.schema);
   const defect = violations.length > 0 ? invalidFields(violations) : refused;
   return { message, defect, warnings, names };
 }

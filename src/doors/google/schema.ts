@@ -41,3 +41,29 @@ const each = (schemas: JsonObject): JsonObject =>
 
 const countOf = (value: unknown): unknown =>
   typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
+
+/** Google's names of types, which its clients also write into JSON Schemas. */
+const types = /^(?:STRING|NUMBER|INTEGER|BOOLEAN|ARRAY|OBJECT|NULL)$/;
+/** Members of schemas that hold values. */
+const values: ReadonlySet<string> = new Set(["enum", "const", "default", "example", "examples"]);
+
+/**
+ * A JSON Schema with the names of types that JSON Schema has.
+ * @throws RangeError where it is nested too deeply
+ */
+export function withTypes(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(withTypes);
+  if (!isObject(schema)) return schema;
+  return Object.fromEntries(
+    Object.entries(schema).map(([name, value]) => {
+      if (name === "type") return [name, typed(value)];
+      return [name, values.has(name) ? value : withTypes(value)];
+    }),
+  );
+}
+
+function typed(type: unknown): unknown {
+  if (typeof type === "string") return types.test(type) ? type.toLowerCase() : type;
+  // A property may have that name, too.
+  return Array.isArray(type) ? type.map(typed) : withTypes(type);
+}

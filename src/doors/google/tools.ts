@@ -3,7 +3,7 @@ import type { Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { tooManyItems } from "../items.js";
 import { member, objectIn } from "./member.js";
-import { jsonSchemaOf } from "./schema.js";
+import { jsonSchemaOf, withTypes } from "./schema.js";
 
 /** What a request says of tools. */
 export interface Offer {
@@ -114,16 +114,20 @@ function toolOf(declaration: unknown, place: string, into: Violation[]): JsonObj
     into.push(notObject(place));
     return undefined;
   }
-  const { name, description, parameters } = declaration;
-  const schema = member(declaration, "parametersJsonSchema") ?? converted(parameters, place, into);
-  return { type: "function", function: { name, description, parameters: schema } };
+  const { name, description } = declaration;
+  return {
+    type: "function",
+    function: { name, description, parameters: schemaIn(declaration, place, into) },
+  };
 }
 
-function converted(parameters: unknown, place: string, into: Violation[]): unknown {
+function schemaIn(declaration: JsonObject, place: string, into: Violation[]): unknown {
+  const plain = member(declaration, "parametersJsonSchema");
   try {
-    return jsonSchemaOf(parameters ?? undefined);
+    return plain === undefined ? jsonSchemaOf(member(declaration, "parameters")) : withTypes(plain);
   } catch {
-    into.push({ field: `${place}.parameters`, message: "is nested too deeply" });
+    const name = plain === undefined ? "parameters" : "parametersJsonSchema";
+    into.push({ field: `${place}.${name}`, message: "is nested too deeply" });
     return undefined;
   }
 }
