@@ -50,6 +50,11 @@ describe("contents", () => {
       expected.slice(1),
     );
     expect(await messagesOf(ask({ parts: text("a") }))).toEqual([say("user", "a")]);
+    const older = { role: "function", parts: [{ functionResponse: { name: "f", response: {} } }] };
+    expect(await messagesOf(ask(user(text("a")), older))).toEqual([
+      say("user", "a"),
+      say("tool", "{}"),
+    ]);
   });
 
   test("of the model that follow each other are what it said, as clients keep pieces of a stream", async () => {
@@ -333,7 +338,13 @@ describe("tools", () => {
 
   test("that Google runs itself are dropped with a warning", async () => {
     const { request, warnings } = await asked(
-      hello({ tools: [{ googleSearch: {} }, { codeExecution: {} }, { googleSearch: {} }] }),
+      hello({
+        tools: [
+          { googleSearch: {}, urlContext: null },
+          { codeExecution: {} },
+          { googleSearch: {} },
+        ],
+      }),
     );
     expect(warnings).toEqual([
       "tools: googleSearch is not supported, ignored",

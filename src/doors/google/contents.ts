@@ -85,6 +85,7 @@ class Reading implements Conversation {
 
   #one(content: unknown, at: string): void {
     if (!isObject(content)) {
+      this.#endTurn();
       this.#unread(at, at, "must be an object");
       return;
     }
@@ -93,7 +94,7 @@ class Reading implements Conversation {
     if (role === "model") {
       // Clients keep each piece of a stream as a content of its own.
       this.#turn ??= { at, parts: [] };
-      this.#turn.parts.push(...parts);
+      for (const part of parts) this.#turn.parts.push(part);
       return;
     }
     this.#endTurn();

@@ -43,7 +43,7 @@ export const google: Door = async (app, options) => {
         admission,
         defect: defect ?? read.defect,
       }),
-      // Clients such as the Gemini CLI ask for the most of Google's own models.
+      // What was written for Google's models may ask for as much as those can.
       cutsTokens: true,
     };
     const streams = method === "streamGenerateContent";
