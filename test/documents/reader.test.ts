@@ -1,6 +1,5 @@
 /** Reading PDFs, from the bytes to the text or the reason why there is none. */
-import { type ChildProcess, spawn } from "node:child_process";
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -11,6 +10,7 @@ import { LintelError } from "../../src/core/errors.js";
 import { PdfReader, type ReaderLimits } from "../../src/documents/reader.js";
 import { never } from "../support/calls.js";
 import { type Body, endless, firstExtra, lines, pdf, shown } from "./pdf.js";
+import { isGone, processes } from "./processes.js";
 
 const open: PdfReader[] = [];
 afterEach(async () => {
@@ -22,21 +22,6 @@ function reader(limits?: ReaderLimits): PdfReader {
   open.push(one);
   return one;
 }
-
-/** Processes that begin while the test runs, in their order, and how many there were at once. */
-function processes() {
-  const begun: ChildProcess[] = [];
-  const seen = { begun, most: 0 };
-  const watch = (message: unknown) => {
-    begun.push((message as { readonly process: ChildProcess }).process);
-    seen.most = Math.max(seen.most, begun.filter((process) => !isGone(process)).length);
-  };
-  subscribe("child_process", watch);
-  onTestFinished(() => void unsubscribe("child_process", watch));
-  return seen;
-}
-
-const isGone = ({ exitCode, signalCode }: ChildProcess) => exitCode !== null || signalCode !== null;
 
 const small = pdf([lines("Hello")]);
 const reason = new LintelError("cancelled", "the caller left");

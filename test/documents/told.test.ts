@@ -1,6 +1,4 @@
 /** Documents told to models that take no files, through whole gateways. */
-import type { ChildProcess } from "node:child_process";
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Backend } from "../../src/core/backend.js";
@@ -17,6 +15,7 @@ import { chatModel } from "../support/models.js";
 import { fails } from "../support/routing.js";
 import { piece, says, scripted } from "../support/scripted.js";
 import { endless, lines, pdf } from "./pdf.js";
+import { processes } from "./processes.js";
 
 const url = (file: Buffer) => `data:application/pdf;base64,${file.toString("base64")}`;
 const report = url(pdf([lines("Zürich", "is a city."), lines("So is Rome.")]));
@@ -39,16 +38,6 @@ async function reading(backend: Backend) {
 }
 
 const model = (...supports: string[]) => [chatModel("chat-1", { supports })];
-
-/** Counts processes that begin. */
-function processes(): { readonly begun: unknown[] } {
-  const begun: ChildProcess[] = [];
-  const watch = (message: unknown) =>
-    void begun.push((message as { readonly process: ChildProcess }).process);
-  subscribe("child_process", watch);
-  onTestFinished(() => void unsubscribe("child_process", watch));
-  return { begun };
-}
 
 describe.each(["/llm", "/v1/chat/completions"])("POST %s", (path) => {
   test.each([false, true])("tells their text, with a warning; in a stream: %s", async (stream) => {
@@ -337,6 +326,6 @@ test("who leaves ends the process that reads", async () => {
   await expect.poll(() => begun.length).toBe(1);
   caller.abort();
   await expect(asked).rejects.toThrow();
-  await expect.poll(() => (begun[0] as ChildProcess).signalCode).toBe("SIGKILL");
+  await expect.poll(() => begun[0]?.signalCode).toBe("SIGKILL");
   expect(backend.asked).toEqual([]);
 });

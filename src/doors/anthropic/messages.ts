@@ -2,30 +2,9 @@
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { tooManyItems } from "../items.js";
+import type { Conversation, Place } from "../json/places.js";
 import { type Part, partOf, textsOf } from "./parts.js";
 import { redactedIn, signedBy } from "./signature.js";
-
-/** What became of the messages. */
-export interface Conversation {
-  /** As the contract has them in JSON; what is no message stands where it stood. */
-  readonly messages: readonly unknown[];
-  /** What can't be read, by the client's names. */
-  readonly violations: readonly Violation[];
-  /** The first block that this gateway can't serve. */
-  readonly refused: LintelError | undefined;
-  /** Where a message begins with what the client wrote, by its position. */
-  readonly places: readonly Place[];
-}
-
-/** Where the parts of a message stand at the client. */
-export interface Place {
-  readonly at: string;
-  readonly content: string;
-  /** Of each part of the content. */
-  readonly parts?: readonly string[];
-  /** Of each call of a tool. */
-  readonly calls?: readonly string[];
-}
 
 /** Reads `system` and `messages`: what tools said is a message of its own in the contract. */
 export function readConversation({ system, messages }: JsonObject): Conversation {

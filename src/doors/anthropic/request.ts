@@ -6,6 +6,7 @@ import { compileDecoder } from "../json/decode.js";
 import { answerForm } from "../json/fields.js";
 import { fields, fieldsOf, type Known } from "../json/known.js";
 import type { Names } from "../json/rename.js";
+import { effortOfBudget } from "../json/thinking-budget.js";
 import { readConversation } from "./messages.js";
 import { namesOf } from "./names.js";
 import { sourceFields } from "./parts.js";
@@ -97,18 +98,11 @@ function objectIn(json: JsonObject, name: string, into: Violation[]): JsonObject
 /** Who does not ask for thoughts gets none: many a client takes the first block for the text. */
 const thinks = ({ type }: JsonObject): boolean => type === "enabled" || type === "adaptive";
 
-/** Budgets, in tokens, up to which an effort is meant. */
-const budgets: readonly (readonly [most: number, effort: string])[] = [
-  [2048, "low"],
-  [8192, "medium"],
-];
-
 /** How much to think; `undefined` where that is left to the model. */
 function effortOf({ type, budget_tokens: budget }: JsonObject, { effort }: JsonObject): unknown {
   if (type === "disabled") return "none";
   if (effort != null || type !== "enabled") return effort;
-  const tokens = typeof budget === "number" ? budget : 0;
-  return budgets.find(([most]) => tokens <= most)?.[1] ?? "high";
+  return effortOfBudget(typeof budget === "number" ? budget : 0);
 }
 
 /** The answer's form: the contract's schemas have a name. */

@@ -2,33 +2,12 @@
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { tooManyItems } from "../items.js";
+import type { Conversation, Place } from "../json/places.js";
 import { CallIds } from "./call-ids.js";
 import { member } from "./member.js";
 import { partOf } from "./parts.js";
 import { textReturned } from "./returned.js";
 import { detailsOf, extraContentOf } from "./signature.js";
-
-/** What became of the contents. */
-export interface Conversation {
-  /** As the contract has them in JSON; what is no message stands where it stood. */
-  readonly messages: readonly unknown[];
-  /** What can't be read, by the client's names. */
-  readonly violations: readonly Violation[];
-  /** The first part that this gateway can't serve. */
-  readonly refused: LintelError | undefined;
-  /** Where a message begins with what the client wrote, by its position. */
-  readonly places: readonly Place[];
-}
-
-/** Where the parts of a message stand at the client. */
-export interface Place {
-  readonly at: string;
-  readonly content: string;
-  /** Of each part of the content. */
-  readonly parts?: readonly string[];
-  /** Of each call of a tool. */
-  readonly calls?: readonly string[];
-}
 
 /** Reads `systemInstruction` and `contents`: what functions returned is a message of its own in the contract. */
 export function readConversation(json: JsonObject): Conversation {

@@ -1,6 +1,7 @@
 /** What a request of the Gemini API says of how to answer, to the contract's fields. */
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import type { JsonObject } from "../../core/json.js";
+import { effortOfBudget } from "../json/thinking-budget.js";
 import { member, objectIn } from "./member.js";
 import { jsonSchemaOf, withTypes } from "./schema.js";
 
@@ -102,13 +103,6 @@ function formatOf(config: JsonObject, wrong: (field: string, message: string) =>
   return { type: "json_schema", json_schema: { name: "output", schema } };
 }
 
-/** Budgets, in tokens, up to which an effort is meant. */
-const budgets: readonly (readonly [most: number, effort: string])[] = [
-  [0, "none"],
-  [2048, "low"],
-  [8192, "medium"],
-];
-
 /** How much to think; `undefined` where that is left to the model. */
 function effortOf(thinking: JsonObject, wrong: (field: string, message: string) => void): unknown {
   const level = member(thinking, "thinkingLevel");
@@ -123,5 +117,5 @@ function effortOf(thinking: JsonObject, wrong: (field: string, message: string) 
     wrong(`${at}.thinkingConfig.thinkingBudget`, "must be an integer of at least -1");
     return undefined;
   }
-  return budgets.find(([most]) => budget <= most)?.[1] ?? "high";
+  return budget === 0 ? "none" : effortOfBudget(budget);
 }

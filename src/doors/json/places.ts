@@ -1,0 +1,85 @@
+/** Where what a client wrote in another form has come to stand in the contract's messages, and back. */
+import type { LintelError, Violation } from "../../core/errors.js";
+
+/** A conversation of another form, as the contract has it. */
+export interface Conversation {
+  /** As the contract has them in JSON; what is no message stands where it stood. */
+  readonly messages: readonly unknown[];
+  /** What can't be read, by the client's names. */
+  readonly violations: readonly Violation[];
+  /** The first part of it that this gateway can't serve. */
+  readonly refused: LintelError | undefined;
+  /** Where a message begins with what the client wrote, by its position. */
+  readonly places: readonly Place[];
+}
+
+/** Where the parts of a message stand at the client. */
+export interface Place {
+  readonly at: string;
+  readonly content: string;
+  /** Of each part of the content. */
+  readonly parts?: readonly string[];
+  /** Of each call of a tool. */
+  readonly calls?: readonly string[];
+}
+
+/** What a form calls the contract's fields. */
+export interface Naming {
+  /** Those that have one place each; a member of one follows it. */
+  readonly moved: readonly (readonly [ours: string, theirs: string])[];
+  /** Members of calls. */
+  readonly ofCall: Readonly<Record<string, string>>;
+  /** A member of a tool, or nothing. */
+  ofTool(rest: string): string;
+  /** A member of a part, or nothing. */
+  ofPart(rest: string): string;
+  /** The id of the call that something came of. */
+  readonly callId: string;
+}
+
+/**
+ * Finds the client's names of fields.
+ * @param messages where each message stands at the client
+ * @param tools where each tool does
+ * @param own fields that are named as the client does already
+ */
+export function namesBy(
+  naming: Naming,
+  messages: readonly Place[],
+  tools: readonly string[],
+  own: ReadonlySet<string | undefined>,
+): (field: string) => string {
+  return (field) => {
+    if (own.has(field)) return field;
+    const [, list, index, rest = ""] = /^(messages|tools)\[(\d+)\](.*)$/.exec(field) ?? [];
+    const i = Number(index);
+    if (list === "tools") return (tools[i] ?? `tools[${i}]`) + naming.ofTool(rest);
+    const place = list === "messages" ? messages[i] : undefined;
+    if (place) return inMessage(naming, place, rest);
+    for (const [ours, theirs] of naming.moved) {
+      const behind = field.slice(ours.length);
+      if (field.startsWith(ours) && /^(?:$|[.[])/.test(behind)) return theirs + behind;
+    }
+    return field;
+  };
+}
+
+function inMessage(naming: Naming, place: Place, rest: string): string {
+  const { at, content, parts = [], calls = [] } = place;
+  const [, call, ofCall = ""] = /^\.tool_calls\[(\d+)\](.*)$/.exec(rest) ?? [];
+  if (call !== undefined) return (calls[Number(call)] ?? at) + (naming.ofCall[ofCall] ?? ofCall);
+  const [, part, ofPart = ""] = /^\.(?:content|parts)\[(\d+)\](.*)$/.exec(rest) ?? [];
+  if (part !== undefined) {
+    return (parts[Number(part)] ?? `${content}[${part}]`) + naming.ofPart(ofPart);
+  }
+  switch (rest) {
+    case ".content":
+    case ".parts":
+    case ".tool_calls":
+      return content;
+    case ".tool_call_id":
+      return `${at}.${naming.callId}`;
+    default:
+      return at + rest;
+  }
+}
