@@ -21,8 +21,7 @@ export interface DocumentText {
 export interface DocumentReader {
   /**
    * @param pdf the bytes of the file
-   * @throws LintelError `invalid_value` that says why it can't be read, `unimplemented` that says why
-   *   none can; the signal's reason
+   * @throws LintelError `invalid_value` that says why it can't be read; the signal's reason
    */
   read(pdf: Uint8Array, signal: CallSignal): Promise<DocumentText>;
 }
@@ -115,7 +114,7 @@ async function read(
     return await reader.read(Buffer.from(data, "base64"), signal);
   } catch (thrown) {
     const { code, message } = toLintelError(thrown);
-    if (code !== "invalid_value" && code !== "unimplemented") throw thrown;
+    if (code !== "invalid_value") throw thrown;
     // Another model may take the file itself.
     throw unsupported(at, `this model takes no files, and the text can't be read: ${message}`);
   }

@@ -1,5 +1,4 @@
 /** The package unpdf: pdf.js in one file, without what browsers and canvases need. */
-import { importInstalled, isInstalled } from "../installed.js";
 
 /** The little of pdf.js that is used here. */
 export interface PdfJs {
@@ -29,14 +28,6 @@ export interface PdfText {
   readonly hasEOL: boolean;
 }
 
-const name = "unpdf";
-
-/** Says what is missing to read PDFs; `undefined` if it is there. Loads nothing. */
-export const lackOfPdfJs = (): string | undefined =>
-  isInstalled(name)
-    ? undefined
-    : `this gateway can't read PDFs: its optional package ${name} is not installed`;
-
 /** Loads it. */
 export const loadPdfJs = async (): Promise<PdfJs> =>
-  (await importInstalled(`${name}/pdfjs`)) as unknown as PdfJs;
+  (await import("unpdf/pdfjs")) as unknown as PdfJs;

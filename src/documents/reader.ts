@@ -2,8 +2,7 @@
 import { unlessAborted } from "../core/abort.js";
 import type { CallSignal } from "../core/cancellation.js";
 import type { DocumentReader, DocumentText } from "../core/documents.js";
-import { LintelError, shuttingDown } from "../core/errors.js";
-import { lackOfPdfJs } from "./pdfjs.js";
+import { shuttingDown } from "../core/errors.js";
 import { Reading } from "./reading.js";
 
 /** What documents may take. */
@@ -39,7 +38,7 @@ export class PdfReader implements DocumentReader {
   /**
    * The text of a PDF.
    * @throws LintelError `invalid_value` without a field if it can't be read, has no text or takes more
-   *   than it may, `unimplemented` where unpdf is not installed, `shutting_down` once closed; the
+   *   than it may, `shutting_down` once closed; the
    *   signal's reason
    */
   read(pdf: Uint8Array, signal: CallSignal): Promise<DocumentText> {
@@ -57,8 +56,6 @@ export class PdfReader implements DocumentReader {
   async #inTurn(pdf: Uint8Array, signal: CallSignal): Promise<DocumentText> {
     signal.throwIfAborted();
     if (this.#closed) throw shuttingDown();
-    const lack = lackOfPdfJs();
-    if (lack) throw new LintelError("unimplemented", lack);
     await this.#turn(signal);
     try {
       return await this.#readNow(pdf, signal);

@@ -160,7 +160,6 @@ describe("a server that refuses PDFs", () => {
 
 test.each([
   ["invalid_value", 400, "unsupported_parameter"],
-  ["unimplemented", 400, "unsupported_parameter"],
   ["internal", 500, "internal"],
 ] as const)("a reader that fails with %s is a %i", async (code, status, seen) => {
   const documents = { read: () => Promise.reject(new LintelError(code, "so it is")) };
