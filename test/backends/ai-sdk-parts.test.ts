@@ -107,3 +107,11 @@ it.each([
   const { code, param: named, body } = await sent(at, "", part);
   expect([code, named, body]).toEqual(["unsupported_parameter", param, undefined]);
 });
+
+it("packages whose vendors take PDFs say so, and no others: those are told their text", () => {
+  const supports = (at: typeof anthropicAt) =>
+    opened(at("http://127.0.0.1:1")).models()[0]?.supports;
+  expect(supports(anthropicAt)).toContain("file");
+  expect(supports(openaiAt)).toContain("file");
+  expect(supports(compatibleAt)).not.toContain("file");
+});

@@ -231,7 +231,7 @@ describe("of several targets", () => {
     const two = scripted({ ...(takes && { chat: takes }) }, model("file"), "two");
     return { one, two };
   };
-  const through = async (backends: readonly Backend[]) => {
+  const through = async (backends: readonly Backend[], more: object = {}) => {
     const documents = new KeptTexts(new PdfReader());
     onTestFinished(() => documents.close());
     const lintel = await startLintel(backends, { parts: { documents } });
@@ -240,7 +240,7 @@ describe("of several targets", () => {
       const answer = await fetch(`${lintel.url}/llm`, {
         method: "POST",
         headers: { "content-type": "application/json", authorization: "Bearer me" },
-        body: JSON.stringify(ask(...content)),
+        body: JSON.stringify({ ...ask(...content), ...more }),
       });
       const { choices, error } = await json(answer);
       return choices?.[0].message.content ?? error.message;
@@ -253,6 +253,14 @@ describe("of several targets", () => {
     expect(await asked(file(report))).toBe("file");
     expect(await asked(text("Hi"))).toBe("text");
     expect(await asked(file("data:text/plain;base64,SGk="))).toBe("text");
+  });
+
+  test("one that does all that is asked for is asked first", async () => {
+    const one = scripted({ chat: says("tools") }, model("tools"), "one");
+    const two = scripted({ chat: says("both") }, model("tools", "file"), "two");
+    const tools = [{ type: "function", function: { name: "f" } }];
+    const asked = await through([one, two], { tools });
+    expect(await asked(file(report))).toBe("both");
   });
 
   test("another one is told the text where that one fails", async () => {
