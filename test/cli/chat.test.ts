@@ -244,7 +244,7 @@ describe("--file and --audio", () => {
   });
 
   test.each([
-    ["--file", file("a.bin", new Uint8Array([1, 0, 255])), "is neither a PDF nor text in UTF-8"],
+    ["--file", file("a.bin", new Uint8Array([1, 2, 255])), "is neither a PDF nor text in UTF-8"],
     ["--file", file("a.bin", "a\0b"), "is neither a PDF nor text in UTF-8"],
     ["--file", file("a.txt", ""), "is empty"],
     ["--file", join(folder(), "none.pdf"), "can't be read (ENOENT)"],

@@ -229,6 +229,15 @@ describe("files that are elsewhere", () => {
   });
 });
 
+test("a file that is there, too, needs no id", async () => {
+  const backend = scripted({ chat: says("Hi") });
+  const server = await serve(backend);
+  const door = doors[1] as Door;
+  const part = { type: "file", file: { file_data: pdf, file_id: "file-1" } };
+  expect((await asked(server, door, door.ask(part))).status).toBe(200);
+  expect(backend.asked[0]).toHaveProperty("messages[0].parts", [filePart(pdf)]);
+});
+
 test("a document in blocks of text is text", async () => {
   const backend = scripted({ chat: says("Hi") });
   const server = await serve(backend);
