@@ -1,6 +1,7 @@
 /** Documents that are read to models which take no files, over reloads of a whole gateway. */
 import { expect, test } from "vitest";
 import { lines, pdf } from "../documents/pdf.js";
+import { processes } from "../documents/processes.js";
 import { gateway } from "../support/gateway.js";
 import { modelServer } from "./model-server.js";
 
@@ -25,7 +26,14 @@ test("whether any are read, and how, is said anew", async () => {
     return error?.message ?? warnings?.[0];
   };
   const told = "messages: this model takes no files, of documents it is told the text";
+  const { begun } = processes();
   expect(await ask()).toBe(told);
+
+  // What was read is known still where something else changes.
+  it.write(`expose_sources: true\n${backends}`);
+  await it.reload();
+  expect(await ask()).toBe(told);
+  expect(begun).toHaveLength(1);
 
   it.write(`documents: { read: false }\n${backends}`);
   await it.reload();
