@@ -3,9 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { cacheStoreSettings } from "../../src/config/cache.js";
+import { readerLimits } from "../../src/config/documents.js";
 import { loadConfig } from "../../src/config/load.js";
 import { missingFiles } from "../../src/config/missing-files.js";
 import { ConfigError } from "../../src/config/problems.js";
+import { configSchema } from "../../src/config/schema.js";
 import {
   appSettings,
   coreSettings,
@@ -426,4 +428,13 @@ safety: { action: blur }
     tokens: { refreshMs: 7000, whenAway: "allow" },
     usage: { retentionMs: 172_800_000, maxBytes: 3_145_728 },
   });
+});
+
+test("how documents are read", () => {
+  const limits = (documents: object) => readerLimits(configSchema.parse({ documents }).documents);
+  expect(limits({})).toEqual({ atOnce: 2, memory: 512, timeout: 20_000 });
+  expect(limits({ at_once: 5, memory: "100MiB", timeout: "3s" })).toEqual({
+    ...{ atOnce: 5, memory: 100, timeout: 3000 },
+  });
+  expect(limits({ read: false })).toBeUndefined();
 });
