@@ -4,7 +4,7 @@ import type { Call, Handle } from "./call.js";
 import type { CallSignal } from "./cancellation.js";
 import { inOneText } from "./chat-messages.js";
 import { LintelError, toLintelError, unsupported } from "./errors.js";
-import { inlineFile, isPdf, textLength, toldFile } from "./files.js";
+import { fileIn, isPdf, textLength, toldFile } from "./files.js";
 
 /** What a document says. */
 export interface DocumentText {
@@ -27,8 +27,8 @@ export interface DocumentReader {
 }
 
 /** Whether a part has a document whose text can be read. */
-export function isReadable({ file }: ContentPart): boolean {
-  const content = file && inlineFile(file);
+export function isReadable(part: ContentPart): boolean {
+  const content = fileIn(part);
   return content !== undefined && isPdf(content);
 }
 
@@ -83,8 +83,8 @@ async function told(request: LLMRequest, reader: DocumentReader, call: Call): Pr
       const parts: ContentPart[] = [];
       // One after the other: each takes a process, and memory.
       for (const [j, part] of message.parts.entries()) {
-        const content = part.file && inlineFile(part.file);
-        if (part.type !== files || !part.file || !content) parts.push(part);
+        const content = fileIn(part);
+        if (!part.file || !content) parts.push(part);
         else {
           const said = await read(reader, content.data, call.signal, `messages[${i}].parts[${j}]`);
           faults.blank += said.blank;

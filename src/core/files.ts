@@ -37,9 +37,13 @@ export const isPdf = ({ mediaType }: InlineFile): boolean =>
 const texts =
   /^(?:text\/|application\/(?:json|x-ndjson|jsonl|xml|yaml|x-yaml|toml|sql|graphql|javascript|x-javascript|typescript|x-typescript|x-sh|x-python|x-httpd-php|rtf|csv|markdown)$|[^/]+\/[^/]+\+(?:json|xml|yaml)$)/;
 
+/** The file itself that a part has; `undefined` for a part of another type, too, whatever it has besides. */
+export const fileIn = ({ type, file }: ContentPart): InlineFile | undefined =>
+  type === "file" && file ? inlineFile(file) : undefined;
+
 /** A part's file, where it is text. */
-function textFile({ file }: ContentPart): InlineFile | undefined {
-  const content = file && inlineFile(file);
+function textFile(part: ContentPart): InlineFile | undefined {
+  const content = fileIn(part);
   return content && texts.test(content.mediaType) ? content : undefined;
 }
 

@@ -272,6 +272,17 @@ test("gRPC has them in parts, and names what is wrong there", async () => {
   }
 });
 
+test("gRPC's part of another type keeps what it says, whatever stands beside it", async () => {
+  const backend = scripted({ chat: says("Hi") });
+  const { url } = await serve(backend);
+  const client = createClient(ChatService, grpc(url));
+  const file = filePart(`data:text/plain;base64,${base64("no")}`);
+  const parts = [{ ...file, type: "text", text: "yes" }];
+  const options = { headers: { authorization: "Bearer me" } };
+  await client.complete({ messages: [say("user", "", { parts })] }, options);
+  expect(backend.asked[0]).toHaveProperty("messages[0].content", "yes");
+});
+
 test("counts files and sounds where the server counts nothing, those of text by their text", async () => {
   const silent = scripted({
     async *chat() {

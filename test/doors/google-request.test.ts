@@ -527,3 +527,16 @@ test("422: schemas that are nested too deeply", async () => {
     "tools[0].functionDeclarations[0].parameters: is nested too deeply",
   );
 });
+
+test("422: more wrong parts than the stack has room for", async () => {
+  const server = await serve(scripted({ chat: says("Hi") }));
+  const ones = `${"1,".repeat(300_000)}1`;
+  const google = await server.post(path, `{"contents":[{"parts":[${ones}]}]}`);
+  expect([google.status, codeIn(await json(google))]).toEqual([422, "invalid_fields"]);
+  const messages = `[{"role":"user","content":[${ones}]}]`;
+  const anthropic = await server.post("/v1/messages", `{"max_tokens":9,"messages":${messages}}`);
+  expect([anthropic.status, codeIn(await json(anthropic))]).toEqual([422, "invalid_fields"]);
+  const items = `[${'{"role":"user","content":[5]},'.repeat(9999)}{}]`;
+  const responses = await server.post("/v1/responses", `{"input":${items}}`);
+  expect([responses.status, codeIn(await json(responses))]).toEqual([422, "invalid_fields"]);
+});

@@ -75,11 +75,12 @@ export function readMessages(json: JsonObject): MessagesRequest {
     include_reasoning: json.include_reasoning ?? thinks(thinking),
   });
   const { stream } = answerForm({ stream: json.stream }, violations);
-  violations.push(...conversation.violations, ...wrong);
+  // Not pushed as arguments, of which there may be too many for the stack.
+  const faults = [...violations, ...conversation.violations, ...wrong];
   const refused = conversation.refused ?? offer.refused;
   const own = new Set([...conversation.violations.map(({ field }) => field), refused?.param]);
   const names = namesOf(conversation.places, offer.places, own);
-  const defect = violations.length > 0 ? invalidFields(violations) : refused;
+  const defect = faults.length > 0 ? invalidFields(faults) : refused;
   return { message, stream, defect, warnings, names };
 }
 

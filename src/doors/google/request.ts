@@ -66,7 +66,8 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
     tools: offer.tools,
     tool_choice: offer.choice,
   });
-  violations.push(...conversation.violations, ...wrong);
+  // Not pushed as arguments, of which there may be too many for the stack.
+  const faults = [...violations, ...conversation.violations, ...wrong];
   const kept = member(json, "cachedContent")
     ? unsupported("cachedContent", "nothing is kept here")
     : undefined;
@@ -74,7 +75,7 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
   const said = [...conversation.violations, ...wrong].map(({ field }) => field);
   const own = new Set([...said, refused?.param]);
   const names = namesOf(conversation.places, offer.places, own, generation.schema);
-  const defect = violations.length > 0 ? invalidFields(violations) : refused;
+  const defect = faults.length > 0 ? invalidFields(faults) : refused;
   return { message, defect, warnings, names };
 }
 

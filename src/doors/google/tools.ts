@@ -40,14 +40,14 @@ export function readTools(json: JsonObject, warnings: string[], into: Violation[
     into.push({ field: `${path}.mode`, message: "must be one of AUTO, ANY, NONE, VALIDATED" });
   }
   if (names.length === 0) return offerOf(declared, kind);
-  const unknown = (names as string[]).find(
-    (name) => !declared.some(({ tool }) => nameOf(tool) === name),
-  );
+  const known = new Set(declared.map(({ tool }) => nameOf(tool)));
+  const unknown = (names as string[]).find((name) => !known.has(name));
   if (unknown !== undefined) {
     const message = "must be names of declared functions";
     into.push({ field: `${path}.allowedFunctionNames`, message });
   }
-  const allowed = declared.filter(({ tool }) => (names as unknown[]).includes(nameOf(tool)));
+  const wanted = new Set<unknown>(names);
+  const allowed = declared.filter(({ tool }) => wanted.has(nameOf(tool)));
   const [only, ...others] = names as string[];
   const one = kind === "required" && others.length === 0 && unknown === undefined;
   return offerOf(allowed, kind, one ? only : undefined);

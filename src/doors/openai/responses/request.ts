@@ -80,13 +80,14 @@ export function readResponse(json: JsonObject): ResponseRequest {
     response_format: formatOf(text.format),
   });
   const { stream } = answerForm({ stream: json.stream }, violations);
-  violations.push(...conversation.violations, ...ofReasoning, ...wrongIn(json));
+  // Not pushed as arguments, of which there may be too many for the stack.
+  const faults = [...violations, ...conversation.violations, ...ofReasoning, ...wrongIn(json)];
   const names = namesOf(conversation.places, offer.places, {
     ...reasoning.names,
     ...(limit !== undefined && { max_tokens: "max_output_tokens" }),
   });
   const refused = parameter ?? offer.refused ?? conversation.refused;
-  const defect = violations.length > 0 ? invalidFields(violations) : refused;
+  const defect = faults.length > 0 ? invalidFields(faults) : refused;
   const echo = { members: membersOf(json, offer.kept), namespaces: offer.namespaces };
   return { message, stream, defect, warnings, names, echo };
 }
