@@ -116,7 +116,7 @@ class Whole extends Shaped {
     const reason = finishReasonOf(choice.finishReason, called !== undefined);
     const told = hidesReasoning(this.call.request) ? undefined : reasoning;
     const answer = messageChoice(content, reason, calls, told);
-    const whole = response(newStamp(this.call), settled(this.call), answer);
+    const whole = response(newStamp(this.call.attributes.model ?? ""), settled(this.call), answer);
     whole.usageEstimated = estimated;
     whole.warnings = merged(this.call.warnings, message.warnings);
     return { done: false, value: [whole] };
@@ -139,7 +139,7 @@ class Stream extends Shaped {
 
   constructor(call: Call, source: AsyncIterator<Batch>) {
     super(call, source);
-    this.#stamp = newStamp(call);
+    this.#stamp = newStamp(call.attributes.model ?? "");
     this.#hidesThoughts = hidesReasoning(call.request);
   }
 

@@ -1,6 +1,5 @@
 /** What all messages of a completion have in common. */
 import type { LLMChoice, LLMResponse, LLMTokenUsage } from "../../gen/lintel/v1/chat_pb.js";
-import type { Call } from "./call.js";
 import { tokenUsage } from "./chat-messages.js";
 import { randomId } from "./random-id.js";
 
@@ -9,19 +8,21 @@ export const noUsage = tokenUsage(0, 0);
 
 /** What all messages of an answer share. */
 export interface Stamp {
+  /** The contract's id of the answer. */
   readonly id: string;
+  /** Seconds. */
   readonly created: number;
   readonly model: string;
 }
 
 /** An id for an answer; chunks of one stream share it. */
-export const newCompletionId = (): string => `chatcmpl-${randomId(18)}`;
+const newCompletionId = (): string => `chatcmpl-${randomId(18)}`;
 
 /** Of an answer that begins. */
-export const newStamp = (call: Call): Stamp => ({
+export const newStamp = (model: string): Stamp => ({
   id: newCompletionId(),
   created: Math.floor(Date.now() / 1000),
-  model: call.attributes.model ?? "",
+  model,
 });
 
 /** A message of an answer. Written out: copies of objects would be half of what a piece costs. */

@@ -1,10 +1,10 @@
 /** Requests of Google's Gemini API, and what becomes of them. */
 import { describe, expect, test } from "vitest";
-import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { filePart, imagePart, say, soundPart, textPart } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
 import { says, scripted } from "../support/scripted.js";
+import { asked as askedAt } from "./asked.js";
 import { codeIn, json, serve } from "./serve.js";
 
 const path = "/v1beta/models/chat-1:generateContent";
@@ -16,14 +16,7 @@ const hello = (more: object = {}) => ({ ...ask(user(text("Hello"))), ...more });
 const config = (generationConfig: object) => hello({ generationConfig });
 
 /** What a backend is asked. */
-async function asked(body: object): Promise<{ request: LLMRequest; warnings: string[] }> {
-  const backend = scripted({ chat: says("Hi") });
-  const server = await serve(backend);
-  const answer = await server.post(path, body);
-  expect([answer.status, answer.status === 200 || (await answer.text())]).toEqual([200, true]);
-  const { warnings = [] } = await json(answer);
-  return { request: backend.asked[0] as LLMRequest, warnings };
-}
+const asked = (body: object) => askedAt(path, body);
 
 const messagesOf = async (body: object) => (await asked(body)).request.messages;
 const requestOf = async (body: object) => (await asked(body)).request;

@@ -1,10 +1,10 @@
 /** Requests of Anthropic's Messages API, and what becomes of them. */
 import { describe, expect, test } from "vitest";
-import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { imagePart, say, textPart } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
 import { says, scripted } from "../support/scripted.js";
+import { asked as askedAt } from "./asked.js";
 import { json, serve } from "./serve.js";
 
 const path = "/v1/messages";
@@ -13,14 +13,7 @@ const ask = (...messages: object[]) => ({ model: "chat-1", max_tokens: 100, mess
 const hello = (more: object = {}) => ({ ...ask({ role: "user", content: "Hello" }), ...more });
 
 /** What a backend is asked. */
-async function asked(body: object): Promise<{ request: LLMRequest; warnings: string[] }> {
-  const backend = scripted({ chat: says("Hi") });
-  const server = await serve(backend);
-  const answer = await server.post(path, body);
-  expect([answer.status, answer.status === 200 || (await answer.text())]).toEqual([200, true]);
-  const { warnings = [] } = await json(answer);
-  return { request: backend.asked[0] as LLMRequest, warnings };
-}
+const asked = (body: object) => askedAt(path, body);
 
 const messagesOf = async (body: object) => (await asked(body)).request.messages;
 

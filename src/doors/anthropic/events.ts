@@ -4,7 +4,7 @@ import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { Thoughts } from "../../core/reasoning.js";
-import { newCompletionId } from "../../core/stamp.js";
+import { newStamp } from "../../core/stamp.js";
 import { extras } from "../json/chat.js";
 import type { EventEncoder, EventSink } from "../json/sse.js";
 import { TextEvents } from "../json/text-events.js";
@@ -95,11 +95,8 @@ class MessageEncoder implements EventEncoder<"chat"> {
 
   #begin(stamp?: LLMResponse): string {
     this.#begun = true;
-    const { id, model } = stamp ?? {
-      id: newCompletionId(),
-      model: this.#running.model ?? this.#asked,
-    };
-    const message = `{${messageHead({ id, model })},"content":[],"stop_reason":null,"stop_sequence":null,"usage":${usageText(undefined)}}`;
+    const head = messageHead(stamp ?? newStamp(this.#running.model ?? this.#asked));
+    const message = `{${head},"content":[],"stop_reason":null,"stop_sequence":null,"usage":${usageText(undefined)}}`;
     return event("message_start", `"message":${message}`);
   }
 

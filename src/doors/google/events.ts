@@ -4,7 +4,7 @@ import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import { toJsonLine } from "../../core/json-string.js";
 import { Thoughts } from "../../core/reasoning.js";
-import { newCompletionId } from "../../core/stamp.js";
+import { newStamp } from "../../core/stamp.js";
 import { joinCalls } from "../../core/tool-calls.js";
 import { extras } from "../json/chat.js";
 import { type EventEncoder, type EventSink, event } from "../json/sse.js";
@@ -95,9 +95,7 @@ class GenerateEncoder implements EventEncoder<"chat"> {
   }
 
   #begin(message?: LLMResponse): string {
-    const stamp = answerStamp(
-      message ?? { id: newCompletionId(), model: this.#running.model ?? this.#asked },
-    );
+    const stamp = answerStamp(message ?? newStamp(this.#running.model ?? this.#asked));
     const head = `data: {${candidateHead}{"text":"`;
     const tail = `${candidateTail()}${stamp}}\n\n`;
     this.#texts.begin(head, `"}${tail}`);

@@ -6,7 +6,7 @@ import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { inOnePiece, putTogether } from "../../core/one-piece.js";
-import { newCompletionId } from "../../core/stamp.js";
+import { newStamp, type Stamp } from "../../core/stamp.js";
 import { callsText, extras, reasoningText, usageText } from "./chat.js";
 import { errorObject } from "./error.js";
 import { type EventEncoder, type EventSink, event } from "./sse.js";
@@ -60,7 +60,7 @@ class ChunkEncoder implements EventEncoder<"chat"> {
 
   messages(batch: readonly LLMResponse[], to: EventSink): void {
     for (const message of batch) {
-      this.#open ??= opening(message.id, message.created, message.model);
+      this.#open ??= opening(message);
       this.#totals.take(message);
       const choice = message.choices[0];
       if (!choice) continue;
@@ -89,7 +89,7 @@ class ChunkEncoder implements EventEncoder<"chat"> {
     // Clients that check events against schemas take one with choices for a chunk, and drop its error.
     if (!fullDelta) return event(`{${said}}`);
     const { model = this.#asked, counts } = this.#running;
-    this.#open ??= opening(newCompletionId(), Math.floor(Date.now() / 1000), model);
+    this.#open ??= opening(newStamp(model));
     const counted = usage === "every" ? delivered(counts) : middleUsage[usage];
     return event(this.#open + this.#last("error", `${counted},${said}`));
   }
@@ -162,7 +162,7 @@ const aheadOf = {
   ],
 } as const;
 
-function opening(id: string, created: number, model: string): string {
+function opening({ id, created, model }: Stamp): string {
   const text = `{"id":${toJsonString(id)},"object":"chat.completion.chunk","created":${created},"model":${toJsonString(model)},"choices":[`;
   putTogether(text);
   return text;

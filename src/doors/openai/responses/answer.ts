@@ -1,9 +1,11 @@
 /** Answers of the Responses API: whole, and what stands in streams of them. */
+
 import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
 import type { LintelError } from "../../../core/errors.js";
 import { parseJson } from "../../../core/json.js";
 import { toJsonLine, toJsonString } from "../../../core/json-string.js";
 import type { Reasoning } from "../../../core/reasoning.js";
+import type { Stamp } from "../../../core/stamp.js";
 import { extras } from "../../json/chat.js";
 import { sealed } from "../../json/kept-thoughts.js";
 import type { Echo } from "./echo.js";
@@ -11,15 +13,6 @@ import type { Namespaces } from "./namespaces.js";
 
 /** Whether something is complete. */
 export type Status = "in_progress" | "completed" | "incomplete" | "failed";
-
-/** What all events of a stream share, and the whole answer has. */
-export interface Stamp {
-  /** The contract's id of the answer. */
-  readonly id: string;
-  /** Seconds. */
-  readonly created: number;
-  readonly model: string;
-}
 
 /** How an answer stands. */
 export interface State {

@@ -4,11 +4,11 @@ import type { LintelError } from "../../../core/errors.js";
 import type { Running } from "../../../core/gateway.js";
 import { toJsonLine } from "../../../core/json-string.js";
 import { type Reasoning, Thoughts } from "../../../core/reasoning.js";
-import { newCompletionId } from "../../../core/stamp.js";
+import { newStamp, type Stamp } from "../../../core/stamp.js";
 import { errorObject } from "../../json/error.js";
 import type { EventEncoder, EventSink } from "../../json/sse.js";
 import { Totals } from "../../json/totals.js";
-import { endingOf, responseText, type Stamp, type State, type Status } from "./answer.js";
+import { endingOf, responseText, type State, type Status } from "./answer.js";
 import type { Echo } from "./echo.js";
 import { CallItem, type Item, MessageItem } from "./open-items.js";
 import { ReasoningItem } from "./reasoning-item.js";
@@ -99,11 +99,7 @@ class ResponseEncoder implements EventEncoder<"chat"> {
 
   #begin(stamp?: Stamp): string {
     this.#stamp = stamp && { id: stamp.id, created: stamp.created, model: stamp.model };
-    this.#stamp ??= {
-      id: newCompletionId(),
-      created: Math.floor(Date.now() / 1000),
-      model: this.#running.model ?? this.#asked,
-    };
+    this.#stamp ??= newStamp(this.#running.model ?? this.#asked);
     const state = { status: "in_progress" } as const;
     return (
       this.#response("response.created", state) + this.#response("response.in_progress", state)

@@ -1,10 +1,11 @@
 /** Items of an answer while they come, and the events that tell of each. */
 import type { ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
 import { toJsonString } from "../../../core/json-string.js";
+import type { Stamp } from "../../../core/stamp.js";
 import { toolCall } from "../../../core/tool-calls.js";
 import type { EventSink } from "../../json/sse.js";
 import { TextEvents } from "../../json/text-events.js";
-import { callItem, idOf, messageItem, type Stamp, type Status, textPart } from "./answer.js";
+import { callItem, idOf, messageItem, type Status, textPart } from "./answer.js";
 import type { Namespaces } from "./namespaces.js";
 
 /** An event: its type, and what it says besides, as members of an object. */
