@@ -4,7 +4,7 @@ import { ConfiguredTokens } from "./callers/configured.js";
 import type { CallerSource } from "./callers/source.js";
 import { LintelError, toLintelError } from "./errors.js";
 import { deferred } from "./iterate.js";
-import { isChat } from "./methods.js";
+import { isConversation } from "./methods.js";
 import { fits } from "./pattern.js";
 import type { AuthSettings } from "./settings.js";
 import { anonymousName } from "./tokens.js";
@@ -95,7 +95,7 @@ export function checkModel({ method, caller, attributes }: Call): void {
   throw new LintelError(
     "model_not_allowed",
     `this token may not use the model ${JSON.stringify(name)}`,
-    { param: isChat(method) ? "model" : "model_id" },
+    { param: isConversation(method) ? "model" : "model_id" },
   );
 }
 

@@ -4,6 +4,7 @@
  */
 import type {
   ContentPart,
+  CountTokensResponse,
   LLMChoice,
   LLMMessage,
   LLMTokenUsage,
@@ -90,3 +91,12 @@ export function tokenUsage(
   };
   return details ? Object.assign(usage, details) : usage;
 }
+
+/** A number of tokens, as backends tell it: the core says whose they are. */
+export const tokenCount = (promptTokens: number, estimated = false): CountTokensResponse => ({
+  $typeName: "lintel.v1.CountTokensResponse",
+  model: "",
+  promptTokens,
+  estimated,
+  warnings: [],
+});

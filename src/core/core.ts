@@ -163,9 +163,18 @@ function stepsOf(
   );
 }
 
-/** The end of the chain: the core's own method, and everything else to a backend. */
-function end({ catalogue, route }: Routing): Handle {
-  return (call) => (call.method === "listModels" ? list(call, catalogue) : route(call));
+/** The end of the chain: the core's own method, what is only counted, and everything else to a backend. */
+function end({ catalogue, count, route }: Routing): Handle {
+  return (call) => {
+    switch (call.method) {
+      case "listModels":
+        return list(call, catalogue);
+      case "countTokens":
+        return count(call);
+      default:
+        return route(call);
+    }
+  };
 }
 
 async function* list(

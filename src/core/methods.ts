@@ -40,13 +40,17 @@ export const methods = {
 export const isChat = (method: MethodName): method is "chat" | "complete" =>
   method === "chat" || method === "complete";
 
+/** Whether a method takes a conversation: it is answered, or its tokens are counted. */
+export const isConversation = (method: MethodName): method is "chat" | "complete" | "countTokens" =>
+  isChat(method) || method === "countTokens";
+
 /**
  * What kind of model a request asks for, and which: empty for the default one.
  * @param method any that reaches a model
  */
 export function askedModel(method: MethodName, request: Input<MethodName>) {
   const { model = "", modelId = "" } = request as { model?: string; modelId?: string };
-  return isChat(method)
+  return isConversation(method)
     ? { task: Task.CHAT, name: model }
     : { task: Task.TEXT_TO_IMAGE, name: modelId };
 }

@@ -5,7 +5,7 @@ import { invalidFields, type Violation } from "./errors.js";
 import { joined } from "./joined.js";
 import { parseLoras, withoutLoraTags } from "./loras.js";
 import type { MethodName } from "./methods.js";
-import { isChat, methods } from "./methods.js";
+import { isConversation, methods } from "./methods.js";
 import { type Check, compileRules } from "./rules.js";
 import type { CoreSettings } from "./settings.js";
 
@@ -39,7 +39,7 @@ export function validate(settings: CoreSettings): Middleware {
   };
 }
 
-const isChatCall = (call: Call): call is Call<"chat"> | Call<"complete"> => isChat(call.method);
+const isChatCall = (call: Call): call is Call<"chat"> => isConversation(call.method);
 
 const isImage = (call: Call): call is ImageCall =>
   call.method === "textToImage" || call.method === "streamTextToImage";

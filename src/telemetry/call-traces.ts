@@ -161,7 +161,7 @@ const operationAttributes = (operation: Operation | undefined, provider: string)
 
 function requestAttributes({ method, request, attributes: { model } }: Call) {
   // Nothing was checked yet: a number that OTLP has no room for would cost all spans of a batch.
-  if (model === undefined || method === "listModels") return {};
+  if (model === undefined || !operationOf(method)) return {};
   if (isChat(method)) {
     const { maxTokens, temperature, topP, topK, seed, stop, reasoningEffort } =
       request as LLMRequest;

@@ -16,6 +16,7 @@ const operations: Readonly<Record<MethodName, Operation | undefined>> = {
   complete: { name: "chat", output: "text", stream: false },
   textToImage: { name: "generate_content", output: "image", stream: false },
   streamTextToImage: { name: "generate_content", output: "image", stream: true },
+  countTokens: undefined,
   listModels: undefined,
 };
 

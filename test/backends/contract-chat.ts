@@ -46,6 +46,21 @@ export function chatContract(bench: Bench<"chat">): void {
   });
 }
 
+/** Checks of the number of tokens. */
+export function countContract(bench: Bench<"countTokens">): void {
+  it("counts the same for the same, and more for more", async () => {
+    const count = async (text: string) => {
+      const [counted] = (await bench.run(bench.subject().request("countTokens", text))).flat();
+      expect(counted?.estimated).toBe(false);
+      return counted?.promptTokens ?? 0;
+    };
+    const few = await count("hello");
+    expect(few).toBeGreaterThan(0);
+    expect(await count("hello")).toBe(few);
+    expect(await count("hello hello hello")).toBeGreaterThan(few);
+  });
+}
+
 /** Checks of the whole form. */
 export function completeContract(bench: Bench<"complete">): void {
   it("answers with one whole message", async () => {

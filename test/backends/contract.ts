@@ -18,7 +18,7 @@ import { noSeed } from "../../src/core/image-events.js";
 import { type BackendMethod, type Input, methods, type Output } from "../../src/core/methods.js";
 import { messageParameters } from "../../src/core/parameters.js";
 import { never } from "../support/calls.js";
-import { chatContract, completeContract } from "./contract-chat.js";
+import { chatContract, completeContract, countContract } from "./contract-chat.js";
 import { imagesContract, streamedImagesContract } from "./contract-images.js";
 import { type Contract, callOf, type HoldPoint, type Skippable, type Subject } from "./subject.js";
 
@@ -109,7 +109,8 @@ function methodContract<M extends BackendMethod>(
 
   for (const at of ["before", "middle"] as const satisfies HoldPoint[]) {
     if (at === "middle" && methods[method].methodKind === "unary") continue;
-    bench.check(`hold ${at}`, `hears an abort ${place[at]}, and works on`, async () => {
+    const hold = method === "countTokens" ? "hold counting" : (`hold ${at}` as const);
+    bench.check(hold, `hears an abort ${place[at]}, and works on`, async () => {
       const held = await subject().hold(method, at);
       const controller = new AbortController();
       const reason = new LintelError("cancelled", "the caller left");
@@ -121,7 +122,7 @@ function methodContract<M extends BackendMethod>(
       expect((await bench.run()).flat().length).toBeGreaterThan(0);
     });
 
-    bench.check(`hold ${at}`, `ends a call ${place[at]} when it is closed`, async () => {
+    bench.check(hold, `ends a call ${place[at]} when it is closed`, async () => {
       const held = await subject().hold(method, at);
       const running = outcome(subject(), method);
       await held.reached;
@@ -158,6 +159,7 @@ function methodContract<M extends BackendMethod>(
 
   if (method === "chat") chatContract(bench as unknown as Bench<"chat">);
   if (method === "complete") completeContract(bench as unknown as Bench<"complete">);
+  if (method === "countTokens") countContract(bench as unknown as Bench<"countTokens">);
   if (method === "textToImage") imagesContract(bench as unknown as Bench<"textToImage">);
   if (method === "streamTextToImage") {
     streamedImagesContract(bench as unknown as Bench<"streamTextToImage">);

@@ -1,6 +1,6 @@
 /** The backend `node` before a whole gateway, which serves what a scripted backend does. */
 import type { Call } from "../../src/core/call.js";
-import { messageChoice } from "../../src/core/chat-messages.js";
+import { messageChoice, tokenCount } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
 import { routingDefaults } from "../../src/core/routing/settings.js";
@@ -13,7 +13,7 @@ import { connectTo } from "./node-peer.js";
 import { requestsOf } from "./openai-subject.js";
 import type { Held, Subject } from "./subject.js";
 
-const methods = ["chat", "complete", "streamTextToImage", "textToImage"] as const;
+const answering = ["chat", "complete", "streamTextToImage", "textToImage"] as const;
 
 /** What a node says, by what goes wrong there. */
 const failures = {
@@ -58,6 +58,9 @@ async function subject(): Promise<Subject> {
         const message = piece("", "stop", [7, words.length]);
         yield [{ ...message, choices: [messageChoice(words.join(" "), "stop")] }];
       }),
+      countTokens: unless(async function* ({ request }: Call<"countTokens">) {
+        yield [tokenCount(request.messages[0]?.content.length ?? 0)];
+      }),
       streamTextToImage: unless(painting),
     },
     [chatModel("m"), imageModel("draw")],
@@ -98,9 +101,9 @@ async function subject(): Promise<Subject> {
 }
 
 backendContract("node", {
-  methods,
+  methods: [...answering, "countTokens"],
   failures: Object.fromEntries(
-    Object.entries(failures).map(([name, { code }]) => [name, { method: methods, code }]),
+    Object.entries(failures).map(([name, { code }]) => [name, { method: answering, code }]),
   ),
   setup: subject,
 });

@@ -104,6 +104,12 @@ export const echo: Script = async (exchange) => {
   await exchange.end();
 };
 
+/** Counts a token for each letter, as llama.cpp tells it. */
+const counted: Script = (exchange) => {
+  const input_tokens = exchange.json().messages[0].content.length;
+  return exchange.sendJson(200, { object: "response.input_tokens", input_tokens });
+};
+
 /** Failures that the contract suite provokes: how they come out, and what the server does. */
 export const failures: Readonly<Record<string, readonly [ErrorCode, Script]>> = {
   "a server that is full": [
@@ -149,6 +155,7 @@ export async function echoSubject(image: string, dialect = "auto"): Promise<Subj
     };
   };
   upstream.route("/v1/chat/completions", answering(echo));
+  upstream.route("/v1/chat/completions/input_tokens", answering(counted));
   upstream.route("/v1/images/generations", answering(artists[image] ?? gptImage));
   return {
     backend: backendFor(upstream.url, { image_models: [image], dialect }),

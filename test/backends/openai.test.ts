@@ -1,11 +1,11 @@
 import { backendContract } from "./contract.js";
 import { echoSubject, failures } from "./openai-subject.js";
 
-const methods = ["chat", "complete", "streamTextToImage"] as const;
+const answering = ["chat", "complete", "streamTextToImage"] as const;
 const contract = {
-  methods,
+  methods: [...answering, "countTokens"] as const,
   failures: Object.fromEntries(
-    Object.entries(failures).map(([name, [code]]) => [name, { method: methods, code }]),
+    Object.entries(failures).map(([name, [code]]) => [name, { method: answering, code }]),
   ),
 };
 
@@ -17,6 +17,7 @@ backendContract("openai, images by a diffusion server", {
 
 backendContract("openai, images by Together AI", {
   ...contract,
+  methods: answering,
   skips: { previews: "it has none" },
   setup: () => echoSubject("stabilityai/stable-diffusion-xl-base-1.0", "together"),
 });

@@ -67,7 +67,14 @@ export interface Contract {
 }
 
 /** Checks that some backend may have a reason to skip. */
-export type Skippable = "usage" | "distinct" | "hold before" | "hold middle" | "seeds" | "previews";
+export type Skippable =
+  | "usage"
+  | "distinct"
+  | "hold before"
+  | "hold middle"
+  | "hold counting"
+  | "seeds"
+  | "previews";
 
 /** A call as the core would make it. */
 export function callOf<M extends BackendMethod>(

@@ -10,6 +10,7 @@ import Anthropic, {
 import { generateText, jsonSchema, Output, stepCountIs, streamText, tool } from "ai";
 import { describe, expect, test } from "vitest";
 import type { Handle } from "../../src/core/call.js";
+import { tokenCount } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
 import { serve } from "../doors/serve.js";
 import { breaksAfter, piece, type Scripted, says, scripted } from "../support/scripted.js";
@@ -150,10 +151,18 @@ describe("@anthropic-ai/sdk", () => {
     expect(text).toBe("Hel");
   });
 
-  test("tokens are not counted, which is told", async () => {
-    const client = await sdk();
-    const counting = client.messages.countTokens({ model: "chat-1", messages: [question] });
-    await expect(counting).rejects.toBeInstanceOf(NotFoundError);
+  test("countTokens", async () => {
+    const backend = scripted({
+      async *countTokens() {
+        yield [tokenCount(17)];
+      },
+    });
+    const client = await sdk(backend);
+    const asked = { model: "chat-1", messages: [question], system: "Be brief." };
+    expect(await client.messages.countTokens(asked)).toEqual({ input_tokens: 17 });
+    expect(backend.asked).toMatchObject([{ messages: [{ content: "Be brief." }, {}] }]);
+    const wrong = client.messages.countTokens({ ...asked, messages: [] });
+    await expect(wrong).rejects.toBeInstanceOf(UnprocessableEntityError);
   });
 });
 

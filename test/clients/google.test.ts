@@ -10,6 +10,7 @@ import {
 import { generateText, jsonSchema, Output, stepCountIs, streamText, tool } from "ai";
 import { describe, expect, test } from "vitest";
 import type { Handle } from "../../src/core/call.js";
+import { tokenCount } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
 import { serve } from "../doors/serve.js";
 import { filePart, imagePart } from "../support/messages.js";
@@ -47,6 +48,17 @@ describe("@google/genai", () => {
       total = usageMetadata?.totalTokenCount;
     }
     expect([texts, total]).toEqual([["Hi", " there", ""], 9]);
+  });
+
+  test("countTokens", async () => {
+    const backend = scripted({
+      async *countTokens() {
+        yield [tokenCount(17)];
+      },
+    });
+    const { totalTokens } = await (await sdk(backend)).models.countTokens(asked);
+    expect(totalTokens).toBe(17);
+    expect(backend.asked).toMatchObject([{ messages: [{ role: "user", content: "Hello" }] }]);
   });
 
   test("a chat sends what was said in a stream", async () => {

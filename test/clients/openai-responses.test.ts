@@ -11,6 +11,7 @@ import type { ResponseInput } from "openai/resources/responses/responses";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { Handle } from "../../src/core/call.js";
+import { tokenCount } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
 import { type Setting, serve } from "../doors/serve.js";
 import {
@@ -42,6 +43,23 @@ describe("openai: responses", () => {
     expect(data.output_text).toBe("Hi there");
     expect(data.usage?.total_tokens).toBe(9);
     expect(request_id).toBeTruthy();
+  });
+
+  test("inputTokens.count", async () => {
+    const backend = scripted({
+      async *countTokens() {
+        yield [tokenCount(17)];
+      },
+    });
+    const client = await sdk(backend);
+    const counted = await client.responses.inputTokens.count({
+      ...asked,
+      instructions: "Briefly.",
+    });
+    expect(counted).toEqual({ object: "response.input_tokens", input_tokens: 17 });
+    expect(backend.asked).toMatchObject([
+      { messages: [{ role: "system", content: "Briefly." }, { content: "Hello" }] },
+    ]);
   });
 
   test("create with stream", async () => {

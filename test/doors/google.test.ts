@@ -234,7 +234,7 @@ describe("failures", () => {
   });
 
   test.each([
-    ["/v1beta/models/chat-1:countTokens", 404],
+    ["/v1beta/models/chat-1:predict", 404],
     ["/v1/models/chat-1:embedContent", 404],
     ["/v1beta/models/chat-1", 404],
     ["/v1beta/models/", 404],

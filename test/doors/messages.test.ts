@@ -311,7 +311,7 @@ describe("errors", () => {
 
   test("say that there is nothing else below", async () => {
     const server = await serve(scripted({ chat: says("Hi") }));
-    const answer = await server.post(`${path}/count_tokens`, hello());
+    const answer = await server.post(`${path}/batches`, hello());
     expect(answer.status).toBe(404);
     expect(await json(answer)).toMatchObject({ type: "error", error: { type: "not_found_error" } });
   });

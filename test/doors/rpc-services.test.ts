@@ -80,6 +80,7 @@ describe.each([
     expect(registry.getService("lintel.v1.ChatService")?.methods.map((m) => m.name)).toEqual([
       "Chat",
       "Complete",
+      "CountTokens",
     ]);
   });
 

@@ -21,10 +21,8 @@ export async function constraintOf(
   request: LLMRequest,
   tools: ToolForm | undefined,
 ): Promise<Constraint | undefined> {
+  if (!isHeld(request, tools)) return undefined;
   const { responseFormat } = request;
-  const isForced = tools !== undefined && mustCall(request);
-  const hasForm = responseFormat !== undefined && responseFormat.type !== "text";
-  if (!isForced && !hasForm) return undefined;
   let param = "tools";
   const refused = (what: string, cause?: unknown) =>
     new LintelError(
@@ -35,7 +33,7 @@ export async function constraintOf(
   const grammar = new Gbnf();
   try {
     const roots = tools ? [callsIn(request, tools, grammar)] : [];
-    if (!isForced && responseFormat) {
+    if (!isForced(request, tools) && responseFormat) {
       param = "response_format";
       roots.push(formIn(responseFormat, grammar));
     }
@@ -47,6 +45,15 @@ export async function constraintOf(
     throw thrown instanceof Unsupported ? refused(thrown.message, thrown) : thrown;
   }
 }
+
+/** Whether an answer has a form, or calls a tool in any case. */
+export function isHeld(request: LLMRequest, tools: ToolForm | undefined): boolean {
+  const { responseFormat: form } = request;
+  return isForced(request, tools) || (form !== undefined && form.type !== "text");
+}
+
+const isForced = (request: LLMRequest, tools: ToolForm | undefined): boolean =>
+  tools !== undefined && mustCall(request);
 
 function formIn({ type, jsonSchema }: ResponseFormat, grammar: Gbnf): string {
   const schema = type === "json_schema" ? parseJson(jsonSchema?.schema || "{}") : {};

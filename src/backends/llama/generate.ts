@@ -6,8 +6,7 @@ import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js"
 import type { CallSignal } from "../../core/cancellation.js";
 import { detailsOf, tokenUsage } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
-import { invalidValue, unsupported } from "../../core/errors.js";
-import { mustCall } from "../../core/tool-calls.js";
+import { invalidValue } from "../../core/errors.js";
 import { nothing } from "../marked-thoughts.js";
 import { StopScanner } from "../stop.js";
 import type { AnswerReader } from "./answer.js";
@@ -16,10 +15,9 @@ import { constraintOf } from "./constraint.js";
 import { Detokenizer } from "./detokenizer.js";
 import { Evaluation, type Sampling } from "./evaluation.js";
 import type { LoadedModel } from "./model.js";
+import { askedOf, isHopeless, toolsFor } from "./prompt.js";
 import { beginsThoughts, ThoughtReader } from "./thoughts.js";
 import { piece, Told } from "./told.js";
-import type { ToolForm } from "./tools/form.js";
-import { toolsOf } from "./tools/rendering.js";
 
 /**
  * Runs a completion on a sequence of the pool.
@@ -33,14 +31,10 @@ export async function* generate(
   signal: CallSignal,
 ): AsyncGenerator<readonly LLMResponse[]> {
   const { messages } = request;
-  // Each has a token at least: what can't fit is not rendered, which holds up all calls.
-  if (messages.length >= loaded.contextSize) throw tooLong(`at least ${messages.length}`, loaded);
+  if (isHopeless(loaded, request)) throw tooLong(`at least ${messages.length}`, loaded);
   const tools = toolsFor(loaded, request);
   const grammar = await constraintOf(loaded, request, tools);
-  const prompt = loaded.tokenize(messages, {
-    effort: grammar ? "none" : request.reasoningEffort,
-    tools: tools && toolsOf(request),
-  });
+  const prompt = loaded.tokenize(messages, askedOf(request, tools));
   const room = loaded.contextSize - prompt.length;
   if (room < 1) throw tooLong(room < 0 ? `at least ${prompt.length}` : prompt.length, loaded);
   const limit = Math.min(request.maxTokens ?? chatDefaults.maxTokens, room);
@@ -97,16 +91,6 @@ export async function* generate(
     // Nobody waits until the sequence's last evaluation is through.
     void loaded.end(evaluation);
   }
-}
-
-/**
- * The form in which the model may call tools; `undefined` where it may not.
- * @throws LintelError `unsupported_parameter` where it has to, and knows of none
- */
-function toolsFor({ tools }: LoadedModel, request: LLMRequest): ToolForm | undefined {
-  if (request.tools.length === 0 || request.toolChoice?.type === "none") return undefined;
-  if (tools || !mustCall(request)) return tools;
-  throw unsupported("tool_choice");
 }
 
 /** What finds thoughts in an answer; `undefined` where all of it is said. */

@@ -1,12 +1,13 @@
 /** The kind `llama`: a GGUF file that runs in this process, by llama.cpp. */
 
-import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import { unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
-import { toLintelError } from "../../core/errors.js";
+import { tokenCount } from "../../core/chat-messages.js";
+import { LintelError, toLintelError } from "../../core/errors.js";
+import { once } from "../../core/iterate.js";
 import type { Output } from "../../core/methods.js";
 import { modelOf } from "../../core/model.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
@@ -20,9 +21,10 @@ import {
 } from "../resident.js";
 import { Running } from "../running.js";
 import { generate } from "./generate.js";
-import { loadModel } from "./load.js";
+import { loadModel, smallBytes } from "./load.js";
 import { bytesOf } from "./memory.js";
 import type { LoadedModel } from "./model.js";
+import { countTokens } from "./prompt.js";
 import { Residency, unloading } from "./residency.js";
 import type { LlamaConfig } from "./schema.js";
 
@@ -66,7 +68,11 @@ class LlamaBackend implements ResidentBackend {
     this.#context = context;
     this.#lazy = config.load === "lazy";
     this.#bytes = bytesOf(config.path);
-    this.handlers = { chat: (call) => this.#chat(call) };
+    this.handlers = {
+      chat: (call) =>
+        this.#withModel(call, (loaded, signal) => generate(loaded, call.request, signal)),
+      countTokens: (call) => this.#count(call),
+    };
     const id = config.id ?? ggufName(config.path);
     const model = modelOf(id, Task.CHAT, {
       state: this.#lazy ? State.IDLE : State.LOADING,
@@ -191,14 +197,28 @@ class LlamaBackend implements ResidentBackend {
     this.#models = this.#models.map((model) => ({ ...model, ...changes }));
   }
 
-  async *#chat(call: Call<"chat">): AsyncGenerator<readonly Output<"chat">[]> {
+  #count(call: Call<"countTokens">): AsyncIterable<readonly Output<"countTokens">[]> {
+    // To load one takes long, and others' memory: an estimate is better.
+    if (this.#residency.state !== "ready" && this.#bytes >= smallBytes) {
+      throw new LintelError(
+        "unimplemented",
+        "the model is not in memory: its tokens are not counted",
+      );
+    }
+    return this.#withModel(call, (loaded, signal) => counted(call, loaded, signal));
+  }
+
+  async *#withModel<M extends "chat" | "countTokens">(
+    call: Call<M>,
+    run: (loaded: LoadedModel, signal: CallSignal) => AsyncIterable<readonly Output<M>[]>,
+  ): AsyncGenerator<readonly Output<M>[]> {
     const followed = this.#running.follow(call.signal);
     const { signal } = followed;
     this.#lastUsed = performance.now();
     try {
       const loaded = await this.#residency.borrow(signal);
       try {
-        yield* generate(loaded, call.request as LLMRequest, signal);
+        yield* run(loaded, signal);
       } finally {
         this.#lastUsed = performance.now();
         this.#residency.giveBack();
@@ -208,3 +228,6 @@ class LlamaBackend implements ResidentBackend {
     }
   }
 }
+
+const counted = ({ request }: Call<"countTokens">, loaded: LoadedModel, signal: CallSignal) =>
+  once(async () => [tokenCount(await countTokens(loaded, request, signal))]);

@@ -52,7 +52,7 @@ export interface LoadOptions {
 const largestDefaultContext = 4096;
 
 /** Files below this are not weighed unless asked for: they fit, and start at once. */
-const smallBytes = 64 * 1024 * 1024;
+export const smallBytes = 64 * 1024 * 1024;
 
 /**
  * llama.cpp's threads meet after every operation. Where an operation takes

@@ -1,7 +1,9 @@
 /** A GGUF file, loaded: tokenizer, chat template, and sequences that share one context. */
 
+import { setImmediate } from "node:timers/promises";
 import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
+import type { CallSignal } from "../../core/cancellation.js";
 import { type ChannelTokens, finalChannel } from "./channels.js";
 import type { Evaluation, Place } from "./evaluation.js";
 import type { Speech } from "./file-template.js";
@@ -76,12 +78,39 @@ export class LoadedModel {
    */
   tokenize(messages: readonly LLMMessage[], asked?: Asked): Token[] {
     const tokens: Token[] = [];
+    for (const part of this.#parts(messages, asked)) {
+      for (const token of part) tokens.push(token);
+      if (tokens.length > this.contextSize) break;
+    }
+    return this.#framed(tokens, asked);
+  }
+
+  /**
+   * How many tokens a conversation has, also one that does not fit.
+   * @param asked of the answer
+   * @throws LintelError `invalid_value` if the template refuses it; the signal's reason
+   */
+  async count(messages: readonly LLMMessage[], asked: Asked, signal: CallSignal): Promise<number> {
+    const tokens: Token[] = [];
+    for (const part of this.#parts(messages, asked)) {
+      for (const token of part) tokens.push(token);
+      // Others are served between the parts of a long one.
+      await setImmediate();
+      signal.throwIfAborted();
+    }
+    return this.#framed(tokens, asked).length;
+  }
+
+  *#parts(messages: readonly LLMMessage[], asked?: Asked): Generator<readonly Token[]> {
     let option: "trimLeadingSpace" | undefined;
     for (const piece of inParts(this.#template.render(messages, asked), this.contextSize)) {
-      for (const token of this.model.tokenize(piece, true, option)) tokens.push(token);
-      if (tokens.length > this.contextSize) break;
+      yield this.model.tokenize(piece, true, option);
       option = "trimLeadingSpace";
     }
+  }
+
+  /** With what stands ahead of a prompt and behind it. */
+  #framed(tokens: Token[], asked?: Asked): Token[] {
     const { bos, shouldPrependBosToken } = this.model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
     if (asked?.effort === "none" && this.channels) {

@@ -6,6 +6,8 @@ export interface Address {
   readonly origin: string;
   /** Path of a request, for example `at("/chat/completions")`, with what it asks for besides. */
   at(path: string, query?: string): string;
+  /** Path of a request to what stands beside the API, as vLLM's `/tokenize` does. */
+  beside(path: string): string;
 }
 
 /**
@@ -20,6 +22,7 @@ export function addressOf(text: string): Address {
   const { origin, search } = url;
   return {
     origin,
+    beside: (path) => `${base.replace(/\/v1$/, "")}${path}${search}`,
     at: (path, query) =>
       `${base}${path}${search}${query === undefined ? "" : `${search === "" ? "?" : "&"}${query}`}`,
   };

@@ -25,6 +25,8 @@ export interface Dialect {
   readonly forgetsThoughts?: boolean;
   /** What is said of an effort besides `reasoning_effort`, where that alone does not switch thinking on or off. */
   readonly thinking?: (effort: string) => object;
+  /** How it is asked for the tokens of a prompt; absent: it counts none. */
+  readonly counts?: "input_tokens" | "tokenize";
   /** Whether files in messages may be known; until a model refuses them they are then taken for known. */
   readonly files?: boolean;
   /** What has to stand with a call of a tool that lost what the server gave with it. */
@@ -68,9 +70,14 @@ const dialects = {
     ...{ maxTokens: "max_completion_tokens", topK: false, developer: true, images: "openai" },
     ...{ forgetsThoughts: true, files: true },
   },
-  vllm: { ...openSource, images: "vllm", thinking: templateThinking },
+  vllm: { ...openSource, images: "vllm", thinking: templateThinking, counts: "tokenize" },
   sglang: { ...openSource, images: "sglang", thinking: templateThinking },
-  llamacpp: { ...openSource, lastSeed: 2 ** 32 - 2, thinking: templateThinking },
+  llamacpp: {
+    ...openSource,
+    lastSeed: 2 ** 32 - 2,
+    thinking: templateThinking,
+    counts: "input_tokens",
+  },
   ollama: {
     ...openSource,
     topK: false,
@@ -105,7 +112,7 @@ const dialects = {
 } as const satisfies Record<string, Dialect>;
 
 /** Of a server that nobody knows, which may stand before any other. */
-const unknown: Dialect = { ...openSource, files: true };
+const unknown: Dialect = { ...openSource, files: true, counts: "input_tokens" };
 
 /** Name of a dialect in the configuration. */
 export type DialectName = keyof typeof dialects;

@@ -9,6 +9,7 @@ import { byLowerName, Transport } from "../http/transport.js";
 import type { BackendContext } from "../kind.js";
 import { addressOf } from "./address.js";
 import { chatOn, complete } from "./chat.js";
+import { countTokens } from "./count.js";
 import { dialectOf } from "./dialect.js";
 import { generateImages, type ImageServerParts } from "./images/generate.js";
 import { hostsOf } from "./images/services.js";
@@ -36,7 +37,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     timeouts: { ...config.timeouts, first: config.timeouts.first_token },
     connections: config.connections,
   });
-  const { listed, images } = dialectOf(config.dialect, url);
+  const { listed, images, counts } = dialectOf(config.dialect, url);
   const listPath = address.at("/models", listed);
   const list = (signal: CallSignal) => listModels(transport, listPath, signal);
   const models = new Models({
@@ -78,6 +79,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     handlers: {
       chat: chatOn(server),
       complete: (call) => complete(server, call),
+      ...(counts && { countTokens: (call) => countTokens(server, call) }),
       streamTextToImage: (call) => generateImages(server, call),
     },
     async health(signal) {

@@ -20,7 +20,12 @@ export interface RequestOptions {
 }
 
 /** The body of `POST /chat/completions`. */
-export function writeRequest(request: LLMRequest, options: RequestOptions): string {
+export const writeRequest = (request: LLMRequest, options: RequestOptions): string =>
+  // What is undefined is not written.
+  JSON.stringify(requestFields(request, options));
+
+/** The fields of `POST /chat/completions`, those that are not set as `undefined`. */
+export function requestFields(request: LLMRequest, options: RequestOptions) {
   const { dialect, stream, refused } = options;
   const { temperature, topP, topK = -1, seed, stop, responseFormat } = request;
   const most = Math.min(request.maxTokens ?? Infinity, options.cap ?? Infinity);
@@ -35,8 +40,7 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
   // Chat templates of local models may need blank ones for roles to alternate.
   const messages = refused.has(blankMessages) ? withoutBlank(told) : told;
   const idOf = idsFor(refused);
-  // What is undefined is not written.
-  return JSON.stringify({
+  return {
     model: request.model,
     messages: messages.map((message) => writeMessage(message, dialect, refused, unsigned, idOf)),
     temperature: takes("temperature") ? temperature : undefined,
@@ -57,7 +61,7 @@ export function writeRequest(request: LLMRequest, options: RequestOptions): stri
     ...(effort && dialect.thinking?.(effort)),
     stream,
     stream_options: stream && takes("stream_options") ? includeUsage : undefined,
-  });
+  };
 }
 
 const includeUsage = { include_usage: true };

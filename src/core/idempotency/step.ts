@@ -88,7 +88,7 @@ export function idempotency({ store, lingerMs, imageTtlMs }: IdempotencyParts): 
   return {
     step: (next) => (call) => {
       const { idempotencyKey: key, method, defect } = call;
-      if (key === undefined || defect || method === "listModels") return next(call);
+      if (key === undefined || defect || isHarmless(method)) return next(call);
       if (!wellFormed.test(key)) {
         throw invalidValue(header, "must be 1 to 255 visible ASCII characters, and come once");
       }
@@ -107,6 +107,9 @@ export function idempotency({ store, lingerMs, imageTtlMs }: IdempotencyParts): 
     },
   };
 }
+
+/** What may be asked twice: it changes nothing, and costs nothing. */
+const isHarmless = (method: MethodName) => method === "listModels" || method === "countTokens";
 
 /**
  * The first answer again, or `undefined` if its call failed before it had one.

@@ -2,7 +2,7 @@
 import type { Attributes, Call, Handle, Middleware } from "../call.js";
 import { LintelError } from "../errors.js";
 import { deferred } from "../iterate.js";
-import { isChat } from "../methods.js";
+import { isConversation } from "../methods.js";
 import type { Bounds } from "../settings.js";
 import { takenBy } from "../settle.js";
 import { demandOf } from "./demand.js";
@@ -158,7 +158,7 @@ function refusal(
     }
     const message = `limit reached: this request alone may take more than ${words}; ask for less`;
     const ofChat = plan.isLongPrompt(rule) ? "messages" : "max_tokens";
-    const param = isChat(call.method) ? ofChat : "num_images_per_prompt";
+    const param = isConversation(call.method) ? ofChat : "num_images_per_prompt";
     return new LintelError("rate_limited", message, { param, retryAfter: 3600 });
   }
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000));

@@ -10,6 +10,7 @@ import { RetryBudget } from "./budget.js";
 import { Catalogue } from "./catalogue.js";
 import { HealthChecks } from "./checks.js";
 import { type Clock, systemClock } from "./clock.js";
+import { counting } from "./counting.js";
 import { Dispatch } from "./dispatch.js";
 import { Endpoint } from "./endpoint.js";
 import { PeerExchange, type Peers, targetKey } from "./peers.js";
@@ -59,6 +60,8 @@ export class Routing implements RoutingTools {
   readonly random: () => number;
   /** Hands a call to its targets until one gives a message. */
   readonly route: Handle = (call) => iterable(() => new Dispatch(call, this));
+  /** Counts the tokens of a call's prompt. */
+  readonly count: Handle = counting(this);
   /** Which models there are, and where. */
   readonly catalogue: Catalogue;
   readonly #log: Logger;

@@ -4,14 +4,14 @@ import { LintelError } from "../../core/errors.js";
 import { apiKeyAsToken } from "../credential.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
-import { answerChat } from "../json/chat-answer.js";
+import { type AskedChat, answerChat, answerCount } from "../json/chat-answer.js";
 import { originOf } from "../json/origin.js";
 import { wholeMessage } from "./answer.js";
 import { messagesError } from "./error.js";
 import { messageEncoder } from "./events.js";
 import { messagesFields, readMessages } from "./request.js";
 
-/** `POST /v1/messages`; of all else below it there is nothing. */
+/** `POST /v1/messages` and `/v1/messages/count_tokens`; of all else below them there is nothing. */
 export const anthropic: Door = async (app, options) => {
   const { settings } = options;
   takeJson(app, options);
@@ -22,26 +22,36 @@ export const anthropic: Door = async (app, options) => {
     done();
   });
 
-  const answer = (request: FastifyRequest, reply: FastifyReply) => {
+  const read = (request: FastifyRequest, reply: FastifyReply): AskedChat => {
     const { json = {}, admission, defect } = bodyOf(request, messagesFields);
-    const { message, stream, warnings, names, ...read } = readMessages(json);
+    const { message, stream, warnings, names, ...asked } = readMessages(json);
     const origin = {
       ...originOf(request, reply, "anthropic", settings, {
         admission,
-        defect: defect ?? read.defect,
+        defect: defect ?? asked.defect,
       }),
       // Every request has one: the most that the client can take, whatever the model.
       cutsTokens: true,
     };
-    const asked = { message, stream, origin, names, warnings };
+    return { message, stream, origin, names, warnings };
+  };
+
+  const answer = (request: FastifyRequest, reply: FastifyReply) => {
+    const asked = read(request, reply);
     return answerChat(reply, options, asked, {
       whole: wholeMessage,
-      encoder: (running) => messageEncoder(running, message.model, warnings),
+      encoder: (running) => messageEncoder(running, asked.message.model, asked.warnings),
     });
   };
 
+  const count = (request: FastifyRequest, reply: FastifyReply) =>
+    answerCount(reply, options, read(request, reply), ({ promptTokens }) => ({
+      input_tokens: promptTokens,
+    }));
+
   const config = { errorForm: messagesError };
   app.post("/v1/messages", { config }, answer as RouteHandlerMethod);
+  app.post("/v1/messages/count_tokens", { config }, count);
   app.route({
     method: ["GET", "POST", "DELETE"],
     url: "/v1/messages/*",
@@ -51,6 +61,7 @@ export const anthropic: Door = async (app, options) => {
 };
 
 function nothingElse(): never {
-  const why = "no tokens are counted and no batches are kept here, there is only POST /v1/messages";
+  const why =
+    "no batches are kept here, there are only POST /v1/messages and /v1/messages/count_tokens";
   throw new LintelError("not_found", why);
 }

@@ -1,10 +1,11 @@
 /** Google's Gemini API, which its SDKs and the Gemini CLI speak, as far as nothing is kept for it. */
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from "fastify";
+import type { CountTokensResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../core/errors.js";
 import { apiKeyAsToken } from "../credential.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
-import { answerChat } from "../json/chat-answer.js";
+import { answerChat, answerCount } from "../json/chat-answer.js";
 import { originOf } from "../json/origin.js";
 import { sendWhole } from "../json/reply.js";
 import { oneModel } from "../openai/models.js";
@@ -12,11 +13,17 @@ import { wholeGenerated } from "./answer.js";
 import { generateError } from "./error.js";
 import { generateEncoder } from "./events.js";
 import { googleList, googleModel } from "./models.js";
-import { generateFields, readGenerate } from "./request.js";
+import { countFields, generateFields, readCount, readGenerate } from "./request.js";
 
 /** Newer clients ask at the first one, where the lists are of all clients, others at the second. */
 const bases = ["/v1/models", "/v1beta/models"] as const;
 const base = bases[1];
+
+const methods: ReadonlySet<string> = new Set([
+  "generateContent",
+  "streamGenerateContent",
+  "countTokens",
+]);
 
 interface Asked {
   readonly Params: { readonly "*": string };
@@ -24,7 +31,7 @@ interface Asked {
 }
 
 /**
- * `POST /v1/models/{model}:generateContent` and `:streamGenerateContent`, and the same at `/v1beta`;
+ * `POST /v1/models/{model}:generateContent`, `:streamGenerateContent` and `:countTokens`, and the same at `/v1beta`;
  * `GET /v1beta/models` and `/v1beta/models/{model}`, which are at `/v1` by OpenAI's door.
  */
 export const google: Door = async (app, options) => {
@@ -35,9 +42,10 @@ export const google: Door = async (app, options) => {
 
   const generate = (request: FastifyRequest<Asked>, reply: FastifyReply) => {
     const [, name = "", method = ""] = /^(.*):([^:]*)$/s.exec(request.params["*"]) ?? [];
-    if (method !== "generateContent" && method !== "streamGenerateContent") throw noMethod();
-    const { json = {}, admission, defect } = bodyOf(request, generateFields);
-    const { message, warnings, names, ...read } = readGenerate(json, name);
+    if (!methods.has(method)) throw noMethod();
+    const counts = method === "countTokens";
+    const { json = {}, admission, defect } = bodyOf(request, counts ? countFields : generateFields);
+    const { message, warnings, names, ...read } = (counts ? readCount : readGenerate)(json, name);
     const origin = {
       ...originOf(request, reply, "google", settings, {
         admission,
@@ -50,6 +58,7 @@ export const google: Door = async (app, options) => {
     // Without it a stream is a list: it comes at once, with all that was said in one.
     const stream = streams && request.query.alt === "sse";
     const asked = { message, stream, origin, names, warnings };
+    if (counts) return answerCount(reply, options, asked, totalTokens);
     return answerChat(reply, options, asked, {
       whole: (response, all) =>
         streams ? `[${wholeGenerated(response, all)}]` : wholeGenerated(response, all),
@@ -80,6 +89,8 @@ export const google: Door = async (app, options) => {
 };
 
 function noMethod(): LintelError {
-  const why = `there are POST ${bases[0]}/{model}:generateContent and :streamGenerateContent, and GET ${bases[0]} and ${bases[0]}/{model}, and the same at ${base}; no tokens are counted, and nothing is embedded or kept here`;
+  const why = `there are POST ${bases[0]}/{model}:generateContent, :streamGenerateContent and :countTokens, and GET ${bases[0]} and ${bases[0]}/{model}, and the same at ${base}; nothing is embedded or kept here`;
   return new LintelError("not_found", why);
 }
+
+const totalTokens = ({ promptTokens }: CountTokensResponse) => ({ totalTokens: promptTokens });

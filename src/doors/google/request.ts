@@ -1,7 +1,7 @@
 /** A request of the Gemini API to the contract's. */
 import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidFields, type LintelError, unsupported, type Violation } from "../../core/errors.js";
-import type { JsonObject } from "../../core/json.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
 import type { Known } from "../json/known.js";
 import type { Names } from "../json/rename.js";
@@ -30,8 +30,7 @@ const inPart = {
 const returned = { id: true, name: true, response: true, parts: either(inPart) };
 const parts: Known = either({ ...inPart, functionResponse: either(returned) });
 
-/** What is read of a request. */
-export const generateFields = either({
+const inRequest: Readonly<Record<string, Known>> = {
   contents: either({ role: true, parts }),
   systemInstruction: either({ parts }),
   cachedContent: true,
@@ -49,7 +48,16 @@ export const generateFields = either({
     ...{ responseMimeType: true, responseSchema: true, responseJsonSchema: true },
     thinkingConfig: either({ includeThoughts: true, thinkingBudget: true, thinkingLevel: true }),
   }),
-});
+};
+
+/** What is read of a request. */
+export const generateFields = either(inRequest);
+
+/** Where what is to be counted may stand as a whole. */
+const wrapped = "generateContentRequest";
+
+/** What is read of a request whose tokens are to be counted. */
+export const countFields = either({ ...inRequest, [wrapped]: generateFields });
 
 /** Reads a request. @param model as the path names it */
 export function readGenerate(json: JsonObject, model: string): GenerateRequest {
@@ -81,3 +89,15 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
 
 const isEmpty = (contents: unknown): boolean =>
   contents == null || (Array.isArray(contents) && contents.length === 0);
+
+/** Reads a request whose tokens are to be counted: contents alone, or all of it. */
+export function readCount(json: JsonObject, model: string): GenerateRequest {
+  const inner = member(json, wrapped);
+  if (!isObject(inner)) return readGenerate(json, model);
+  const read = readGenerate(inner, model);
+  const { names } = read;
+  return {
+    ...read,
+    names: (field) => `${wrapped}.${typeof names === "function" ? names(field) : field}`,
+  };
+}

@@ -1,6 +1,10 @@
-/** Chats of the JSON doors: called, and answered whole or as a stream. */
+/** Chats of the JSON doors: called, and answered whole or as a stream, or counted. */
 import type { FastifyReply } from "fastify";
-import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import type {
+  CountTokensResponse,
+  LLMRequest,
+  LLMResponse,
+} from "../../../gen/lintel/v1/chat_pb.js";
 import type { Origin, Running } from "../../core/gateway.js";
 import type { DoorOptions } from "../door.js";
 import { type Names, renamed } from "./rename.js";
@@ -44,4 +48,15 @@ export function answerChat(
   const running = renamed(gateway.call("chat", message, origin), names, inParts);
   sendEvents(reply, running, form.encoder(running), settings, origin.signal, warnings);
   return undefined;
+}
+
+/** Has the tokens of the prompt counted, and sends what comes of it. @param write as JSON */
+export function answerCount(
+  reply: FastifyReply,
+  { gateway }: DoorOptions,
+  { message, origin, names, inParts = false, warnings = [] }: AskedChat,
+  write: (counted: CountTokensResponse) => object,
+): Promise<FastifyReply> {
+  const running = renamed(gateway.call("countTokens", message, origin), names, inParts);
+  return sendWhole(reply, running, (counted) => JSON.stringify(write(counted)), warnings);
 }

@@ -5,7 +5,7 @@ import { apiKeyAsToken } from "../credential.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
 import { wholeChat } from "../json/chat.js";
-import { answerChat } from "../json/chat-answer.js";
+import { answerChat, answerCount } from "../json/chat-answer.js";
 import { chunkEncoder } from "../json/chunks.js";
 import { originOf } from "../json/origin.js";
 import { areInParts, renamed } from "../json/rename.js";
@@ -14,20 +14,20 @@ import { modelForm } from "../model-forms.js";
 import { chatFields, readChat } from "./chat-request.js";
 import { imageFields, readImage, wholeOpenAIImages } from "./image-request.js";
 import { oneModel } from "./models.js";
-import { responses } from "./responses/routes.js";
+import { inputTokens, responses } from "./responses/routes.js";
 
 const listRequest = (id: string) => ({ $typeName: "lintel.v1.ListModelsRequest", id }) as const;
 
 /**
- * `POST /v1/chat/completions`, `POST /v1/responses`, `POST /v1/images/generations`, `GET /v1/models`
- * and `/v1/models/{id}`.
+ * `POST /v1/chat/completions`, `POST /v1/responses`, and `/input_tokens` below each,
+ * `POST /v1/images/generations`, `GET /v1/models` and `/v1/models/{id}`.
  */
 export const openai: Door = async (app, options) => {
   const { gateway, settings } = options;
   takeJson(app, options);
   responses(app, options);
 
-  app.post("/v1/chat/completions", (request, reply) => {
+  const readAsked = (request: FastifyRequest, reply: FastifyReply) => {
     const { json = {}, admission, defect } = bodyOf(request, chatFields);
     const read = readChat(json);
     const { message, form, warnings, names } = read;
@@ -37,13 +37,23 @@ export const openai: Door = async (app, options) => {
       defect: defect ?? read.defect,
     });
     const { stream, includeUsage } = form;
-    const asked = { message, stream, origin, names, inParts, warnings };
+    return { message, stream, origin, names, inParts, warnings, includeUsage };
+  };
+
+  app.post("/v1/chat/completions", (request, reply) => {
+    const { includeUsage, ...asked } = readAsked(request, reply);
+    const { message, warnings } = asked;
     const chunks = { fullDelta: false, usage: includeUsage ? "extra" : "none" } as const;
     return answerChat(reply, options, asked, {
       whole: wholeChat,
       encoder: (running) => chunkEncoder(chunks, running, message.model, warnings),
     });
   });
+
+  // As llama.cpp's server has it: OpenAI counts requests of its other API alone.
+  app.post("/v1/chat/completions/input_tokens", (request, reply) =>
+    answerCount(reply, options, readAsked(request, reply), inputTokens),
+  );
 
   app.post("/v1/images/generations", (request, reply) => {
     const { json = {}, admission, defect } = bodyOf(request, imageFields);

@@ -1,35 +1,56 @@
 /** The Responses API, as far as nothing is kept for it. */
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { CountTokensResponse } from "../../../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../../core/errors.js";
 import type { DoorOptions } from "../../door.js";
 import { bodyOf } from "../../json/body.js";
-import { answerChat } from "../../json/chat-answer.js";
+import { answerChat, answerCount } from "../../json/chat-answer.js";
 import { originOf } from "../../json/origin.js";
 import { wholeResponse } from "./answer.js";
 import { responseEncoder } from "./events.js";
 import { readResponse, responseFields } from "./request.js";
 
-/** `POST /v1/responses`; what asks for a response that was kept hears that none is. */
+/**
+ * `POST /v1/responses` and `/v1/responses/input_tokens`; what asks for a response that was kept hears
+ * that none is.
+ */
 export function responses(app: FastifyInstance, options: DoorOptions): void {
   const { settings } = options;
-  app.post("/v1/responses", (request, reply) => {
+  const read = (request: FastifyRequest, reply: FastifyReply) => {
     const { json = {}, admission, defect } = bodyOf(request, responseFields);
-    const { message, stream, warnings, names, echo, ...read } = readResponse(json);
+    const { message, stream, warnings, names, echo, ...asked } = readResponse(json);
     const origin = originOf(request, reply, "openai", settings, {
       admission,
-      defect: defect ?? read.defect,
+      defect: defect ?? asked.defect,
     });
-    const asked = { message, stream, origin, names, warnings };
+    return { message, stream, origin, names, warnings, echo };
+  };
+
+  app.post("/v1/responses", (request, reply) => {
+    const { echo, ...asked } = read(request, reply);
+    const { message, warnings } = asked;
     return answerChat(reply, options, asked, {
       whole: (response, all) => wholeResponse(response, echo, all),
       encoder: (running) => responseEncoder(running, message.model, echo, warnings),
     });
   });
 
+  app.post("/v1/responses/input_tokens", (request, reply) =>
+    answerCount(reply, options, read(request, reply), inputTokens),
+  );
+
   app.route({ method: ["GET", "POST", "DELETE"], url: "/v1/responses/*", handler: nothingKept });
 }
 
 function nothingKept(): never {
-  const why = "nothing is kept here, there is only POST /v1/responses with the whole conversation";
+  const why =
+    "nothing is kept here, there are only POST /v1/responses and /v1/responses/input_tokens, with the whole conversation";
   throw new LintelError("not_found", why);
 }
+
+/** A number of tokens, as OpenAI tells it. Its clients pass over what they don't know. */
+export const inputTokens = ({ promptTokens, estimated }: CountTokensResponse) => ({
+  object: "response.input_tokens",
+  input_tokens: promptTokens,
+  ...(estimated && { estimated }),
+});

@@ -1,0 +1,94 @@
+/** Tokens of prompts of GGUF models: as many as an answer says that it was asked with. */
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import { State } from "../../gen/lintel/v1/models_pb.js";
+import type { Backend } from "../../src/core/backend.js";
+import { json } from "../doors/serve.js";
+import { never } from "../support/calls.js";
+import { jsonSchema } from "../support/formats.js";
+import { serveFile } from "./llama-gateway.js";
+import { answer, backendFor, chatRequest, say, tiny, trained } from "./llama-subject.js";
+import { callOf } from "./subject.js";
+
+async function loaded(path: string, config: object = {}): Promise<Backend> {
+  const backend = backendFor(path, config);
+  onTestFinished(() => backend.close());
+  await backend.ready?.("", never);
+  return backend;
+}
+
+async function count(backend: Backend, request: LLMRequest, signal?: AbortSignal) {
+  const counted = backend.handlers.countTokens?.(callOf("countTokens", request, signal));
+  for await (const [message] of counted ?? []) return message;
+  return undefined;
+}
+
+const tool = {
+  $typeName: "lintel.v1.Tool",
+  type: "function",
+  function: {
+    $typeName: "lintel.v1.FunctionTool",
+    name: "weather",
+    description: "The weather in a city.",
+    parameters: '{"type":"object","properties":{"city":{"type":"string"}}}',
+  },
+} as const;
+
+describe("the tokens of a prompt", () => {
+  it.each<[string, Partial<LLMRequest>]>([
+    ["one message", {}],
+    [
+      "several",
+      { messages: [say("Be brief.", "system"), say("a"), say("b", "assistant"), say("c")] },
+    ],
+    ["tools", { tools: [tool] }],
+    ["a form", { responseFormat: jsonSchema({ type: "object", properties: {} }) }],
+  ])("are those that an answer tells of: %s", async (_, more) => {
+    const backend = await loaded(trained);
+    const request = chatRequest("Hello there", more);
+    const counted = await count(backend, request);
+    expect(counted).toMatchObject({ estimated: false });
+    expect(counted?.promptTokens).toBe((await answer(backend, request)).prompt);
+  });
+
+  it("are counted to the end where they don't fit", async () => {
+    const backend = await loaded(tiny);
+    const one = (await count(backend, chatRequest("a")))?.promptTokens ?? 0;
+    const words = "word ".repeat(5000);
+    const many = await count(backend, chatRequest(words));
+    expect(many?.promptTokens).toBe(one - 1 + words.length);
+  });
+
+  it("are not counted of more messages than fit", async () => {
+    const backend = await loaded(tiny);
+    const messages = Array.from({ length: 128 }, () => say("a"));
+    const counted = count(backend, chatRequest("", { messages }));
+    await expect(counted).rejects.toMatchObject({ code: "unimplemented" });
+  });
+
+  it("are counted no further once the caller left", async () => {
+    const backend = await loaded(tiny);
+    const caller = new AbortController();
+    const counted = count(backend, chatRequest("word ".repeat(50_000)), caller.signal);
+    setImmediate(() => caller.abort(new Error("left")));
+    await expect(counted).rejects.toThrow("left");
+  });
+});
+
+describe("a model that is not in memory", () => {
+  it("is loaded where that takes no time", async () => {
+    const backend = backendFor(tiny, { load: "lazy" });
+    onTestFinished(() => backend.close());
+    expect(backend.models()[0]?.state).toBe(State.IDLE);
+    expect((await count(backend, chatRequest("hello")))?.promptTokens).toBe(9);
+  });
+});
+
+it("come by a gateway before a model in a process of its own, as with an answer", async () => {
+  const server = await serveFile(tiny);
+  const body = { messages: [{ role: "user", content: "hello" }], max_tokens: 1 };
+  const counted = await json(await server.post("/v1/chat/completions/input_tokens", body));
+  expect(counted).toEqual({ object: "response.input_tokens", input_tokens: 9 });
+  const said = await json(await server.post("/v1/chat/completions", body));
+  expect(said.usage.prompt_tokens).toBe(9);
+});

@@ -1,0 +1,104 @@
+/** How OpenAI-compatible servers are asked for the tokens of a prompt. */
+import { describe, expect, test } from "vitest";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import { say } from "../support/messages.js";
+import { against } from "./openai-calls.js";
+import { chatRequest } from "./openai-subject.js";
+import { callOf } from "./subject.js";
+import type { Script } from "./upstream.js";
+
+type Against = Awaited<ReturnType<typeof against>>;
+
+async function count({ backend }: Against, more: Partial<LLMRequest> = {}) {
+  const counted = backend.handlers.countTokens?.(callOf("countTokens", chatRequest(more)));
+  for await (const [message] of counted ?? []) return message;
+  return undefined;
+}
+
+const says =
+  (body: object): Script =>
+  (exchange) =>
+    exchange.sendJson(200, body);
+
+const tool = {
+  $typeName: "lintel.v1.Tool",
+  type: "function",
+  function: {
+    $typeName: "lintel.v1.FunctionTool",
+    name: "weather",
+    description: "",
+    parameters: '{"type":"object"}',
+  },
+} as const;
+const told = [{ type: "function", function: { name: "weather", parameters: { type: "object" } } }];
+
+const paths = ({ upstream }: Against) => upstream.requests.map(({ path }) => path);
+
+describe("llama.cpp, and who is not known", () => {
+  test.each(["llamacpp", "auto"])("are sent the request itself: %s", async (dialect) => {
+    const server = await against(says({ object: "x", input_tokens: 17 }), { dialect });
+    const counted = await count(server, { tools: [tool], messages: [say("user", "Hello")] });
+    expect(counted).toMatchObject({ promptTokens: 17, estimated: false });
+    expect(paths(server)).toEqual(["/v1/chat/completions/input_tokens"]);
+    expect(server.bodies()).toMatchObject([
+      { model: "m", messages: [{ role: "user", content: "Hello" }], tools: told },
+    ]);
+  });
+
+  test("another gateway's estimate is told as one", async () => {
+    const server = await against(says({ input_tokens: 17, estimated: true }));
+    expect(await count(server)).toMatchObject({ promptTokens: 17, estimated: true });
+  });
+});
+
+describe("vLLM", () => {
+  test.each([
+    ["", "/tokenize"],
+    ["/v1", "/tokenize"],
+    ["/proxy/v1", "/proxy/tokenize"],
+    ["/proxy", "/proxy/tokenize"],
+  ])("is asked beside its API: %s", async (base, path) => {
+    const server = await against(says({ count: 17, max_model_len: 99, tokens: [1] }));
+    const { against: _, ...rest } = { against: 0, ...server };
+    const url = server.upstream.url + base;
+    const other = await against(says({}), { url, dialect: "vllm" });
+    const counted = await count({ ...rest, backend: other.backend }, { tools: [tool] });
+    expect(counted).toMatchObject({ promptTokens: 17, estimated: false });
+    expect(paths(server)).toEqual([path]);
+    expect(server.bodies()).toEqual([
+      { model: "m", messages: [{ role: "user", content: "hello" }], tools: told },
+    ]);
+  });
+});
+
+describe("a server", () => {
+  test.each([404, 405, 501])("that says %i is not asked again", async (status) => {
+    const server = await against((exchange) => exchange.send(status, {}, ""));
+    await expect(count(server)).rejects.toMatchObject({ code: "unimplemented" });
+    await expect(count(server)).rejects.toMatchObject({ code: "unimplemented" });
+    expect(server.upstream.requests).toHaveLength(1);
+  });
+
+  test.each([400, 429, 500, 503])("that says %i is asked again", async (status) => {
+    const server = await against((exchange) => exchange.send(status, {}, ""));
+    await expect(count(server)).rejects.toMatchObject({ code: "unimplemented" });
+    await expect(count(server)).rejects.toMatchObject({ code: "unimplemented" });
+    expect(server.upstream.requests).toHaveLength(2);
+  });
+
+  test.each([{}, { input_tokens: -1 }, { input_tokens: 1.5 }, { input_tokens: 2 ** 32 }, [7]])(
+    "that answers %j counts none",
+    async (body) => {
+      const server = await against(says(body));
+      await expect(count(server)).rejects.toMatchObject({ code: "unimplemented" });
+    },
+  );
+
+  test.each(["openai", "ollama", "together"])(
+    "known to count none is not asked: %s",
+    async (dialect) => {
+      const server = await against(says({ input_tokens: 1 }), { dialect });
+      expect(server.backend.handlers.countTokens).toBeUndefined();
+    },
+  );
+});
