@@ -1,4 +1,7 @@
 /** Tokens of prompts of GGUF models: as many as an answer says that it was asked with. */
+import { copyFile, mkdtemp, rm, truncate } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import { State } from "../../gen/lintel/v1/models_pb.js";
@@ -80,6 +83,22 @@ describe("a model that is not in memory", () => {
     const backend = backendFor(tiny, { load: "lazy" });
     onTestFinished(() => backend.close());
     expect(backend.models()[0]?.state).toBe(State.IDLE);
+    expect((await count(backend, chatRequest("hello")))?.promptTokens).toBe(9);
+  });
+
+  it("is not loaded for it where that may take long", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "lintel-test-"));
+    onTestFinished(() => rm(folder, { recursive: true }));
+    const path = join(folder, "large.gguf");
+    await copyFile(tiny, path);
+    // Nobody reads what stands behind the weights.
+    await truncate(path, 64 * 1024 * 1024);
+    const backend = backendFor(path, { load: "lazy" });
+    onTestFinished(() => backend.close());
+    const counted = count(backend, chatRequest("hello"));
+    await expect(counted).rejects.toMatchObject({ code: "unimplemented" });
+    expect(backend.models()[0]?.state).toBe(State.IDLE);
+    await backend.ready?.("", never);
     expect((await count(backend, chatRequest("hello")))?.promptTokens).toBe(9);
   });
 });

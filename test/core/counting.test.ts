@@ -6,10 +6,11 @@ import type { Handle } from "../../src/core/call.js";
 import { tokenCount } from "../../src/core/chat-messages.js";
 import { type ErrorCode, invalidValue, LintelError } from "../../src/core/errors.js";
 import type { UsageRecord } from "../../src/core/usage/record.js";
+import { MemoryIdempotency } from "../../src/state/idempotency/memory.js";
 import { outcome, start } from "../support/calls.js";
 import { settled } from "../support/clock.js";
 import { chatModel } from "../support/models.js";
-import { backend, bench, equals, failure, hello, stateOf } from "../support/routing.js";
+import { backend, bench, fails, failure, hello, stateOf } from "../support/routing.js";
 import { says, scripted } from "../support/scripted.js";
 
 type Count = Handle<"countTokens">;
@@ -52,17 +53,30 @@ describe("the tokens of a prompt", () => {
   it("are counted by the first target that does", async () => {
     const all = [
       backend("none"),
-      counting("failed", counts(2), { state: State.FAILED }),
       counting("broken", refuses(new LintelError("upstream_failed", "no"))),
-      counting("idle", counts(5), { state: State.IDLE }),
+      counting("works", counts(5)),
       counting("last", counts(6)),
     ];
-    const { core } = bench(all, {}, equals(all));
-    const running = start(core, "countTokens", { ...hello, model: "m" });
-    const messages = [];
-    for await (const batch of running.messages) messages.push(...batch);
-    expect([5, 6]).toContain(messages[0]?.promptTokens);
-    expect(all.slice(0, 2).every(({ asked }) => asked.length === 0)).toBe(true);
+    const { core } = bench(all);
+    expect((await count(core)).messages).toMatchObject([{ promptTokens: 5 }]);
+    expect(all.map(({ asked }) => asked.length)).toEqual([0, 1, 1, 0]);
+  });
+
+  it.each([State.LOADING, State.IDLE])("are asked of a model in state %i", async (state) => {
+    const { core } = bench([counting("a", counts(5), { state })]);
+    expect((await count(core)).messages).toMatchObject([{ promptTokens: 5 }]);
+  });
+
+  it("are asked of none that failed to load, or asked to be left alone", async () => {
+    const failed = counting("a", counts(5), { state: State.FAILED });
+    expect((await count(bench([failed]).core)).messages).toMatchObject([estimate]);
+    const chat = fails("rate_limited", { retryAfter: 60 });
+    const countTokens = counts(5);
+    const resting = scripted({ chat, countTokens }, [chatModel("m")], "a");
+    const { core } = bench([resting]);
+    expect((await outcome(core, "complete", { ...hello, model: "m" })).code).toBe("rate_limited");
+    expect((await count(core)).messages).toMatchObject([estimate]);
+    expect(resting.asked).toHaveLength(1);
   });
 
   it("are counted where tools would be told of, too", async () => {
@@ -105,6 +119,7 @@ describe("the tokens of a prompt", () => {
 
   it("are estimated after ten seconds, and the model server hears of that", async () => {
     let told: unknown;
+    const other = counting("b", counts(5));
     const { core, clock } = bench([
       counting("a", async function* ({ signal }) {
         yield* [];
@@ -115,6 +130,7 @@ describe("the tokens of a prompt", () => {
           }),
         );
       }),
+      other,
     ]);
     const counted = count(core);
     await clock.advance(9_999);
@@ -122,6 +138,7 @@ describe("the tokens of a prompt", () => {
     await clock.advance(1);
     expect((await counted).messages).toMatchObject([estimate]);
     expect(told).toEqual(failure("timeout"));
+    expect(other.asked).toEqual([]);
     expect(clock.timers).toBe(0);
   });
 
@@ -132,6 +149,7 @@ describe("the tokens of a prompt", () => {
     const reached = new Promise<void>((resolve) => {
       begun = resolve;
     });
+    const other = counting("b", counts(5));
     const { core, clock } = bench([
       counting("a", async function* ({ signal }) {
         yield* [];
@@ -140,6 +158,7 @@ describe("the tokens of a prompt", () => {
           signal.addEventListener("abort", () => reject(signal.reason)),
         );
       }),
+      other,
     ]);
     const counted = outcome(
       core,
@@ -153,6 +172,7 @@ describe("the tokens of a prompt", () => {
     await settled();
     expect(clock.timers).toBe(0);
     expect(core.readiness.running).toBe(0);
+    expect(other.asked).toEqual([]);
   });
 
   it("are counted though all places at the model are taken", async () => {
@@ -192,6 +212,18 @@ describe("the tokens of a prompt", () => {
     expect((await count(core, request)).code).toBe(code);
     expect((await outcome(core, "complete", { model: "m", ...request })).code).toBe(code);
     expect(one.asked).toEqual([]);
+  });
+
+  it("are counted anew for who asks again with the same Idempotency-Key", async () => {
+    const one = counting("a", counts(17));
+    const store = new MemoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 1000, maxBytes: 1000 });
+    const { core } = bench([one], {}, [], { idempotency: { store, lingerMs: 1000 } });
+    for (let i = 0; i < 2; i++) {
+      const asked = { ...hello, model: "m" };
+      const { metadata } = await outcome(core, "countTokens", asked, { idempotencyKey: "k" });
+      expect(metadata.has("idempotent-replayed")).toBe(false);
+    }
+    expect(one.asked).toHaveLength(2);
   });
 
   it("count as a request, and cost nothing", async () => {

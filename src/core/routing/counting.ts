@@ -67,7 +67,6 @@ function fittingOf(call: Counting, { bounds, documents }: Tools): Fitting[] {
       return [{ target, call: { ...call, request, warnings, backend: target.backend.name } }];
     } catch (thrown) {
       misfit = toLintelError(thrown);
-      if (misfit.retry !== "elsewhere") throw misfit;
       return [];
     }
   });
@@ -98,7 +97,6 @@ async function countedBy(
         attributes.backend = backend.name;
         return { counted, by: call };
       } catch (thrown) {
-        signal.throwIfAborted();
         const error = toLintelError(thrown);
         if (isAboutRequest(error)) throw error;
         log.debug({ id, backend: backend.name, model: model.id, err: error }, "not counted");
