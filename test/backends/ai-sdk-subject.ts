@@ -160,16 +160,26 @@ export const imageFailures: Readonly<Record<string, readonly [ErrorCode, Script]
   ],
 };
 
+/** Counts a token for each letter, as Anthropic tells it. */
+const counted: Script = (exchange) => {
+  const input_tokens = exchange.json().messages[0].content[0].text.length;
+  return exchange.sendJson(200, { input_tokens });
+};
+
 /** A subject for the contract suite. */
 export async function vendorSubject(vendor: "anthropic" | "fal"): Promise<Subject> {
   const usual = vendor === "anthropic" ? echo : drawing;
   const failures = vendor === "anthropic" ? chatFailures : imageFailures;
   let next: Script | undefined;
-  const upstream = await Upstream.start((exchange) => {
-    const script = next ?? usual;
-    next = undefined;
-    return script(exchange);
-  });
+  const unless =
+    (usual: Script): Script =>
+    (exchange) => {
+      const script = next ?? usual;
+      next = undefined;
+      return script(exchange);
+    };
+  const upstream = await Upstream.start(unless(usual));
+  upstream.route("/v1/messages/count_tokens", unless(counted));
   upstream.route("/text", (exchange) => exchange.send(200, {}, "not an image"));
   return {
     backend: vendor === "anthropic" ? anthropicAt(upstream.url) : falAt(upstream.url),

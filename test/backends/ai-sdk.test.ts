@@ -11,7 +11,7 @@ const failuresOf = (
 const chats = ["chat", "complete"] as const;
 
 backendContract("ai-sdk, chat by Anthropic", {
-  methods: chats,
+  methods: [...chats, "countTokens"],
   failures: failuresOf(chatFailures, chats),
   setup: () => vendorSubject("anthropic"),
 });

@@ -1,6 +1,7 @@
 /** What is known of the packages of chat providers besides their common interface. */
 import { files } from "../../core/documents.js";
 import { claude, claudeOnBedrock } from "./claude.js";
+import { anthropicCounts, type Counts, googleCounts, openaiCounts } from "./counts.js";
 import type { Format } from "./details.js";
 import {
   alibaba,
@@ -35,6 +36,8 @@ export interface ChatPackage {
   readonly thoughts?: "text" | "fields" | readonly Format[];
   /** Whether it takes PDFs, of one model or another. */
   readonly files?: boolean;
+  /** How its vendor counts tokens of prompts; absent: it does not, or not in a way that is known here. */
+  readonly counts?: Counts;
 }
 
 /** All that is built on the provider for any server of OpenAI's form, which also reads this key. */
@@ -81,6 +84,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     thinking: openaiEffort,
     thoughts: ["openai-responses-v1"],
     files: true,
+    counts: openaiCounts,
   },
   "@ai-sdk/azure": {
     keys: ["openai", "azure"],
@@ -96,7 +100,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     thinking: levels("none", "low", "medium", "high", "xhigh"),
     thoughts: ["xai-responses-v1"],
   },
-  "@ai-sdk/anthropic": anthropic,
+  "@ai-sdk/anthropic": { ...anthropic, counts: anthropicCounts },
   "@ai-sdk/amazon-bedrock/anthropic": anthropic,
   "@ai-sdk/google-vertex/anthropic": anthropic,
   "@ai-sdk/amazon-bedrock": {
@@ -105,7 +109,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     thoughts: ["anthropic-claude-v1"],
     files: true,
   },
-  "@ai-sdk/google": { ...vertex, keys: ["google"] },
+  "@ai-sdk/google": { ...vertex, keys: ["google"], counts: googleCounts },
   "@ai-sdk/google-vertex": vertex,
   "@ai-sdk/groq": { keys: ["groq"], strict: true, thinking: groq, thoughts: "text" },
   "@ai-sdk/mistral": { keys: ["mistral"], strict: true, thinking: mistral, thoughts: "text" },

@@ -15,6 +15,7 @@ import type { BackendContext, CreateBackend } from "../kind.js";
 import { Running } from "../running.js";
 import { chat, complete } from "./chat.js";
 import { chatPackage, fieldsOfChat } from "./chat-packages.js";
+import { countingFetch, countTokens } from "./count.js";
 import { saysEffort } from "./efforts.js";
 import { guardedFetch } from "./fetch.js";
 import { imageFields, imagePackage } from "./image-packages.js";
@@ -103,10 +104,19 @@ export class AiSdkBackend implements Backend {
       textToImage: (call) =>
         this.#run(call, (entry, signal) => textToImage(this.#imageModel(entry), call, signal)),
     };
-    return { ...(has("chat") && chats), ...(has("image") && draws) };
+    const { counts } = chatPackage(this.#config.package);
+    const counting: Backend["handlers"] = counts
+      ? {
+          countTokens: (call) =>
+            this.#run(call, (entry, signal) =>
+              countTokens(this.#chatModel(entry), call, counts, signal),
+            ),
+        }
+      : {};
+    return { ...(has("chat") && { ...chats, ...counting }), ...(has("image") && draws) };
   }
 
-  async *#run<M extends "chat" | "complete" | "textToImage">(
+  async *#run<M extends "chat" | "complete" | "countTokens" | "textToImage">(
     call: Call<M>,
     run: (entry: Entry, signal: AbortSignal) => ReturnType<Handle<M>>,
   ): ReturnType<Handle<M>> & AsyncGenerator {
@@ -178,7 +188,7 @@ export class AiSdkBackend implements Backend {
     try {
       const images = this.#config.models.some(({ task }) => task === "image");
       const fetch = guardedFetch({ guard: this.#guard, dispatcher: this.#agent, images });
-      const provider = await loadProvider(this.#config, fetch);
+      const provider = await loadProvider(this.#config, countingFetch(fetch));
       for (const entry of this.#entries.values()) {
         try {
           entry.loaded = loadModel(provider, entry.config);

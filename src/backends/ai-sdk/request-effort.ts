@@ -6,7 +6,7 @@ import { chatPackage } from "./chat-packages.js";
 import { saysEffort, type Told } from "./efforts.js";
 import { hasEffort } from "./load.js";
 import { hasClaudes } from "./replay.js";
-import type { ChatCall, Configured } from "./request.js";
+import type { Asked, Configured } from "./request.js";
 
 /** What is said of it: options of the provider, and by the common interface since AI SDK 7. */
 export interface Effort extends Told {
@@ -21,7 +21,7 @@ const nothing: Effort = { options: {} };
  * @param refused what the vendor has refused
  */
 export function effortOf(
-  call: ChatCall,
+  call: Asked,
   { model, package: name, providerOptions }: Configured,
   refused: ReadonlySet<string>,
 ): Effort {
@@ -55,7 +55,7 @@ export function effortOf(
 
 /** Why a request can't be answered by a Claude that thinks with a budget. */
 function noBudget(
-  { request }: ChatCall,
+  { request }: Asked,
   model: string,
   refused: ReadonlySet<string>,
 ): string | undefined {

@@ -24,6 +24,9 @@ const optionalFields = ["temperature", "top_p", "top_k", "seed"] as const;
 /** A call of either operation of chat. */
 export type ChatCall = Call<"chat"> | Call<"complete">;
 
+/** A call with a conversation, to be answered or counted. */
+export type Asked = ChatCall | Call<"countTokens">;
+
 /** What a vendor may refuse and the request can go without. */
 export const optionalFieldsOf = (request: LLMRequest): readonly string[] => [
   ...optionalFields,
@@ -47,7 +50,7 @@ export interface Configured {
  * @throws LintelError `unsupported_parameter` for images and files that the provider does not take
  */
 export async function optionsOf(
-  call: ChatCall,
+  call: Asked,
   configured: Configured,
   refused: ReadonlySet<string>,
   signal: AbortSignal,
