@@ -8,7 +8,7 @@ import { chatRequest } from "./openai-subject.js";
 import { callOf } from "./subject.js";
 import { type Script, Upstream } from "./upstream.js";
 
-async function before(backendAt: (url: string) => Backend, script: Script) {
+async function vendor(backendAt: (url: string) => Backend, script: Script) {
   const upstream = await Upstream.start(script);
   onTestFinished(() => upstream.close());
   const backend = backendAt(upstream.url);
@@ -51,7 +51,7 @@ const vendors = [
 
 describe.each(vendors)("%s", (_, backendAt, path, field) => {
   test("is sent the prompt of the request, at its other path", async () => {
-    const { backend, upstream } = await before(backendAt, says(200, { [field]: 17 }));
+    const { backend, upstream } = await vendor(backendAt, says(200, { [field]: 17 }));
     const counted = await count(backend, { tools: [tool] });
     expect(counted).toMatchObject({ promptTokens: 17, estimated: false });
     expect(upstream.requests.map(({ method, path: at }) => [method, at])).toEqual([["POST", path]]);
@@ -70,7 +70,7 @@ describe.each(vendors)("%s", (_, backendAt, path, field) => {
   });
 
   test("answers as ever beside that", async () => {
-    const { backend, upstream } = await before(backendAt, says(500, {}));
+    const { backend, upstream } = await vendor(backendAt, says(500, {}));
     const answer = async () => {
       for await (const _ of backend.handlers.complete?.(callOf("complete", chatRequest())) ?? []);
     };
@@ -81,7 +81,7 @@ describe.each(vendors)("%s", (_, backendAt, path, field) => {
   });
 
   test.each([404, 405, 501])("that says %i is not asked again", async (status) => {
-    const { backend, upstream } = await before(backendAt, says(status, { [field]: 17 }));
+    const { backend, upstream } = await vendor(backendAt, says(status, { [field]: 17 }));
     await expect(count(backend)).rejects.toMatchObject({ code: "unimplemented" });
     await expect(count(backend)).rejects.toMatchObject({ code: "unimplemented" });
     expect(upstream.requests).toHaveLength(1);
@@ -94,7 +94,7 @@ describe.each(vendors)("%s", (_, backendAt, path, field) => {
     [200, { [field]: "17" }],
     [200, { [field]: -1 }],
   ])("that says %i %j counts none, this time", async (status, body) => {
-    const { backend, upstream } = await before(backendAt, says(status, body));
+    const { backend, upstream } = await vendor(backendAt, says(status, body));
     await expect(count(backend)).rejects.toMatchObject({ code: "unimplemented" });
     await expect(count(backend)).rejects.toMatchObject({ code: "unimplemented" });
     expect(upstream.requests).toHaveLength(2);
@@ -102,6 +102,6 @@ describe.each(vendors)("%s", (_, backendAt, path, field) => {
 });
 
 test("a vendor of whom nothing is known is not asked", async () => {
-  const { backend } = await before(compatibleAt, says(200, {}));
+  const { backend } = await vendor(compatibleAt, says(200, {}));
   expect(backend.handlers.countTokens).toBeUndefined();
 });
