@@ -1,7 +1,7 @@
 /** What the rules in the proto can't say of messages, tools and forms of answers. */
 import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Violation } from "./errors.js";
-import { inlineFile } from "./files.js";
+import { inlineFile, isLegible } from "./files.js";
 import { areObjects, isJsonOf, isObject } from "./json.js";
 import { fits } from "./pattern.js";
 
@@ -96,8 +96,14 @@ function checkFile(
   hosts: readonly string[],
   into: Violation[],
 ): void {
-  if (!file) into.push({ field: name, message: "is required" });
-  else if (!inlineFile(file) && !isAt(file.fileData, hosts)) {
+  if (!file) {
+    into.push({ field: name, message: "is required" });
+    return;
+  }
+  const content = inlineFile(file);
+  if (content && !isLegible(content)) {
+    into.push({ field: `${name}.file_data`, message: "must be in base64, as it says" });
+  } else if (!content && !isAt(file.fileData, hosts)) {
     const address = addressAt(hosts);
     const message = `must be ${address ? `${address}, or ` : ""}a data: URL of a file in base64, with its media type`;
     into.push({ field: `${name}.file_data`, message });

@@ -37,6 +37,20 @@ export const isPdf = ({ mediaType }: InlineFile): boolean =>
 const texts =
   /^(?:text\/|application\/(?:json|x-ndjson|jsonl|xml|yaml|x-yaml|toml|sql|graphql|javascript|x-javascript|typescript|x-typescript|x-sh|x-python|x-httpd-php|rtf|csv|markdown)$|[^/]+\/[^/]+\+(?:json|xml|yaml)$)/;
 
+/**
+ * Whether a file can be read, as far as that is the gateway's own: of text it would pass over what
+ * is no base64, and tell the model the rest. Others are as they are to whoever reads them.
+ */
+export const isLegible = ({ mediaType, data }: InlineFile): boolean =>
+  !texts.test(mediaType) || isBase64(data);
+
+/** Whether text is base64, of either alphabet, perhaps in lines, and perhaps without padding. */
+function isBase64(text: string): boolean {
+  if (/[^\w+/=\s-]/.test(text)) return false;
+  const padding = text.indexOf("=");
+  return padding < 0 || !/[^=\s]/.test(text.slice(padding));
+}
+
 /** The file itself that a part has; `undefined` for a part of another type, too, whatever it has besides. */
 export const fileIn = ({ type, file }: ContentPart): InlineFile | undefined =>
   type === "file" && file ? inlineFile(file) : undefined;

@@ -161,6 +161,29 @@ describe.each(doors.map((door) => [door.path, door] as const))("POST %s", (_, do
     );
   });
 
+  test.each(["# Zürich", "YSBi%3D", "YQ==YQ=="])(
+    "422 for text that is no base64: %s",
+    async (data) => {
+      const backend = scripted({ chat: says("Hi") });
+      const server = await serve(backend);
+      const file = door.file(`data:text/plain;base64,${data}`);
+      const { status, body } = await asked(server, door, door.ask(file));
+      expect(status).toBe(422);
+      expect(body.error.message).toContain(`${door.data}: must be in base64, as it says`);
+      expect(backend.asked).toEqual([]);
+    },
+  );
+
+  test.each(["SGkg\r\nPz8/\r\n", "SGkgPz8_", "SGkgPz8/"])("text in base64, as %j", async (data) => {
+    const backend = scripted({ chat: says("Hi") });
+    const server = await serve(backend);
+    const file = door.file(`data:text/plain;base64,${data}`);
+    expect((await asked(server, door, door.ask(file))).status).toBe(200);
+    expect(backend.asked[0]).toHaveProperty("messages", [
+      say("user", "<file>\nHi ???\n</file>\n\n"),
+    ]);
+  });
+
   test("422 for a name that is none", async () => {
     const server = await serve(scripted({ chat: says("Hi") }));
     const file = door.file(pdf, 5 as unknown as string);
