@@ -1,6 +1,6 @@
 /**
- * What callers are not told of a model server's words: where it runs, what lies there, and what
- * looks like a key. Texts may be long: a part of them is looked at, and no expression goes over
+ * What callers are not told of a model server's words: where it runs, what lies there, where in its
+ * code it failed, and what looks like a key. Texts may be long: a part of them is looked at, and no expression goes over
  * it again and again.
  */
 import { isIPv6 } from "node:net";
@@ -19,11 +19,16 @@ const noDisk =
   "v\\d\\w*|api|openai|messages|tools|functions|properties|items|definitions|response_format|\\$defs";
 
 const replacements: readonly (readonly [RegExp, string | ((found: string) => string)])[] = [
+  // Of Python what was raised stands below its stack, of others above.
+  [/\bTraceback \(most recent call last\):\r?\n(?:[ \t]+[^\n]*\n?)*/g, ""],
+  [/(?:\n[ \t]+at [^\n]*)+/g, ""],
   [/\b(?:(?:https?|grpcs?|unix|wss?):\/*|(?:file|tcp|s3|gs|rediss?):\/+)\S+/gi, address],
+  [/\b[a-z][a-z0-9+]{1,11}:\/\/[^\s/@]{1,200}@\S+/gi, address],
   // A JSON web token, also one that is cut off: its first part is an object in base64.
   [/\beyJ[\w-]{8,}[\w.-]*/g, key],
   [/\b(?:sk|key|tok|lt)[-_][A-Za-z0-9_-]{6,}/g, key],
   [/\bhf_(?=[a-z]*[A-Z0-9])[A-Za-z0-9]{8,}/g, key],
+  [/\b(?:gsk_|xai-|nvapi-|AIza)(?=[\w-]*\d)[\w-]{16,}/g, key],
   [/\bA(?:KIA|SIA)[A-Z0-9]{12,}/g, key],
   [/\bBearer\s+\S+/gi, key],
   // What OpenAI and Groq, and xAI, call the operator's account and key.
@@ -40,6 +45,7 @@ const replacements: readonly (readonly [RegExp, string | ((found: string) => str
   [/\[(?=[0-9a-f]*:)[0-9a-f:]+\](?::\d+)?/gi, address],
   [/(?<![\w:.])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,8}(?:%\w+)?(?![\w:])/gi, withoutIPv6],
   [/\blocalhost(?::\d+)?/gi, address],
+  [/(?<=\b(?:ENOTFOUND|EAI_AGAIN) )[\w.-]+/g, address],
   // A name with dots and a port; without dots only where it is said that it is a host.
   [/(?<![\w.-])[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*:\d{2,5}\b/gi, address],
   [

@@ -30,6 +30,15 @@ it.each([
   ["Authorization: Bearer abc.def sent", "Authorization: [key] sent"],
   ["sk-abcdefgh is wrong", "[key] is wrong"],
   ["see https://docs.example.com/a/b#c", "see [address]"],
+  ["at postgres://me:secret@db/models, sorry", "at [address] sorry"],
+  ["getaddrinfo ENOTFOUND gpu-3.internal", "getaddrinfo ENOTFOUND [address]"],
+  ["no gsk_AbCdEfGhIjKlMn0pQrSt, no AIzaSyA-1234567890abcdefghij", "no [key], no [key]"],
+  [
+    'failed\nTraceback (most recent call last):\n  File "a.py", line 3, in f\n    raise E("b")\nE: b',
+    "failed\nE: b",
+  ],
+  ["E: b\n    at f (a.js:3:4)\n    at async g (node:b:1:1)", "E: b"],
+  ["java.E: b\n\tat c.D.e(D.java:5)\n\tat c.F.g(F.java:6)\nand more", "java.E: b\nand more"],
 ])("takes out what nobody needs: %s", (said, told) => {
   expect(withoutAddresses(said)).toBe(told);
 });
@@ -44,7 +53,8 @@ it.each([
   "std::vector, a::b, a ratio of 3:1, 16:9, key: value, I/O, //",
   "basic authentication is required, Basic Authorization, Basic and/or digest",
   "</think>/<think>, <|im_end|>, /^[a-z]+$/",
-  "hf_transfer, hf_hub_download, eyJ, AKIA",
+  "hf_transfer, hf_hub_download, eyJ, AKIA, AIza, xai-sdk-of-some-kind",
+  "look\nat this, or\n  attend to it; a Traceback (most recent call last): none; me@example.com",
 ])("leaves words alone: %s", (said) => {
   expect(withoutAddresses(said)).toBe(said);
 });
@@ -138,6 +148,10 @@ it.each([
   "a:8",
   "[",
   "to ",
+  "\n ",
+  "\n at ",
+  "Traceback (most recent call last):\n ",
+  "a://a",
 ])("takes the same words for any number of %j", (piece) => {
   const many = withoutAddresses(piece.repeat(1_000_000));
   expect(many.length).toBeLessThanOrEqual(500);
