@@ -202,6 +202,26 @@ describe("odd chunks", () => {
     expect(text(readText(sse(odd)).messages)).toBe("ab");
   });
 
+  it("takes tokens for their text that are written as numbers, and as words of JSON", () => {
+    const said = [" [", 1, "] is ", 0.005, " or ", true, "."];
+    const { messages } = readText(
+      sse(...said.map((content) => chunk({ content })), chunk({}, "stop")),
+    );
+    expect(text(messages)).toBe(" [1] is 0.005 or true.");
+    const thought = readText(
+      sse(...["a ", 6].map((reasoning) => chunk({ reasoning })), chunk({}, "stop")),
+    );
+    const thoughts = thought.messages.map(
+      ({ choices }) => choices[0]?.delta?.reasoningContent ?? "",
+    );
+    expect(thoughts.join("")).toBe("a 6");
+  });
+
+  it("takes an object for its JSON", () => {
+    const said = { choices: [{ message: { content: { a: [1] } }, finish_reason: "stop" }] };
+    expect(text(readText(sse(said)).messages)).toBe('{"a":[1]}');
+  });
+
   it("takes a message for its text where there are no deltas", () => {
     const said = (message: object, finish_reason: string | null, more = {}) => ({
       choices: [{ index: 0, message, finish_reason, ...more }],

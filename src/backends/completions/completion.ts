@@ -7,10 +7,10 @@ import {
   type UsageDetails,
 } from "../../core/chat-messages.js";
 import type { LintelError } from "../../core/errors.js";
-import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { isObject, type JsonObject, jsonOf, parseJson } from "../../core/json.js";
 import { saidIn, soleObject } from "../http/error-body.js";
 import { failureIn, nonsense } from "../http/failure.js";
-import { string, uint32 } from "../http/json.js";
+import { string, uint32, word } from "../http/json.js";
 import { readCalls } from "./calls.js";
 import { readThoughts } from "./thoughts.js";
 
@@ -147,10 +147,11 @@ const within = (
 export const readText = ({ content, refusal }: JsonObject): string =>
   readContent(content) + string(refusal);
 
-/** It can be null (SGLang), and a list of parts (Mistral). */
+/** It can be null (SGLang), a list of parts (Mistral), and the object itself where JSON was asked for (Workers AI). */
 function readContent(content: unknown): string {
-  if (!Array.isArray(content)) return string(content);
-  return content.map((part) => (isObject(part) ? string(part.text) : "")).join("");
+  if (isObject(content)) return jsonOf(content) ?? "";
+  if (!Array.isArray(content)) return word(content);
+  return content.map((part) => (isObject(part) ? word(part.text) : "")).join("");
 }
 
 /** What reasons mean; all others are `stop`. */

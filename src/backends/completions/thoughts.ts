@@ -2,7 +2,7 @@
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, type JsonObject, jsonOf } from "../../core/json.js";
 import { detailsIn, type Reasoning, reasoningOf } from "../../core/reasoning.js";
-import { string } from "../http/json.js";
+import { word } from "../http/json.js";
 
 /** Says in requests how much to think: of those that have it a server may refuse it. */
 export const effort = "reasoning_effort";
@@ -38,7 +38,7 @@ export function thoughtsToRefuse({ messages, reasoningEffort }: LLMRequest): str
  */
 export function readThoughts(said: JsonObject): Reasoning | undefined {
   const { content, reasoning_content, reasoning, reasoning_details: details } = said;
-  const text = string(reasoning_content) || string(reasoning) || thoughtsAmong(content);
+  const text = word(reasoning_content) || word(reasoning) || thoughtsAmong(content);
   const kept = Array.isArray(details) ? detailsOf(details) : "";
   return text === "" && kept === "" ? undefined : reasoningOf(text, kept);
 }
@@ -53,7 +53,7 @@ function thoughtsAmong(content: unknown): string {
   const parts = content.filter(isObject).filter(({ type }) => type === "thinking");
   return parts
     .flatMap(({ thinking }) => (Array.isArray(thinking) ? thinking : [{ text: thinking }]))
-    .map((part) => (isObject(part) ? string(part.text) : ""))
+    .map((part) => (isObject(part) ? word(part.text) : ""))
     .join("");
 }
 
