@@ -217,6 +217,14 @@ describe("odd chunks", () => {
     expect(thoughts.join("")).toBe("a 6");
   });
 
+  it("takes pieces of arguments for their text that are written as numbers", () => {
+    const of = (piece: unknown, id?: string) =>
+      chunk({ tool_calls: [{ index: 0, id, function: { name: id && "f", arguments: piece } }] });
+    const { messages } = readText(sse(of('{"a":', "b"), of(5), of("}"), chunk({}, "tool_calls")));
+    const calls = messages.flatMap(({ choices }) => choices[0]?.delta?.toolCalls ?? []);
+    expect(calls.map((call) => call.function?.arguments).join("")).toBe('{"a":5}');
+  });
+
   it("takes an object for its JSON", () => {
     const said = { choices: [{ message: { content: { a: [1] } }, finish_reason: "stop" }] };
     expect(text(readText(sse(said)).messages)).toBe('{"a":[1]}');

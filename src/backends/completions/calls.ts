@@ -2,7 +2,7 @@
 import type { ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, type JsonObject, jsonOf } from "../../core/json.js";
 import { toolCall } from "../../core/tool-calls.js";
-import { string } from "../http/json.js";
+import { string, word } from "../http/json.js";
 
 /** The calls of a whole answer, in their order. */
 export const readCalls = ({ tool_calls }: JsonObject): ToolCall[] =>
@@ -51,7 +51,7 @@ function callOf(call: Call, index: number): ToolCall {
   const { id, extra_content: extra } = call;
   const { name, arguments: args } = call.function;
   // Some servers write them out as an object.
-  const text = isObject(args) ? (jsonOf(args) ?? "") : string(args);
+  const text = isObject(args) ? (jsonOf(args) ?? "") : word(args);
   const again = isObject(extra) ? (jsonOf(extra) ?? "") : "";
   return toolCall(index, string(id), string(name), text, again);
 }
