@@ -61,7 +61,10 @@ export function changeOf(now: Config, next: Config, tokens: boolean): ConfigChan
     const live = fields.filter((field) => !isDeepStrictEqual(here[field], there[field]));
     if (live.length === 0) continue;
     changed.push(...live.map((field) => `${name}.${field}`));
-    config[name] = { ...here, ...Object.fromEntries(live.map((field) => [field, there[field]])) };
+    // A field that is set no longer is gone, as from a file that never had it.
+    const kept = Object.entries(here).filter(([field]) => !fields.includes(field));
+    const taken = Object.entries(there).filter(([field]) => fields.includes(field));
+    config[name] = Object.fromEntries([...kept, ...taken]);
     const others = Object.keys({ ...here, ...there }).filter((field) => !fields.includes(field));
     if (others.every((field) => isDeepStrictEqual(here[field], there[field]))) {
       restart.splice(restart.indexOf(name), 1);

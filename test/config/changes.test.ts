@@ -62,6 +62,8 @@ test("of cache all but its store applies at once", () => {
     [],
     undefined,
   ]);
+  const again = changeOf(none.config, of({}), false);
+  expect([again.changed, again.restart]).toEqual([[], []]);
   const redis = { url: "redis://127.0.0.1:6379" };
   const store = changeOf(now, of({ cache: { ttl: "1h", max_bytes: "1GiB", redis } }), false);
   expect([store.changed, store.restart]).toEqual([[], ["cache"]]);
