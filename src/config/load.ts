@@ -5,7 +5,7 @@ import { withoutBrackets } from "../hostname.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { type FileSources, readFile } from "./file.js";
 import { otlpProblems, otlpWarnings } from "./otlp-environment.js";
-import { ConfigError, type Problem } from "./problems.js";
+import { ConfigError, type Finding, formatPath, type Problem } from "./problems.js";
 import {
   absoluteAddress,
   conflict,
@@ -42,7 +42,8 @@ export interface LoadedConfig {
  */
 export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedConfig> {
   const { cwd = process.cwd(), env = process.env } = sources;
-  const { file, config, problems, text, warnings: written = [] } = await readFile(sources);
+  const read = await readFile(sources);
+  const { file, config, problems, text, warnings: written = [] } = read;
   const overrides: Problem[] = [];
   const listen =
     sources.listen && sources.listen.length > 0
@@ -59,7 +60,12 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
   };
   const unheard = sources.listen?.length ? [] : replaced(config.listen, effective.listen);
   const taken = addressOfMetrics(effective);
-  if (taken) throw new ConfigError([{ source: file ?? "--listen", ...taken }]);
+  if (taken) {
+    const { path, message } = taken;
+    const position = read.position?.(path);
+    const field = formatPath(path);
+    throw new ConfigError([{ source: file ?? "--listen", position, field, message }]);
+  }
   keepSecretsOf(effective, env);
   const untold = otlpWarnings(otlpSettings(effective.telemetry.otlp, env), env);
   const warnings = [...written, ...unheard, ...warningsOf(effective), ...untold];
@@ -107,7 +113,7 @@ function listenOptions(
 }
 
 /** An address cannot be listened on for calls and for metrics. */
-function addressOfMetrics({ listen, telemetry }: Config): Omit<Problem, "source"> | undefined {
+function addressOfMetrics({ listen, telemetry }: Config): Finding | undefined {
   const { prometheus } = telemetry;
   if (typeof prometheus !== "object") return undefined;
   const own = prometheus.listen;
@@ -116,7 +122,7 @@ function addressOfMetrics({ listen, telemetry }: Config): Omit<Problem, "source"
     if (!clash) continue;
     const same = formatListen(own) === formatListen(address);
     const message = `${same ? "is also in listen" : clash}; say true to have the metrics there`;
-    return { field: "telemetry.prometheus.listen", message };
+    return { path: ["telemetry", "prometheus", "listen"], message };
   }
   return undefined;
 }

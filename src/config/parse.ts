@@ -7,6 +7,7 @@ import {
   formatProblem,
   messageOf,
   type Path,
+  type Position,
   type Problem,
 } from "./problems.js";
 import { fewMilliseconds } from "./quantities.js";
@@ -30,6 +31,8 @@ export interface Parsed {
   readonly problems: readonly Problem[];
   /** What may be a mistake, one line each. */
   readonly warnings?: readonly string[];
+  /** Where a value stands; absent where the text could not be read. */
+  readonly position?: (path: Path) => Position;
 }
 
 /** Parses a configuration file. */
@@ -54,6 +57,7 @@ export function parseConfig(text: string, origin: TextOrigin): Parsed {
     config,
     problems: placed(findings),
     warnings: config ? placed(shortTimes(yaml.value)).map(formatProblem) : [],
+    position: (path) => yaml.position(path),
   };
 }
 

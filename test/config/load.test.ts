@@ -343,7 +343,7 @@ test("metrics have an address of their own, as it is in the end", async () => {
   writeFileSync(join(cwd, "sub", "own.yaml"), prometheus("unix:a.sock"));
   const load = (file: string, env = {}) => loadConfig({ cwd, file, env });
   await expect(load("same.yaml")).rejects.toThrow(
-    "same.yaml: telemetry.prometheus.listen: is also in listen; say true to have the metrics there",
+    "same.yaml:1:36: telemetry.prometheus.listen: is also in listen; say true to have the metrics there",
   );
   await expect(load("socket.yaml")).rejects.toThrow("telemetry.prometheus.listen: is also in");
   await expect(load("within.yaml")).rejects.toThrow(
