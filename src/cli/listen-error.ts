@@ -1,5 +1,5 @@
 /** Why an address can't be listened on, in one line. */
-import { existsSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { dirname } from "node:path";
 
 const reasons: Readonly<Record<string, string>> = {
@@ -12,8 +12,11 @@ const reasons: Readonly<Record<string, string>> = {
 };
 
 /** A folder that is missing is EACCES, too: libuv makes it so, as Windows has it. */
-const socketReasons = (path: string): Readonly<Record<string, string>> => ({
+const socketReasons = (path: string): Readonly<Record<string, string | undefined>> => ({
   EACCES: existsSync(dirname(path)) ? "not permitted" : "the socket's folder does not exist",
+  EADDRINUSE: lstatSync(path, { throwIfNoEntry: false })?.isSocket()
+    ? undefined
+    : "a file or a folder is there already",
 });
 
 /** The line for an error of `listen`, or `undefined` if it is another error. */

@@ -250,6 +250,15 @@ test("a socket whose folder is missing is told so", async () => {
   );
 });
 
+test("a socket in the place of a file is told so, and the file stays", async () => {
+  const cwd = folder({ "lintel.yaml": "backends: []\n" });
+  const { code, stderr } = await run(["--listen", "unix:lintel.yaml"], cwd);
+  expect(code).toBe(1);
+  const path = join(cwd, "lintel.yaml");
+  expect(stderr).toContain(`lintel: can't listen on ${path}: a file or a folder is there already`);
+  expect(readFileSync(path, "utf8")).toBe("backends: []\n");
+});
+
 test("a folder for images that can't be written to is one line and 1", async () => {
   const cwd = folder({
     "lintel.yaml": "backends: []\nlisten: 127.0.0.1:0\nmedia: { directory: lintel.yaml/x }\n",
