@@ -4,7 +4,13 @@ import { isEmbedded, ordersOf } from "../backends/embedded/mark.js";
 import { gpuKinds } from "../backends/gpu.js";
 import { otlpProblems, otlpWarnings } from "../config/otlp-environment.js";
 import { ConfigError } from "../config/problems.js";
-import { type ListenAddress, listenMessage, parseListen, size } from "../config/quantities.js";
+import {
+  conflict,
+  type ListenAddress,
+  listenMessage,
+  parseListen,
+  size,
+} from "../config/quantities.js";
 import { otlpSettings } from "../config/telemetry.js";
 import { type Logger, logLevels } from "../core/log.js";
 import { largestBody } from "../doors/door.js";
@@ -103,6 +109,9 @@ port callers need a bearer token, and any will do.`,
       bodyLimit: bodyLimitOf(given),
     };
     const log = createLogger(oneOf(given, "log-level", logLevels) ?? "info");
+    const { listen, prometheus } = settings;
+    const clash = prometheus && conflict(prometheus, listen, "--listen");
+    if (clash) throw new UsageError(`--prometheus ${clash}`);
     // A gateway has looked at them before.
     if (!isEmbedded()) checkTelemetry(log);
     // What a gateway has admitted it still sends: the gateway says when to leave.

@@ -130,6 +130,10 @@ describe("wrong arguments end with 2 and say what was meant", () => {
     [["node", "-m", "a", "--listen", "x"], "--listen must be host:port"],
     [["node", "-m", "a", "--listen", `unix:/${"x".repeat(103)}`], "--listen must lead to a socket"],
     [["node", "-m", "a", "--prometheus", "9464x"], "--prometheus must be host:port"],
+    [
+      ["node", "-m", "a", "--prometheus", ":8081"],
+      "--prometheus can't be listened on beside --listen: one of them takes every address",
+    ],
     [["node", "-m", "a", "--gpu", "tpu"], "--gpu must be one of "],
     [["node", "-m", "a", "--gpu-layers", "most"], "--gpu-layers must be a number, auto or max"],
     [["node", "-m", "a", "--sequences", "0"], "--sequences must be a number, 1 or more"],
