@@ -55,29 +55,40 @@ function refusedIn(part: unknown): Refused | undefined {
 }
 
 /**
- * Watches an exporter. A collector that is away fails every few seconds: only
- * the first failure is said.
+ * Why an export failed. The words of an error may tell an address with its password, its code does
+ * not; those without a code are the exporter's own: of time that is over, of a status that may pass.
+ */
+function whyOf(error: Error | undefined): { readonly code?: unknown; readonly reason?: string } {
+  const { code } = (error ?? {}) as { readonly code?: string | number };
+  return code === undefined ? { reason: error?.message ?? "unknown" } : { code };
+}
+
+/**
+ * Watches an exporter. A collector that is away fails every few seconds: each reason
+ * is said once, until it is back.
  * @param what `traces` or `metrics`
  */
 export function watched<T, E extends Exporter<T>>(exporter: E, what: string, log: Logger): E {
-  let away = false;
+  const said = new Set<unknown>();
   let refusedAt = Number.NEGATIVE_INFINITY;
   const send = exporter.export.bind(exporter);
   exporter.export = (items: T, done: Parameters<E["export"]>[1]) =>
     send(items, (result) => {
-      const failed = result.code !== 0;
       const part = refused;
       refused = undefined;
-      if (failed && !away) {
-        // The words of the error may tell an address with its password; its code does not.
-        const { code } = (result.error ?? {}) as { code?: string | number };
-        log.warn({ what, code }, "telemetry can't be delivered");
-      } else if (!failed && away) log.info({ what }, "telemetry is delivered again");
+      if (result.code === 0) {
+        if (said.size > 0) log.info({ what }, "telemetry is delivered again");
+        said.clear();
+      } else {
+        const why = whyOf(result.error);
+        const { code, reason } = why;
+        if (!said.has(code ?? reason)) log.warn({ what, ...why }, "telemetry can't be delivered");
+        said.add(code ?? reason);
+      }
       if (part && performance.now() - refusedAt > refusedMs) {
         refusedAt = performance.now();
         log.warn({ what, ...part }, "the collector refuses a part of the telemetry");
       }
-      away = failed;
       done(result);
     });
   return exporter;

@@ -39,6 +39,8 @@ export class Collector {
   /** What to answer. */
   status = 200;
   body = "{}";
+  /** Seconds after which whoever is refused may come again; far off, an exporter gives up at once. */
+  retryAfter = "3600";
   readonly #server: Server;
   #changed: () => void = () => {};
 
@@ -57,7 +59,8 @@ export class Collector {
       collector.headers.push(request.headers);
       const { status } = collector;
       if (status === 200) collector.#take(JSON.parse(Buffer.concat(parts).toString("utf8")));
-      response.writeHead(status, { "content-type": "application/json" }).end(collector.body);
+      const headers = { "content-type": "application/json", "retry-after": collector.retryAfter };
+      response.writeHead(status, headers).end(collector.body);
       collector.#changed();
     });
     return collector;

@@ -1,9 +1,12 @@
+import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
+import { resourceFromAttributes } from "@opentelemetry/resources";
 import { afterEach, describe, expect, test } from "vitest";
 import { createBackend } from "../../src/backends/index.js";
 import type { BackendContext } from "../../src/backends/kind.js";
 import { backendSchema } from "../../src/config/kinds.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
+import { watched } from "../../src/telemetry/delivery.js";
 import { coreOf, run } from "../support/core.js";
 import { startLintel } from "../support/lintel.js";
 import { backend, equals, fails, hello } from "../support/routing.js";
@@ -272,6 +275,28 @@ test("a collector that is away is said once, and again when it is back", async (
   await send(200);
   expect(lines).toHaveLength(1);
   expect(sink.headers.at(-1)).toMatchObject({ authorization: "secret" });
+});
+
+test("each reason why a collector takes nothing is said once, until it does again", async () => {
+  const sink = await collector();
+  const lines: object[] = [];
+  const note = (fields: object, text: string) => void lines.push({ ...fields, text });
+  const log = { debug: note, info: note, warn: note, error: note };
+  const exporter = watched(new OTLPMetricExporter({ url: sink.url }), "metrics", log);
+  const nothing = { resource: resourceFromAttributes({}), scopeMetrics: [] };
+  for (const status of [400, 401, 400, 503, 503, 200, 200, 400]) {
+    sink.status = status;
+    await new Promise((done) => exporter.export(nothing, done));
+  }
+  await exporter.shutdown();
+  const failed = { what: "metrics", text: "telemetry can't be delivered" };
+  expect(lines).toEqual([
+    { ...failed, code: 400 },
+    { ...failed, code: 401 },
+    { ...failed, reason: "Export failed with retryable status" },
+    { what: "metrics", text: "telemetry is delivered again" },
+    { ...failed, code: 400 },
+  ]);
 });
 
 test("a collector that takes only a part is said once, with its words", async () => {
