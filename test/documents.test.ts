@@ -70,6 +70,15 @@ describe("the manifest for Kubernetes", () => {
     expect(dockerfile).toContain(`VOLUME ${container.volumeMounts[1].mountPath}\n`);
   });
 
+  it("has room for PDFs that are read, whatever they are: all of a pod may end for want of it", () => {
+    const { documents } = valid(of("ConfigMap").data["lintel.yaml"], of("Secret").stringData);
+    const mebibytes = (size: string) => Number(/^(\d+)Mi$/.exec(size)?.[1]);
+    const { requests, limits } = container.resources;
+    // Besides what it may take, Node is in each process.
+    const reading = documents.at_once * (documents.memory / 2 ** 20 + 64);
+    expect(mebibytes(requests.memory) + reading).toBeLessThanOrEqual(mebibytes(limits.memory));
+  });
+
   it("waits for calls that end", () => {
     const pause = Number(container.lifecycle.preStop.exec.command[1]);
     const { timeouts } = valid("{}");
