@@ -348,6 +348,36 @@ describe("embedded models", () => {
     expect(isAlive(pid ?? 0)).toBe(false);
   });
 
+  it("end without a complaint before their process has said which there are", async () => {
+    const silentNode = join(folder, "silent.mjs");
+    await writeFile(
+      silentNode,
+      `import { createServer } from "node:net";
+       const path = process.argv[process.argv.indexOf("--listen") + 1].replace("unix:", "");
+       process.on("disconnect", () => process.exit());
+       const server = createServer(() => process.stderr.write("asked\\n"));
+       server.listen(path, () => process.send({ lintel: "listening" }));`,
+    );
+    const logged: object[] = [];
+    let asked = () => {};
+    const isAsked = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    const warn = (fields: { said?: string }, text: string) => {
+      if (fields.said === "asked") asked();
+      else logged.push({ ...fields, text });
+    };
+    const embedded = new EmbeddedBackend(
+      { type: "embedded", name: "embedded", models: [tiny] },
+      { log: { ...silent, warn } },
+      { entry: silentNode },
+    );
+    embedded.start();
+    await isAsked;
+    await embedded.close();
+    expect(logged).toEqual([]);
+  });
+
   it("say what to install where the engine is missing", async () => {
     const hooks = `export async function resolve(name, context, next) {
       if (name === "node-llama-cpp") {

@@ -139,8 +139,9 @@ export class EmbeddedBackend implements Backend {
   async #started(address: string, context: BackendContext): Promise<NodeBackend> {
     const config = nodeSchema.parse({ type: "node", name: this.name, address });
     const node = new NodeBackend(config, context);
-    await node.refresh();
+    // Before it answers: who closes meanwhile closes it, and it does not complain of the end.
     this.#node = node;
+    await node.refresh();
     return node;
   }
 
