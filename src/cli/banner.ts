@@ -42,7 +42,7 @@ export function banner(facts: BannerFacts): string {
   return [
     `Lintel ${version} on ${addresses.join(", ")}`,
     "",
-    "  One port:  REST and SSE, OpenAI, gRPC, gRPC-Web, Connect; HTTP/1.1 and HTTP/2",
+    "  One port:  REST and SSE, OpenAI, Anthropic, Google, gRPC, gRPC-Web, Connect; HTTP/1.1 and HTTP/2",
     `  Settings:  ${file ?? "defaults (no lintel.yaml)"}`,
     `  Callers:   ${authWords[auth]}`,
     ...(workers > 1 ? [`  Workers:   ${workers} processes at the same addresses`] : []),

@@ -1,5 +1,6 @@
 /** What `lintel serve` says once it listens: what to try, in words that a shell takes. */
 import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import { type BannerFacts, banner } from "../../src/cli/banner.js";
@@ -29,6 +30,19 @@ test("without models there is nothing to try, and it says so", () => {
   expect(text).toContain("  No models: there is no backend.\n");
   expect(text).not.toContain("curl");
   expect(banner(facts)).toContain("  Settings:  defaults (no lintel.yaml)\n");
+});
+
+test("it names every way in that the README has for callers", () => {
+  const readme = readFileSync(new URL("../../README.md", import.meta.url), "utf8");
+  const [, table = ""] = /## Ways in\n(.*?)\n## /s.exec(readme) ?? [];
+  const names = [...table.matchAll(/^\| (\w[^|]*?) +\|/gm)].flatMap(([, cell = ""]) =>
+    cell.split(", "),
+  );
+  const others = ["Protocol", "Reflection", "health", "Operations"];
+  const ways = names.filter((name) => !others.includes(name));
+  expect(ways.length).toBeGreaterThan(5);
+  const [line = ""] = /^ *One port: .*$/m.exec(banner(facts)) ?? [];
+  expect(ways.filter((name) => !line.includes(name))).toEqual([]);
 });
 
 test("models are told with where they run and how they are, one line each", () => {
