@@ -3,6 +3,7 @@ import { budgetWarnings } from "./budget-warnings.js";
 import { certificateWarnings } from "./certificate-warnings.js";
 import { mediaWarnings } from "./media-warnings.js";
 import { nameWarnings } from "./name-warnings.js";
+import { orderWarnings } from "./order-warnings.js";
 import { formatListen, isPublic } from "./quantities.js";
 import { safetyWarnings } from "./safety-warnings.js";
 import type { BackendConfig, Config } from "./schema.js";
@@ -45,6 +46,7 @@ export function warningsOf(config: Config): string[] {
     ...certificateWarnings(config),
     ...mediaWarnings(config),
     ...nameWarnings(config),
+    ...orderWarnings(config),
     ...safetyWarnings(config),
     ...timeoutWarnings(config),
   ];
