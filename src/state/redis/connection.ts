@@ -187,6 +187,17 @@ export class RedisConnection {
   }
 
   /**
+   * The library goes on with the first database where the server has not the one of the address, or
+   * does not let the user have it: there somebody else may count.
+   */
+  async #select(): Promise<void> {
+    const { client } = this;
+    if (!(client instanceof NodesCluster) && client.options.db) {
+      await client.select(client.options.db);
+    }
+  }
+
+  /**
    * A write by a script, as what is asked for otherwise: a server without memory or without a primary
    * still answers pings, and one may forbid a user scripts.
    */
@@ -197,6 +208,7 @@ export class RedisConnection {
     if (this.client.status === "end") this.client.connect().catch(() => {});
     try {
       const keys = [this.#probed, `${this.#probed}:absent`];
+      await this.#patience.inTime(() => this.#select());
       await this.#patience.inTime(() => this.client.eval(probe, keys.length, ...keys));
     } catch (error) {
       this.#fail(error as Error);

@@ -1,4 +1,5 @@
 /** The store goes away and comes back, while calls are counted. */
+import { Redis } from "ioredis";
 import { afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Claim, Counter, LimitStore, Verdict } from "../../../src/core/limits/store.js";
 import type { Logger } from "../../../src/core/log.js";
@@ -94,6 +95,23 @@ describe.skipIf(!redisBinary).each(redisServers)(
         "warn: the store is away: deciding without it until it is back",
         "info: the store is back",
       ]);
+    });
+
+    it("is away where the server has not its database, and counts in no other one", async () => {
+      const asking = new Redis(server.url);
+      onTestFinished(() => asking.disconnect());
+      const fifth = await replica({}, 100, `${server.url}/5`);
+      await fifth.reserve([requests(3)]);
+      const store = await replica({}, 100, `${server.url}/99`);
+      const refused = async () =>
+        Number(/cmdstat_select:.*failed_calls=(\d+)/.exec(await asking.info("commandstats"))?.[1]);
+      await vi.waitFor(async () => expect(await refused()).toBeGreaterThan(4), patient);
+      expect(store.state).toMatchObject({ available: false, outages: 1 });
+      expect((await store.reserve([requests(1)])).granted).toBe(true);
+      expect(await asking.info("keyspace")).not.toContain("db0:");
+      expect(await asking.info("keyspace")).toContain("db5:");
+      expect(reasons).toEqual(["ERR DB index is out of range"]);
+      expect(said).toEqual(["warn: the store is away: deciding without it until it is back"]);
     });
 
     it("says why it stays away, where that shows only later", async () => {
