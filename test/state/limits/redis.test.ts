@@ -10,6 +10,9 @@ import { type RedisServer, redisBinary, redisServers, startRedis } from "../../s
 import { backend, gate, hello } from "../../support/routing.js";
 import { limitContract } from "./contract.js";
 
+/** Milliseconds to wait for an answer: on a busy machine it comes late, and else each would count for itself. */
+const timeoutMs = 30_000;
+
 describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => {
   let server: RedisServer;
   beforeAll(async () => {
@@ -21,8 +24,8 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
     const opened: RedisConnection[] = [];
     await Promise.all(
       [0, 1, 2].map(async () => {
-        const connection = new RedisConnection({ url: server.url }, silent);
-        await connection.settled(5000);
+        const connection = new RedisConnection({ url: server.url, timeoutMs }, silent);
+        await connection.settled(timeoutMs);
         opened.push(connection);
       }),
     );
@@ -42,8 +45,8 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
   });
 
   async function opened(keyPrefix: string, clock?: () => number) {
-    const connection = new RedisConnection({ url: server.url, keyPrefix }, silent);
-    await connection.settled(5000);
+    const connection = new RedisConnection({ url: server.url, keyPrefix, timeoutMs }, silent);
+    await connection.settled(timeoutMs);
     const store = new RedisLimits(connection, { clock });
     onTestFinished(async () => {
       await store.close();
