@@ -1,5 +1,7 @@
 /** Answers of Anthropic's Messages API. */
 import { describe, expect, test } from "vitest";
+import type { ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import { deltaChoice } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import {
@@ -238,15 +240,47 @@ describe("calls of tools", () => {
   ];
   const tools = [{ name: "weather", input_schema: { type: "object" } }];
 
+  const called = (call: ToolCall) => ({
+    ...piece(""),
+    choices: [deltaChoice("", "", [call])],
+  });
+  /** Where blocks begin and end. */
+  const bounds = (events: Awaited<ReturnType<typeof streamed>>["events"]) =>
+    events.flatMap(({ type, index }) =>
+      type.startsWith("content_block_st") ? [`${type.slice(14)} ${index}`] : [],
+    );
+
   test("are blocks, whole and in pieces", async () => {
     expect(await whole(chat, { tools })).toMatchObject({ content, stop_reason: "tool_use" });
     const { message, events } = await streamed(chat, { tools });
     expect(message).toMatchObject({ content, stop_reason: "tool_use" });
-    // What is said is over when a call begins; calls are when the answer is.
-    const bounds = events.filter(({ type }) => /^content_block_st/.test(type));
-    expect(bounds.map(({ type, index }) => `${type.slice(14)} ${index}`)).toEqual([
-      ...["start 0", "stop 0", "start 1", "start 2", "stop 1", "stop 2"],
+    // One is over when the next begins, also where pieces of two come in turns.
+    expect(bounds(events)).toEqual([
+      ...["start 0", "stop 0", "start 1", "stop 1", "start 2", "stop 2"],
     ]);
+  });
+
+  test("are over when a text follows, or thoughts, and wait for nothing else than each other", async () => {
+    const late = '[{"type":"reasoning.encrypted","data":"x"}]';
+    const chat: Chat = async function* () {
+      const first = toolCall(0, "a", "weather", "");
+      const second = toolCall(1, "b", "weather", '{"city":"Oslo"}');
+      const third = toolCall(2, "c", "weather", '{"city":"Rome"}');
+      yield* [[called(first)], [thought("", late), called(second)], [piece("And")]];
+      yield [called(third), piece("", "tool_calls")];
+    };
+    const { message, events } = await streamed(chat, { tools, ...adaptive });
+    const [a, b, text, c, thinking] = message.content;
+    expect(message.content).toHaveLength(5);
+    expect([a, b, text, c]).toEqual([
+      use("a", "", { input: {} }),
+      use("b", "Oslo"),
+      { type: "text", text: "And" },
+      use("c", "Rome"),
+    ]);
+    expect(Buffer.from(thinking.signature, "base64").toString()).toBe(late);
+    const each = message.content.flatMap((_: unknown, i: number) => [`start ${i}`, `stop ${i}`]);
+    expect(bounds(events)).toEqual(each);
   });
 
   test("whose arguments are no object have them under a name", async () => {

@@ -17,6 +17,7 @@ import {
   toolBlock,
   usageText,
 } from "./answer.js";
+import { CallsInTurn } from "./calls-in-turn.js";
 import { messagesError } from "./error.js";
 import { signatureOf } from "./signature.js";
 
@@ -32,7 +33,7 @@ export const messageEncoder = (
   notes: readonly string[] = [],
 ): EventEncoder<"chat"> => new MessageEncoder(running, asked, notes);
 
-/** What a block is while it comes; calls end with the answer: pieces of several may come in turns. */
+/** What a block is that comes in pieces of text. */
 type Kind = "text" | "thinking";
 
 class MessageEncoder implements EventEncoder<"chat"> {
@@ -43,13 +44,14 @@ class MessageEncoder implements EventEncoder<"chat"> {
   #begun = false;
   /** How many blocks there are. */
   #count = 0;
-  /** What is being said or thought, and where. */
-  #open: { readonly kind: Kind; readonly index: number } | undefined;
+  /** What is being said, thought or called, and where. */
+  #open: { readonly kind: Kind | "tool_use"; readonly index: number } | undefined;
   readonly #deltas = new TextEvents();
   /** What the model server wants to see again of what is being thought. */
   #thoughts: Thoughts | undefined;
   /** Places of calls, by their index. */
   readonly #calls = new Map<number, number>();
+  readonly #turns = new CallsInTurn();
   #finishReason = "";
 
   constructor(...given: Required<Parameters<typeof messageEncoder>>) {
@@ -69,7 +71,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
       if (delta?.reasoningContent) this.#say("thinking", delta.reasoningContent, to);
       if (delta?.reasoningDetails) this.#note(delta.reasoningDetails, to);
       if (delta?.content) this.#say("text", delta.content, to);
-      for (const call of delta?.toolCalls ?? []) to.add(this.#call(call));
+      for (const call of delta?.toolCalls ?? []) to.add(this.#called(this.#turns.take(call)));
       if (choice.finishReason !== "") this.#finishReason = choice.finishReason;
     }
   }
@@ -78,14 +80,14 @@ class MessageEncoder implements EventEncoder<"chat"> {
     const begun = this.#begun ? "" : this.#begin();
     // Many a client looks for a text in any answer.
     const silent = this.#count === 0 ? this.#opening("text") : "";
-    const calls = [...this.#calls.values()].map(stopped).join("");
+    const calls = this.#called(this.#turns.end()) + this.#close();
+    // What came too late for another block.
+    const late = this.#thoughts ? this.#opening("thinking") + this.#close() : "";
     const reason = stopReasonOf(this.#finishReason);
     const delta = `"delta":{"stop_reason":"${reason}","stop_sequence":null}`;
     const { usage, estimated, warnings } = this.#totals;
     const last = `${delta},"usage":${usageText(usage)}${extras(estimated, warnings)}`;
-    return (
-      begun + silent + this.#close() + calls + event("message_delta", last) + event("message_stop")
-    );
+    return begun + silent + calls + late + event("message_delta", last) + event("message_stop");
   }
 
   failure(error: LintelError): string {
@@ -101,12 +103,16 @@ class MessageEncoder implements EventEncoder<"chat"> {
   }
 
   #say(kind: Kind, text: string, to: EventSink): void {
-    if (this.#open?.kind !== kind) to.add(this.#close() + this.#opening(kind));
+    if (this.#open?.kind !== kind) {
+      to.add(this.#called(this.#turns.end()) + this.#close() + this.#opening(kind));
+    }
     this.#deltas.write(text, to);
   }
 
   #note(reasoningDetails: string, to: EventSink): void {
-    if (this.#open?.kind !== "thinking") to.add(this.#close() + this.#opening("thinking"));
+    // No reason to end a call.
+    if (this.#open?.kind === "text") to.add(this.#close());
+    if (!this.#open) to.add(this.#opening("thinking"));
     this.#thoughts ??= new Thoughts();
     this.#thoughts.add({ reasoningDetails });
   }
@@ -120,16 +126,21 @@ class MessageEncoder implements EventEncoder<"chat"> {
     return event("content_block_start", `"index":${index},"content_block":${block}`);
   }
 
-  /** Ends what is being said or thought. */
+  /** Ends what is being said, thought or called. */
   #close(): string {
     if (!this.#open) return "";
-    const { index } = this.#open;
+    const { kind, index } = this.#open;
     this.#open = undefined;
+    if (kind !== "thinking") return stopped(index);
     const { reasoningDetails = "" } = this.#thoughts?.all ?? {};
     this.#thoughts = undefined;
     const signature = signatureOf(reasoningDetails);
     const signed = `"type":"signature_delta","signature":${toJsonString(signature)}`;
     return (signature === "" ? "" : delta(index, signed)) + stopped(index);
+  }
+
+  #called(pieces: readonly ToolCall[]): string {
+    return pieces.map((piece) => this.#call(piece)).join("");
   }
 
   #call(call: ToolCall): string {
@@ -138,6 +149,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
     if (index === undefined) {
       said = this.#close();
       index = this.#count++;
+      this.#open = { kind: "tool_use", index };
       this.#calls.set(call.index, index);
       const block = toolBlock(call, {});
       said += event("content_block_start", `"index":${index},"content_block":${block}`);
