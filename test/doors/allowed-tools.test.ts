@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { says, scripted } from "../support/scripted.js";
 import { hello, json, serve } from "./serve.js";
 
@@ -49,4 +49,53 @@ test.each([
   const { answer } = await post(more);
   expect(answer.status).toBe(422);
   expect((await json(answer)).error.param).toBe(field);
+});
+
+describe("the Responses API's form", () => {
+  const flat = (name: string, more: object = {}) => ({ type: "function", name, ...more });
+  const sky = { type: "namespace", name: "sky", tools: [flat("moon")] };
+  const offered = [flat("weather"), { type: "web_search" }, flat("time"), sky];
+  const choice = (tools: unknown, mode: unknown = "auto") => ({
+    ...{ model: "chat-1", input: "Hello", tools: offered },
+    tool_choice: { type: "allowed_tools", mode, tools },
+  });
+  const ask = async (body: object) => {
+    const backend = scripted({ chat: says("Hi") });
+    const server = await serve(backend);
+    return { backend, answer: await server.post("/v1/responses", body) };
+  };
+
+  test("offers those alone, and tells all tools again", async () => {
+    const among = [flat("moon", { namespace: "sky" }), { type: "web_search" }, flat("time")];
+    const { backend, answer } = await ask(choice(among, "required"));
+    expect(backend.asked[0]).toMatchObject({
+      tools: [{ function: { name: "time" } }, { function: { name: "sky__moon" } }],
+      toolChoice: { type: "required" },
+    });
+    const offeredAgain = [flat("weather"), flat("time"), sky];
+    expect(await json(answer)).toMatchObject({
+      ...{ tools: offeredAgain, tool_choice: { type: "allowed_tools", mode: "required" } },
+      warnings: ["tools: web_search is not supported, ignored"],
+    });
+  });
+
+  test.each([
+    ["tool_choice.mode", choice([flat("time")], "none")],
+    ["tool_choice.tools", choice(undefined)],
+    ["tool_choice.tools[1]", choice([flat("time"), flat("news")])],
+    ["tool_choice.tools[0]", choice([null])],
+    ["tool_choice", choice([{ type: "web_search" }], "required")],
+  ])("422: %s", async (field, body) => {
+    const { answer } = await ask(body);
+    expect(answer.status).toBe(422);
+    expect((await json(answer)).error.param).toBe(field);
+  });
+
+  test("finds what is wrong of a tool where that stands", async () => {
+    const broken = { ...sky, tools: [flat("moon", { parameters: "{" })] };
+    const tools = [...offered.slice(0, 3), broken];
+    const among = [flat("moon", { namespace: "sky" })];
+    const { answer } = await ask({ ...choice(among), tools });
+    expect((await json(answer)).error.param).toBe("tools[3].tools[0].parameters");
+  });
 });

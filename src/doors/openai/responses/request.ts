@@ -29,6 +29,7 @@ const decode = compileDecoder(LLMRequestSchema);
 
 const parts = fields(partFields);
 
+const named = { type: true, name: true, namespace: true };
 const toolFields = { type: true, name: true, description: true, parameters: true, strict: true };
 
 /** Fields of the contract that have other names here. */
@@ -47,7 +48,7 @@ export const responseFields = fieldsOf(
       output: parts,
     }),
     tools: fields({ ...toolFields, tools: fields(toolFields) }),
-    tool_choice: fields({ type: true, name: true, namespace: true }),
+    tool_choice: fields({ ...named, mode: true, tools: fields(named) }),
     text: fields({
       format: fields({ type: true, name: true, description: true, schema: true, strict: true }),
       verbosity: true,
@@ -62,10 +63,10 @@ export function readResponse(json: JsonObject): ResponseRequest {
   const warnings: string[] = [];
   const parameter = checkParameters(json, responseParameters, warnings);
   const conversation = readItems(json);
-  const offer = readTools(json, warnings);
+  const wrong: Violation[] = [];
+  const offer = readTools(json, warnings, wrong);
   const text = isObject(json.text) ? json.text : {};
-  const ofReasoning: Violation[] = [];
-  const reasoning = readReasoning(json, warnings, ofReasoning);
+  const reasoning = readReasoning(json, warnings, wrong);
   if ((text.verbosity ?? "medium") !== "medium") {
     warnings.push("text.verbosity: not supported, ignored");
   }
@@ -81,7 +82,7 @@ export function readResponse(json: JsonObject): ResponseRequest {
   });
   const { stream } = answerForm({ stream: json.stream }, violations);
   // Not pushed as arguments, of which there may be too many for the stack.
-  const faults = [...violations, ...conversation.violations, ...ofReasoning, ...wrongIn(json)];
+  const faults = [...violations, ...conversation.violations, ...wrong, ...wrongIn(json)];
   const names = namesOf(conversation.places, offer.places, {
     ...reasoning.names,
     ...(limit !== undefined && { max_tokens: "max_output_tokens" }),

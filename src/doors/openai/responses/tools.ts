@@ -1,7 +1,8 @@
 /** Tools in the flat form of the Responses API, to the contract's. */
-import { type LintelError, unsupported } from "../../../core/errors.js";
+import { type LintelError, unsupported, type Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
+import { readAllowed } from "./allowed-tools.js";
 import { type Named, type Namespaces, qualified } from "./namespaces.js";
 
 /** What a request says of tools. */
@@ -21,17 +22,31 @@ export interface Offer {
  * Reads `tools` and `tool_choice`. Tools that OpenAI runs itself are dropped: an answer goes
  * without them. To have to call one of them is refused.
  * @param warnings gets a line for each kind that is dropped
+ * @param into gets what is wrong of tools that are allowed, by the client's names
  */
-export function readTools({ tools, tool_choice: choice }: JsonObject, warnings: string[]): Offer {
-  const refused = isForeign(choice)
-    ? unsupported("tool_choice", "this gateway supports only functions, auto, none and required")
-    : undefined;
+export function readTools(
+  { tools, tool_choice: choice }: JsonObject,
+  warnings: string[],
+  into: Violation[],
+): Offer {
+  const refused =
+    isForeign(choice) && choice.type !== "allowed_tools"
+      ? unsupported("tool_choice", "this gateway supports only functions, auto, none and required")
+      : undefined;
   const flat = isObject(choice) && "name" in choice;
   const chosen = refused ? undefined : flat ? nested(choice, ["name"]) : choice;
   const reading = new Reading();
   if (Array.isArray(tools)) reading.list(tools, "tools");
   for (const type of reading.dropped) warnings.push(`tools: ${type} is not supported, ignored`);
   const { read, kept, places, namespaces } = reading;
+  if (isObject(choice) && choice.type === "allowed_tools") {
+    const allowed = readAllowed(choice, new Set(read.map(nameOf)), into);
+    const left = [...read.keys()].filter((i) => allowed.has(nameOf(read[i])));
+    return {
+      ...{ tools: left.map((i) => read[i]), choice: allowed.choice, kept, namespaces, refused },
+      places: left.map((i) => places[i] ?? ""),
+    };
+  }
   const offered = Array.isArray(tools) ? read : tools;
   return { tools: offered, choice: chosen, kept, places, namespaces, refused };
 }
@@ -81,6 +96,9 @@ const nested = (flat: JsonObject, names: readonly string[]) => ({
     name: qualified(flat.namespace, flat.name),
   },
 });
+
+const nameOf = (tool: unknown): unknown =>
+  isObject(tool) && isObject(tool.function) ? tool.function.name : undefined;
 
 const ours = ["function", "auto", "none", "required"];
 
