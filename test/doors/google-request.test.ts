@@ -128,7 +128,7 @@ describe("contents", () => {
           },
         },
         { functionResponse: { name: "last", response: { error: "no" } } },
-        { functionResponse: { name: "nobody", response: { output: "x" } } },
+        { functionResponse: { name: "nobody", response: { return_value: "x" } } },
         { functionResponse: { id: "y", name: "twice", response: { output: "second" } } },
         { functionResponse: { name: "twice", response: { output: "first" } } },
       ),
@@ -264,6 +264,57 @@ describe("generationConfig", () => {
     const { type, jsonSchema } = responseFormat ?? {};
     const said = jsonSchema ? JSON.parse(jsonSchema.schema) : type && { type };
     expect(said).toEqual(expected);
+  });
+
+  /** A schema of a function as the model gets it. */
+  async function parametersOf(parameters: object) {
+    const functionDeclarations = [{ name: "f", parameters }];
+    const { tools } = await requestOf(hello({ tools: [{ functionDeclarations }] }));
+    return JSON.parse(tools[0]?.function?.parameters ?? "");
+  }
+
+  test("keeps what clients write into schemas besides Google's own", async () => {
+    const branch = { type: "OBJECT", properties: { k: { const: "a" } } };
+    const theirs = { type: "object", properties: { k: { const: "a" } } };
+    const parameters = {
+      ...{ type: "object", additional_properties: { type: "INTEGER" }, not: { type: "NULL" } },
+      properties: {
+        one: { oneOf: [branch, { type: "STRING" }] },
+        all: { allOf: [branch], items: [{ type: "STRING" }], uniqueItems: true },
+        closed: { type: ["OBJECT", "STRING"], additionalProperties: false },
+        there: { ref: "#/defs/D" },
+      },
+      ...{ defs: { D: branch }, $defs: { E: { $ref: "#/$defs/E" } } },
+    };
+    expect(await parametersOf(parameters)).toEqual({
+      ...{ type: "object", additionalProperties: { type: "integer" }, not: { type: "null" } },
+      properties: {
+        one: { oneOf: [theirs, { type: "string" }] },
+        all: { allOf: [theirs], items: [{ type: "string" }], uniqueItems: true },
+        closed: { type: ["object", "string"], additionalProperties: false },
+        there: { $ref: "#/$defs/D" },
+      },
+      $defs: { D: theirs, E: { $ref: "#/$defs/E" } },
+    });
+  });
+
+  const ofNull = { type: "null" };
+  const text = { type: "string" };
+  test.each([
+    [{ anyOf: [text] }, { anyOf: [text, ofNull] }],
+    [{ oneOf: [text] }, { oneOf: [text, ofNull] }],
+    [
+      { type: "STRING", anyOf: [{ minLength: 1 }] },
+      { type: ["string", "null"], anyOf: [{ minLength: 1 }, ofNull] },
+    ],
+    [{ $ref: "#/$defs/D" }, { anyOf: [{ $ref: "#/$defs/D" }, ofNull] }],
+    [{ allOf: [text] }, { anyOf: [{ allOf: [text] }, ofNull] }],
+    [{ enum: ["a"] }, { enum: ["a", null] }],
+    [{ description: "all" }, { description: "all" }],
+    [{ type: ["STRING", "NUMBER"] }, { type: ["string", "number", "null"] }],
+  ])("null fits what is nullable: %o", async (one, expected) => {
+    const parameters = { type: "OBJECT", properties: { a: { ...one, nullable: true } } };
+    expect((await parametersOf(parameters)).properties.a).toEqual(expected);
   });
 
   test("has schemas of functions likewise", async () => {

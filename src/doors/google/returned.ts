@@ -1,8 +1,11 @@
 /** What functions returned, which clients wrap in an object. */
 import { isObject } from "../../core/json.js";
 
-/** Members that clients put a text into where an object is wanted: Google's SDKs the first two, the AI SDK the last. */
-const wrappers: ReadonlySet<unknown> = new Set(["output", "result", "content"]);
+/**
+ * Members that clients put a text into where an object is wanted: Google's SDKs the first two, the AI SDK
+ * the third, Pydantic AI the last.
+ */
+const wrappers: ReadonlySet<unknown> = new Set(["output", "result", "content", "return_value"]);
 
 /**
  * The text that a function returned; `undefined` where it is more than that.

@@ -5,36 +5,73 @@ import { member } from "./member.js";
 /** Members that JSON Schema has under the same name, too, and that hold no schema. */
 const same = [
   ...["title", "description", "format", "enum", "default", "pattern", "required", "example"],
+  ...["const", "uniqueItems", "multipleOf", "exclusiveMinimum", "exclusiveMaximum"],
   ...["minimum", "maximum", "minItems", "maxItems"],
   ...["minLength", "maxLength", "minProperties", "maxProperties"],
 ];
 /** Of these those that are numbers, which Google writes as texts where they are integers of 64 bits. */
 const counts: ReadonlySet<string> = new Set(same.slice(-6));
 
+/** Members that hold a schema, or a list of some: clients write more of them than Google's own. */
+const nested = ["items", "additionalProperties", "not", "prefixItems", "allOf", "anyOf", "oneOf"];
+/** Of these lists of which one has to fit. */
+const alternatives = ["anyOf", "oneOf"];
+
+/** Members that hold schemas by names. Google calls `$defs` without the `$`. */
+const named = [
+  ...[["properties", "properties"] as const, ["patternProperties", "patternProperties"] as const],
+  ...[["defs", "$defs"] as const, ["$defs", "$defs"] as const],
+  ["definitions", "definitions"] as const,
+];
+
 /**
  * The JSON Schema that says the same. What is no object stays as it is, for the contract to refuse.
  * @throws RangeError where it is nested too deeply
  */
 export function jsonSchemaOf(schema: unknown): unknown {
+  if (Array.isArray(schema)) return schema.map(jsonSchemaOf);
   if (!isObject(schema)) return schema;
   const out: Record<string, unknown> = {};
-  const type = typeof schema.type === "string" ? schema.type.toLowerCase() : schema.type;
-  if (type !== undefined && type !== "type_unspecified") {
-    out.type = schema.nullable === true ? [type, "null"] : type;
-  }
+  const type = typeof schema.type === "string" ? schema.type.toLowerCase() : typed(schema.type);
+  if (type !== undefined && type !== "type_unspecified") out.type = type;
   for (const name of same) {
     const value = member(schema, name);
     if (value !== undefined) out[name] = counts.has(name) ? countOf(value) : value;
   }
-  // Among some values null is one more.
-  if (Array.isArray(out.enum) && schema.nullable === true) out.enum = [...out.enum, null];
-  const { properties, items } = schema;
-  if (isObject(properties)) out.properties = each(properties);
-  if (items !== undefined) out.items = jsonSchemaOf(items);
-  const anyOf = member(schema, "anyOf");
-  if (Array.isArray(anyOf)) out.anyOf = anyOf.map(jsonSchemaOf);
-  return out;
+  const target = schema.$ref ?? schema.ref;
+  if (target !== undefined) out.$ref = referenceOf(target);
+  for (const [name, own] of named) {
+    const value = member(schema, name);
+    if (isObject(value)) out[own] = { ...(out[own] as JsonObject | undefined), ...each(value) };
+  }
+  for (const name of nested) {
+    const value = member(schema, name);
+    if (value !== undefined) out[name] = jsonSchemaOf(value);
+  }
+  return schema.nullable === true ? orNull(out) : out;
 }
+
+/** A schema that null fits, too. */
+function orNull(schema: JsonObject): JsonObject {
+  const { type, enum: values } = schema;
+  const lists = alternatives.filter((name) => Array.isArray(schema[name]));
+  if (type === undefined && lists.length === 0) {
+    // What stands elsewhere may not fit null; where nothing is said all does.
+    const isSaid = schema.$ref !== undefined || schema.allOf !== undefined;
+    return isSaid ? { anyOf: [schema, ofNull] } : withNull(schema, "enum", null);
+  }
+  const out = type === undefined ? schema : { ...schema, type: [type, "null"].flat() };
+  const among = values === undefined ? out : withNull(out, "enum", null);
+  return lists.reduce((all, name) => withNull(all, name, ofNull), among);
+}
+
+const ofNull = { type: "null" } as const;
+
+const withNull = (schema: JsonObject, name: string, value: unknown): JsonObject =>
+  Array.isArray(schema[name]) ? { ...schema, [name]: [...schema[name], value] } : schema;
+
+const referenceOf = (target: unknown): unknown =>
+  typeof target === "string" ? target.replace(/^#\/defs\//, "#/$defs/") : target;
 
 const each = (schemas: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(schemas).map(([name, one]) => [name, jsonSchemaOf(one)]));
