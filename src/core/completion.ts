@@ -109,7 +109,7 @@ class Whole extends Shaped {
     const content = wellFormed(said);
     const reasoning = reasoningIn(choice.message);
     const called = toolCalls.length > 0 ? new ToolCalls() : undefined;
-    const calls = called && toolCalls.map((call) => called.take(call));
+    const calls = called && toolCalls.map((call) => called.takeWhole(call));
     const thought = Buffer.byteLength(reasoning?.reasoningContent ?? "");
     const bytes = Buffer.byteLength(content) + thought + (called?.bytes ?? 0);
     const estimated = settle(this.call, message.usage, bytes, message.usageEstimated);
@@ -222,6 +222,8 @@ class Stream extends Shaped {
     if (this.#thinking) this.#endThinking(out);
     const rest = this.#text.end();
     if (rest !== "") this.#say(rest, out);
+    const calls = this.#calls?.end() ?? [];
+    if (calls.length > 0) out.push(response(this.#stamp, noUsage, deltaChoice("", "", calls)));
     const estimated = settle(this.call, this.#usage, this.#said, this.#usageEstimated);
     const reason = finishReasonOf(this.#finishReason, this.#calls !== undefined);
     const choice = deltaChoice("", reason);

@@ -2,7 +2,7 @@
 import type { LLMMessage, LLMRequest, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import { isJsonOf, isObject, type JsonObject, parseJson } from "./json.js";
 import { randomId } from "./random-id.js";
-import { wellFormed } from "./well-formed.js";
+import { WholeCharacters, wellFormed } from "./well-formed.js";
 
 /** Whether an answer without a call of a tool is none that the caller asked for. */
 export const mustCall = ({ toolChoice }: LLMRequest): boolean =>
@@ -51,6 +51,8 @@ export function toolCall(
 export class ToolCalls {
   /** Names, by index. */
   readonly #names = new Map<number, string>();
+  /** Arguments that come in pieces, by index. */
+  readonly #pieces = new Map<number, WholeCharacters>();
   #bytes = 0;
 
   /** Bytes of names and arguments so far, UTF-8. */
@@ -58,11 +60,31 @@ export class ToolCalls {
     return this.#bytes;
   }
 
+  /** A call that came whole, as callers get it. */
+  takeWhole(call: ToolCall): ToolCall {
+    return this.#take(call, call.function?.arguments ?? "");
+  }
+
   /** The piece as callers get it. */
-  take({ index, id, function: called, extraContent }: ToolCall): ToolCall {
+  take(piece: ToolCall): ToolCall {
+    const { index, function: called } = piece;
+    const all = this.#pieces.get(index) ?? new WholeCharacters();
+    this.#pieces.set(index, all);
+    return this.#take(piece, all.push(called?.arguments ?? ""));
+  }
+
+  /** What is left once no more pieces come: halves of characters. */
+  end(): ToolCall[] {
+    return [...this.#pieces].flatMap(([index, all]) => {
+      const half = all.end();
+      return half === "" ? [] : [this.#take(toolCall(index, "", "", ""), half)];
+    });
+  }
+
+  #take({ index, id, function: called, extraContent }: ToolCall, said: string): ToolCall {
     const known = this.#names.get(index);
     const name = wellFormed(called?.name ?? "");
-    const args = wellFormed(called?.arguments ?? "");
+    const args = wellFormed(said);
     this.#names.set(index, known || name);
     const news = name === known ? "" : name;
     this.#bytes += Buffer.byteLength(news) + Buffer.byteLength(args);

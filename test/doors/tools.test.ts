@@ -302,6 +302,23 @@ describe("a model server's calls get the contract's form", () => {
     expect(more).toEqual([" ", "}"].map((args) => ({ index: 0, function: { arguments: args } })));
   });
 
+  test("whole characters, also where the pieces of several calls end with halves", async () => {
+    const sent = [
+      [toolCall(0, "a", "f", "\ud83d"), toolCall(1, "b", "f", "{\ud83d")],
+      [toolCall(0, "", "", "\ude00-\ud800"), toolCall(1, "", "", "\ude01}")],
+    ];
+    const told = await streamed(...sent);
+    const argumentsOf = (i: number) =>
+      told.map(({ index, function: called }) => (index === i ? called.arguments : "")).join("");
+    expect([argumentsOf(0), argumentsOf(1)]).toEqual(["\u{1f600}-\ufffd", "{\u{1f601}}"]);
+    const server = await serve(scripted({ chat: callsTools(...sent) }));
+    const { choices } = await json(await server.post("/llm", hello()));
+    expect(choices[0].message.tool_calls).toMatchObject([
+      { function: { arguments: "\u{1f600}-\ufffd" } },
+      { function: { arguments: "{\u{1f601}}" } },
+    ]);
+  });
+
   test("a name that comes behind its call's id", async () => {
     const [first, more] = await streamed([toolCall(0, "a", "", "")], [toolCall(0, "", "f", "{}")]);
     expect(first).toEqual({
