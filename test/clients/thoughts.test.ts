@@ -48,7 +48,7 @@ describe("openai", () => {
       expect(output.map(({ type }) => type)).toEqual(["reasoning", "function_call"]);
       expect(output[0]).toMatchObject({ summary: [{ text: "I should look" }] });
       expect(usage).toMatchObject({
-        input_tokens_details: { cached_tokens: 4 },
+        input_tokens_details: { cached_tokens: 4, cache_write_tokens: 0 },
         output_tokens_details: { reasoning_tokens: 3 },
       });
       const second = await responses.create({

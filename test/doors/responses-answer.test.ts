@@ -12,7 +12,7 @@ const input = "Hello";
 
 const usage = (input_tokens: number, output_tokens: number) => ({
   input_tokens,
-  input_tokens_details: { cached_tokens: 0 },
+  input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
   output_tokens,
   output_tokens_details: { reasoning_tokens: 0 },
   total_tokens: input_tokens + output_tokens,

@@ -263,7 +263,7 @@ describe("answers", () => {
     expect(answer.reasoning).toEqual({ effort: "high", summary: "auto" });
     expect(answer.usage).toEqual({
       ...{ input_tokens: 7, output_tokens: 5, total_tokens: 12 },
-      input_tokens_details: { cached_tokens: 4 },
+      input_tokens_details: { cached_tokens: 4, cache_write_tokens: 0 },
       output_tokens_details: { reasoning_tokens: 3 },
     });
   });
