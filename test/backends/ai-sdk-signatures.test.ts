@@ -1,7 +1,8 @@
 /** Calls that a vendor signs, and wants to see again with the signature. */
 import { describe, expect, it } from "vitest";
-import { asked, bodies, weatherTools } from "./ai-sdk-calls.js";
+import { asked, bodies, chatted, weatherTools } from "./ai-sdk-calls.js";
 import { compatibleAt } from "./ai-sdk-subject.js";
+import { gemini, googleAt } from "./ai-sdk-thoughts.js";
 import { chunk } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";
 import type { Script } from "./upstream.js";
@@ -42,5 +43,23 @@ describe("Google's OpenAI endpoint", () => {
     const [first, second] = bodies(server)[1].messages[1].tool_calls;
     expect(first).toEqual(called);
     expect(second).toEqual({ id: "b", type: "function", function: called.function });
+  });
+});
+
+describe("Gemini", () => {
+  it("signs calls in a stream where they begin, and once", async () => {
+    const call = (name: string, thoughtSignature?: string) => ({
+      ...{ functionCall: { name, args: { a: 1 } }, thoughtSignature },
+    });
+    const server = await serve(gemini(call("get_time", "c2ln"), call("get_time")));
+    const { messages } = await chatted(opened(googleAt(server.url)), {
+      model: "gemini-3-pro",
+      tools,
+    });
+    const pieces = messages.flatMap(({ choices }) => choices[0]?.delta?.toolCalls ?? []);
+    const begin = pieces.filter(({ id }) => id !== "");
+    const signed = JSON.stringify({ google: { thought_signature: "c2ln" } });
+    expect(begin.map(({ extraContent }) => extraContent)).toEqual([signed, ""]);
+    expect(pieces.filter(({ extraContent }) => extraContent !== "")).toEqual([begin[0]]);
   });
 });

@@ -24,17 +24,27 @@ const wholeCall = (index: number, part: LanguageModelV3ToolCall): ToolCall =>
     extraContentOf(part.providerMetadata),
   );
 
+type Started = Extract<LanguageModelV3StreamPart, { type: "tool-input-start" }>;
+
+/** A call that is told of in pieces. */
+interface Begun {
+  readonly index: number;
+  readonly extraContent: string;
+  /** Whether its arguments are told. */
+  told: boolean;
+}
+
 /** Makes pieces of the calls in a stream. Most providers tell of one in pieces, and then of all of it again. */
 export class CallParts {
   /** Calls that are told of in pieces, by their ids. */
-  readonly #begun = new Map<string, { readonly index: number; told: boolean }>();
+  readonly #begun = new Map<string, Begun>();
   #count = 0;
 
   /** The piece in a part of the stream, if there is one. */
   read(part: LanguageModelV3StreamPart): ToolCall | undefined {
     switch (part.type) {
       case "tool-input-start":
-        return part.providerExecuted ? undefined : this.#begin(part.id, part.toolName);
+        return part.providerExecuted ? undefined : this.#begin(part);
       case "tool-input-delta":
         return this.#goOn(part.id, part.delta);
       case "tool-call":
@@ -44,10 +54,12 @@ export class CallParts {
     }
   }
 
-  #begin(id: string, name: string): ToolCall {
+  /** What is to be seen again stands here where it is known: some clients take it from the begin alone. */
+  #begin({ id, toolName, providerMetadata }: Started): ToolCall {
     const index = this.#count++;
-    this.#begun.set(id, { index, told: false });
-    return toolCall(index, id, name, "");
+    const extraContent = extraContentOf(providerMetadata);
+    this.#begun.set(id, { index, extraContent, told: false });
+    return toolCall(index, id, toolName, "", extraContent);
   }
 
   #goOn(id: string, delta: string): ToolCall | undefined {
@@ -63,7 +75,8 @@ export class CallParts {
     // Vendors may have another call of the same id.
     this.#begun.delete(part.toolCallId);
     const rest = call.told ? "" : part.input;
-    const extraContent = extraContentOf(part.providerMetadata);
+    const known = extraContentOf(part.providerMetadata);
+    const extraContent = known === call.extraContent ? "" : known;
     if (rest === "" && extraContent === "") return undefined;
     return toolCall(call.index, "", "", rest, extraContent);
   }
