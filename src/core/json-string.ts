@@ -34,6 +34,12 @@ export function toJsonLine(value: object | string): string {
   return lineEnd.test(json) ? json.replaceAll(lineEnds, escaped) : json;
 }
 
+/** A JSON text as it was written, in one line: line breaks in it stand between its values. */
+export function jsonInOneLine(json: string): string {
+  const line = /[\r\n]/.test(json) ? json.replaceAll(/[\r\n]/g, " ") : json;
+  return lineEnd.test(line) ? line.replaceAll(lineEnds, escaped) : line;
+}
+
 /**
  * The string that stands in a JSON text.
  * @param from where its value begins

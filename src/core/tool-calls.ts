@@ -1,6 +1,7 @@
 /** Calls of tools: whole, and in the pieces of a stream, which have one index where they are of one call. */
 import type { LLMMessage, LLMRequest, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import { isJsonOf, isObject, type JsonObject, parseJson } from "./json.js";
+import { jsonInOneLine, toJsonLine } from "./json-string.js";
 import { randomId } from "./random-id.js";
 import { WholeCharacters, wellFormed } from "./well-formed.js";
 
@@ -110,6 +111,12 @@ export function argumentsOf({ function: called }: ToolCall): JsonObject {
   if (args.trim() === "") return {};
   const parsed = parseJson(args);
   return isObject(parsed) ? parsed : { rawInvalidInput: parsed ?? args };
+}
+
+/** The same as JSON in one line: what is an object stays as it was written, since JSON has longer numbers than JavaScript. */
+export function argumentsText(call: ToolCall): string {
+  const args = (call.function?.arguments ?? "").replace(/^\ufeff/, "");
+  return isObject(parseJson(args)) ? jsonInOneLine(args) : toJsonLine(argumentsOf(call));
 }
 
 /** Whole calls out of the pieces of a stream, in the order in which they began. */

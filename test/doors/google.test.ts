@@ -169,6 +169,17 @@ describe("calls of functions", () => {
     { functionCall: { id: "c", name: "raw", args: { rawInvalidInput: "not JSON" } } },
   ];
 
+  test.each(["generateContent", "streamGenerateContent?alt=sse"])(
+    "have arguments as they were written, in one line: %s",
+    async (method) => {
+      const written = '{"id": 12345678901234567890,\n"b": 1.0}';
+      const chat = callsTools([toolCall(0, "a", "f", written)]);
+      const server = await serve(scripted({ chat }));
+      const answer = await server.post(at(method), hello());
+      expect(await answer.text()).toContain('"args":{"id": 12345678901234567890, "b": 1.0}');
+    },
+  );
+
   test("are whole, in a stream, too, and come back with what their server gave", async () => {
     const answer = await whole(calling);
     expect(answer.candidates[0]).toMatchObject({ content: { parts }, finishReason: "STOP" });

@@ -283,6 +283,14 @@ describe("calls of tools", () => {
     expect(bounds(events)).toEqual(each);
   });
 
+  test("have arguments as they were written, in one line", async () => {
+    const written = '{"id": 12345678901234567890,\r\n "b": 1.0, "1": "\\n\u2028"}';
+    const server = await serve(scripted({ chat: callsTools([toolCall(0, "a", "f", written)]) }));
+    const answer = await server.post(path, hello({ tools }));
+    const line = '{"id": 12345678901234567890,   "b": 1.0, "1": "\\n\\u2028"}';
+    expect(await answer.text()).toContain(`"input":${line}`);
+  });
+
   test("whose arguments are no object have them under a name", async () => {
     const broken = callsTools([toolCall(0, "a", "weather", '{"city":')]);
     expect((await whole(broken, { tools })).content[0].input).toEqual({

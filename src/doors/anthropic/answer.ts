@@ -7,7 +7,7 @@ import type {
 } from "../../../gen/lintel/v1/chat_pb.js";
 import { parseJson } from "../../core/json.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
-import { argumentsOf } from "../../core/tool-calls.js";
+import { argumentsText } from "../../core/tool-calls.js";
 import { extras } from "../json/chat.js";
 import { signatureOf } from "./signature.js";
 
@@ -49,7 +49,7 @@ function blocksOf({
   if (content !== "" || (toolCalls.length === 0 && blocks.length === 0)) {
     blocks.push(textBlock(content));
   }
-  return [...blocks, ...toolCalls.map((call) => toolBlock(call, argumentsOf(call)))];
+  return [...blocks, ...toolCalls.map((call) => toolBlock(call, argumentsText(call)))];
 }
 
 /** A text, as a block. */
@@ -59,12 +59,12 @@ export const textBlock = (text: string): string => `{"type":"text","text":${toJs
 export const thinkingBlock = (thinking: string, signature: string): string =>
   `{"type":"thinking","thinking":${toJsonString(thinking)},"signature":${toJsonString(signature)}}`;
 
-/** A call of a tool, as a block. @param input its arguments */
-export function toolBlock({ id, function: called, extraContent }: ToolCall, input: object): string {
+/** A call of a tool, as a block. @param input its arguments, a JSON object as text */
+export function toolBlock({ id, function: called, extraContent }: ToolCall, input: string): string {
   // What a server wants to see again: clients send blocks back as they came.
   const extra =
     extraContent === "" ? "" : `,"extra_content":${toJsonLine(parseJson(extraContent) as object)}`;
-  return `{"type":"tool_use","id":${toJsonString(id)},"name":${toJsonString(called?.name ?? "")},"input":${toJsonLine(input)}${extra}}`;
+  return `{"type":"tool_use","id":${toJsonString(id)},"name":${toJsonString(called?.name ?? "")},"input":${input}${extra}}`;
 }
 
 /** Counts of tokens: those of a prompt that were in a cache are none of the others. */

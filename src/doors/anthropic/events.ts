@@ -151,7 +151,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
       index = this.#count++;
       this.#open = { kind: "tool_use", index };
       this.#calls.set(call.index, index);
-      const block = toolBlock(call, {});
+      const block = toolBlock(call, "{}");
       said += event("content_block_start", `"index":${index},"content_block":${block}`);
     }
     const args = call.function?.arguments ?? "";

@@ -5,8 +5,8 @@ import type {
   LLMTokenUsage,
   ToolCall,
 } from "../../../gen/lintel/v1/chat_pb.js";
-import { toJsonLine, toJsonString } from "../../core/json-string.js";
-import { argumentsOf } from "../../core/tool-calls.js";
+import { toJsonString } from "../../core/json-string.js";
+import { argumentsText } from "../../core/tool-calls.js";
 import { extras } from "../json/chat.js";
 import { callSignatureOf, signatureOf } from "./signature.js";
 
@@ -67,7 +67,7 @@ export function callPart(call: ToolCall): string {
   const { id, function: called, extraContent } = call;
   const signature = callSignatureOf(extraContent);
   const signed = signature === undefined ? "" : `,"thoughtSignature":${toJsonString(signature)}`;
-  return `{"functionCall":{"id":${toJsonString(id)},"name":${toJsonString(called?.name ?? "")},"args":${toJsonLine(argumentsOf(call))}}${signed}}`;
+  return `{"functionCall":{"id":${toJsonString(id)},"name":${toJsonString(called?.name ?? "")},"args":${argumentsText(call)}}${signed}}`;
 }
 
 /** Counts of tokens: those of thoughts are none of the candidate's. */
