@@ -60,6 +60,33 @@ describe("messages", () => {
     ]);
   });
 
+  test("tell titles with the texts of documents, and what a search found", async () => {
+    const letter = { type: "text", media_type: "text/plain", data: "Dear." };
+    const found = {
+      ...{ type: "search_result", source: "https://example.com/a", title: 'On "A"' },
+      ...{ content: [text("One."), text("Two.")], citations: { enabled: true } },
+    };
+    const told =
+      '<search_result title="On \\"A\\"" source="https://example.com/a">\nOne.\n\nTwo.\n</search_result>';
+    const body = ask(
+      {
+        role: "user",
+        content: [
+          { type: "document", title: "a letter", source: letter },
+          { type: "document", title: "two", source: { type: "content", content: [text("a")] } },
+          { type: "document", title: null, source: letter },
+          found,
+        ],
+      },
+      { role: "assistant", content: [{ type: "tool_use", id: "a", name: "look", input: {} }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: [found] }] },
+    );
+    const [said, , returned] = await messagesOf(body);
+    const files = ['a letter">\nDear.', 'two">\na'].map((it) => `<file name="${it}\n</file>`);
+    expect(said).toEqual(say("user", [...files, "Dear.", told].join("\n\n")));
+    expect(returned).toEqual(say("tool", told, { toolCallId: "a" }));
+  });
+
   test("have calls and what came of them, each in a message of its own, ahead of what is said", async () => {
     const picture = { type: "base64", media_type: "image/png", data: "iVBORw==" };
     const body = ask(
@@ -261,6 +288,11 @@ test.each<[string, object]>([
   ["messages[0].content[0]", user("a")],
   ["messages[0].content[0].type", user({ text: "a" })],
   ["messages[0].content[1].text", user({ type: "text", text: "a" }, { type: "text" })],
+  ["messages[0].content[0].title", user({ type: "search_result", source: "a", content: [] })],
+  [
+    "messages[0].content[0].content",
+    user({ type: "search_result", source: "a", title: "b", content: "c" }),
+  ],
   ["messages[0].content[0].source", source(5)],
   ["messages[0].content[0].source", source({ type: "base64", media_type: "image/png" })],
   [
@@ -326,7 +358,7 @@ test.each<[string, object]>([
 test.each<[string, object]>([
   [
     "messages[0].content[2]",
-    user({ type: "tool_result", tool_use_id: "a" }, text("b"), { type: "search_result" }),
+    user({ type: "tool_result", tool_use_id: "a" }, text("b"), { type: "container_upload" }),
   ],
   ["messages[0].content[0]", user({ type: "image", source: { type: "file", file_id: "f" } })],
   [

@@ -1,4 +1,4 @@
-/** Texts, images and documents in blocks, to the contract's parts. */
+/** Texts, images, documents and search results in blocks, to the contract's parts. */
 import { isObject, type JsonObject } from "../../core/json.js";
 import { fields } from "../json/known.js";
 
@@ -15,7 +15,7 @@ export const sourceFields = {
 };
 
 /**
- * A block as the contract has it in JSON; `undefined` where it is neither text nor an image nor a document.
+ * A block as the contract has it in JSON; `undefined` where it is none of these.
  * @param wrong gets a field that has the wrong type, and what is allowed
  */
 export function partOf(
@@ -25,12 +25,14 @@ export function partOf(
 ): JsonObject | undefined {
   const { type, text, source, title } = block;
   if (type === "text") return { type, text };
+  if (type === "search_result") return resultOf(block, place, wrong);
   const of = isObject(source) ? source : {};
   if ((type !== "image" && type !== "document") || of.type === "file") return undefined;
-  if (type === "document" && of.type === "text") return { type: "text", text: of.data };
+  if (type === "document" && of.type === "text")
+    return { type: "text", text: named(of.data, title) };
   if (type === "document" && of.type === "content") {
     const said = Array.isArray(of.content) ? textsOf(of.content) : of.content;
-    return said === undefined ? undefined : { type: "text", text: said };
+    return said === undefined ? undefined : { type: "text", text: named(said, title) };
   }
   const url = addressIn(of);
   if (url === undefined) {
@@ -41,6 +43,27 @@ export function partOf(
   }
   const filename = title ?? "";
   return { type: "file", file: { file_data: url ?? "data:application/pdf;base64,x", filename } };
+}
+
+/** A text with its title, as that of a file is told. */
+const named = (text: unknown, title: unknown): unknown =>
+  typeof text === "string" && typeof title === "string" && title !== ""
+    ? `<file name=${JSON.stringify(title)}>\n${text}\n</file>`
+    : text;
+
+/** What a search found, as a text: nothing is cited. */
+function resultOf(
+  { title, source, content }: JsonObject,
+  place: string,
+  wrong: (field: string, message: string) => void,
+): JsonObject {
+  for (const [name, value] of Object.entries({ title, source })) {
+    if (typeof value !== "string") wrong(`${place}.${name}`, "must be a string");
+  }
+  const text = Array.isArray(content) ? textsOf(content) : undefined;
+  if (text === undefined) wrong(`${place}.content`, "must be an array of texts");
+  const of = `title=${JSON.stringify(title ?? "")} source=${JSON.stringify(source ?? "")}`;
+  return { type: "text", text: `<search_result ${of}>\n${text}\n</search_result>` };
 }
 
 function addressIn({ type, media_type: kind, data, url }: JsonObject): string | undefined {

@@ -29,7 +29,9 @@ const inBlock = {
   ...{ id: true, name: true, input: true, extra_content: true },
   ...{ tool_use_id: true, is_error: true, title: true, source: fields(sourceFields) },
 };
-const blocks: Known = fields({ ...inBlock, content: fields(inBlock) });
+const texts = fields({ type: true, text: true });
+const inner = fields({ ...inBlock, content: texts });
+const blocks: Known = fields({ ...inBlock, content: inner });
 
 /** Fields of the contract that have other names here. */
 const renamedFields = ["stop", "response_format", "reasoning_effort", "parallel_tool_calls"];
@@ -38,7 +40,7 @@ const renamedFields = ["stop", "response_format", "reasoning_effort", "parallel_
 export const messagesFields = fieldsOf(
   LLMRequestSchema,
   {
-    ...{ stream: true, stop_sequences: true, system: fields({ type: true, text: true }) },
+    ...{ stream: true, stop_sequences: true, system: texts },
     messages: fields({ role: true, content: blocks }),
     tools: fields({
       ...{ type: true, name: true, description: true, input_schema: true, strict: true },
