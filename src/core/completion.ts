@@ -38,6 +38,9 @@ function finishReasonOf(said: string, calls: boolean): string {
   return calls && reason === "stop" ? "tool_calls" : reason;
 }
 
+/** Whether an answer ends in the middle. */
+const isCut = (reason: string): boolean => reason === "length" || reason === "content_filter";
+
 /** Shapes each step of a source. */
 abstract class Shaped extends Steps<Batch> implements Waiter<Step> {
   protected readonly call: Call;
@@ -109,11 +112,11 @@ class Whole extends Shaped {
     const content = wellFormed(said);
     const reasoning = reasoningIn(choice.message);
     const called = toolCalls.length > 0 ? new ToolCalls() : undefined;
-    const calls = called && toolCalls.map((call) => called.takeWhole(call));
+    const reason = finishReasonOf(choice.finishReason, called !== undefined);
+    const calls = called && toolCalls.map((call) => called.takeWhole(call, isCut(reason)));
     const thought = Buffer.byteLength(reasoning?.reasoningContent ?? "");
     const bytes = Buffer.byteLength(content) + thought + (called?.bytes ?? 0);
     const estimated = settle(this.call, message.usage, bytes, message.usageEstimated);
-    const reason = finishReasonOf(choice.finishReason, called !== undefined);
     const told = hidesReasoning(this.call.request) ? undefined : reasoning;
     const answer = messageChoice(content, reason, calls, told);
     const whole = response(newStamp(this.call.attributes.model ?? ""), settled(this.call), answer);
@@ -222,10 +225,10 @@ class Stream extends Shaped {
     if (this.#thinking) this.#endThinking(out);
     const rest = this.#text.end();
     if (rest !== "") this.#say(rest, out);
-    const calls = this.#calls?.end() ?? [];
+    const reason = finishReasonOf(this.#finishReason, this.#calls !== undefined);
+    const calls = this.#calls?.end(isCut(reason)) ?? [];
     if (calls.length > 0) out.push(response(this.#stamp, noUsage, deltaChoice("", "", calls)));
     const estimated = settle(this.call, this.#usage, this.#said, this.#usageEstimated);
-    const reason = finishReasonOf(this.#finishReason, this.#calls !== undefined);
     const choice = deltaChoice("", reason);
     const last = response(this.#stamp, settled(this.call), choice);
     last.usageEstimated = estimated;

@@ -54,6 +54,8 @@ export class ToolCalls {
   readonly #names = new Map<number, string>();
   /** Arguments that come in pieces, by index. */
   readonly #pieces = new Map<number, WholeCharacters>();
+  /** Indexes of calls without arguments so far. */
+  readonly #bare = new Set<number>();
   #bytes = 0;
 
   /** Bytes of names and arguments so far, UTF-8. */
@@ -61,9 +63,10 @@ export class ToolCalls {
     return this.#bytes;
   }
 
-  /** A call that came whole, as callers get it. */
-  takeWhole(call: ToolCall): ToolCall {
-    return this.#take(call, call.function?.arguments ?? "");
+  /** A call that came whole, as callers get it. @param cut whether the answer was cut */
+  takeWhole(call: ToolCall, cut: boolean): ToolCall {
+    const said = call.function?.arguments ?? "";
+    return this.#take(call, cut || said.trim() !== "" ? said : none);
   }
 
   /** The piece as callers get it. */
@@ -74,11 +77,14 @@ export class ToolCalls {
     return this.#take(piece, all.push(called?.arguments ?? ""));
   }
 
-  /** What is left once no more pieces come: halves of characters. */
-  end(): ToolCall[] {
+  /**
+   * What is left once no more pieces come: halves of characters, and that there are no arguments.
+   * @param cut whether the answer was cut
+   */
+  end(cut: boolean): ToolCall[] {
     return [...this.#pieces].flatMap(([index, all]) => {
-      const half = all.end();
-      return half === "" ? [] : [this.#take(toolCall(index, "", "", ""), half)];
+      const left = all.end() || (!cut && this.#bare.has(index) ? none : "");
+      return left === "" ? [] : [this.#take(toolCall(index, "", "", ""), left)];
     });
   }
 
@@ -90,6 +96,8 @@ export class ToolCalls {
     const news = name === known ? "" : name;
     this.#bytes += Buffer.byteLength(news) + Buffer.byteLength(args);
     const first = known === undefined;
+    if (first) this.#bare.add(index);
+    if (args.trim() !== "") this.#bare.delete(index);
     const shown = first ? wellFormed(id) || newCallId() : "";
     const extra = wellFormed(extraContent);
     // Doors write it into their own JSON.
@@ -98,6 +106,9 @@ export class ToolCalls {
     return first ? piece : { ...piece, type: "" };
   }
 }
+
+/** No arguments, as OpenAI writes them: some servers write nothing, and clients read JSON only. */
+const none = "{}";
 
 /** An id for a call of a server that gives none: what the call results in refers to it. */
 const newCallId = () => `call_${randomId(18)}`;

@@ -2,6 +2,7 @@
 import { createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { ChatService, type ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import { deltaChoice } from "../../src/core/chat-messages.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { connect, grpc, grpcWeb } from "../contract/transports.js";
 import { say } from "../support/messages.js";
@@ -317,6 +318,27 @@ describe("a model server's calls get the contract's form", () => {
       { function: { arguments: "\u{1f600}-\ufffd" } },
       { function: { arguments: "{\u{1f601}}" } },
     ]);
+  });
+
+  test.each([
+    ["tool_calls", "{}"],
+    ["stop", "{}"],
+    ["length", ""],
+  ])("an object where there are no arguments, and the reason is %s: %s", async (reason, args) => {
+    const sent = [toolCall(0, "a", "f", ""), toolCall(1, "b", "f", '{"c":1}')];
+    const chat = async function* () {
+      yield [{ ...piece(""), choices: [deltaChoice("", reason, sent)] }];
+    };
+    const server = await serve(scripted({ chat }));
+    const whole = await json(await server.post("/llm", hello()));
+    const argumentsOf = (told: { function: { arguments: string } }[]) =>
+      told.map(({ function: called }) => called.arguments);
+    expect(argumentsOf(whole.choices[0].message.tool_calls)).toEqual([args, '{"c":1}']);
+    const all = await chunks(await server.post("/llm", hello({ stream: true })));
+    const told = all.flatMap(({ choices }) => choices[0].delta.tool_calls ?? []);
+    const ofFirst = told.filter(({ index }) => index === 0);
+    expect(argumentsOf(ofFirst).join("")).toBe(args);
+    expect(ofFirst.slice(1)).toEqual(args ? [{ index: 0, function: { arguments: args } }] : []);
   });
 
   test("a name that comes behind its call's id", async () => {

@@ -19,8 +19,8 @@ export class CallsInTurn {
   /** The pieces that may follow now. */
   take(piece: ToolCall): ToolCall[] {
     const { index } = piece;
-    // Of what was taken for complete; it has its place already.
-    if (this.#over.has(index)) return [piece];
+    // Of what was taken for complete; it has its place already. That it has no arguments its end has said.
+    if (this.#over.has(index)) return piece.function?.arguments === "{}" ? [] : [piece];
     if (this.#index !== undefined && this.#index !== index) {
       const others = this.#waiting.get(index);
       if (others) others.push(piece);
