@@ -288,6 +288,18 @@ test.each<[string, object]>([
   ["messages[0].content[0]", user("a")],
   ["messages[0].content[0].type", user({ text: "a" })],
   ["messages[0].content[1].text", user({ type: "text", text: "a" }, { type: "text" })],
+  ["system", { ...hello(), system: [{ type: "text", text: { toString: 1 } }] }],
+  [
+    "messages[0].content[0].content[1].text",
+    user({
+      ...{ type: "tool_result", tool_use_id: "a" },
+      content: [text("a"), { type: "text", text: { toString: 1 } }],
+    }),
+  ],
+  [
+    "messages[0].content[0].title",
+    user({ type: "search_result", title: {}, source: "a", content: [text("a")] }),
+  ],
   ["messages[0].content[0].title", user({ type: "search_result", source: "a", content: [] })],
   [
     "messages[0].content[0].content",

@@ -303,6 +303,11 @@ describe("parameters", () => {
     ["conversation", { conversation: { id: "conv_1" } }, /nothing is kept here/],
     ["prompt", { prompt: { id: "pmpt_1" } }, /no prompts are kept/],
     ["moderation", { moderation: { model: "m" } }, /nothing of the kind/],
+    [
+      "input[0].content[0]",
+      { input: [{ role: "user", content: [{ type: "constructor" }] }] },
+      /constructor is not supported/,
+    ],
     ["tool_choice", { tool_choice: { type: "web_search" } }, /only functions/],
     ["tool_choice", { tool_choice: { type: "custom", name: "c" } }, /only functions/],
     [
@@ -398,6 +403,15 @@ describe("faults", () => {
     [
       "input[1].call_id",
       { input: [call, { type: "function_call_output", call_id: 5, output: "" }] },
+    ],
+    [
+      "input[0].content",
+      {
+        input: [
+          { role: "assistant", content: { toString: 1 } },
+          ...[call, { role: "assistant", content: "a" }],
+        ],
+      },
     ],
     ["instructions", { input, instructions: 5 }],
     ["max_output_tokens", { input, max_output_tokens: 0 }],

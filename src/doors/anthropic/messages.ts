@@ -130,7 +130,7 @@ class Reading implements Conversation {
     const inner = Array.isArray(said) ? (said as unknown[]) : [];
     const parts = inner.flatMap((one, i) => this.#part(one, `${place}.content[${i}]`));
     const isText = ({ part }: Part) => part.type === "text";
-    const texts = parts.filter(isText).map(({ part }) => part.text);
+    const texts = parts.filter(isText).map((it) => this.#text(it.part, "text", it.place));
     const text = Array.isArray(said) ? texts.join("\n") : said;
     // Else nobody would know that it failed.
     const told = block.is_error === true && text === "" ? "error" : text;
@@ -171,7 +171,9 @@ class Reading implements Conversation {
 
 /** Claude Code's note for Anthropic's bills, another one each time: with it no prompt would be found in a cache. */
 const isForModels = (block: unknown): boolean =>
-  !isObject(block) || !String(block.text).startsWith("x-anthropic-billing-header:");
+  !isObject(block) ||
+  typeof block.text !== "string" ||
+  !block.text.startsWith("x-anthropic-billing-header:");
 
 interface Block {
   readonly block: JsonObject;

@@ -57,14 +57,16 @@ function resultOf(
   place: string,
   wrong: (field: string, message: string) => void,
 ): JsonObject {
-  for (const [name, value] of Object.entries({ title, source })) {
-    if (typeof value !== "string") wrong(`${place}.${name}`, "must be a string");
-  }
+  if (typeof title !== "string") wrong(`${place}.title`, "must be a string");
+  if (typeof source !== "string") wrong(`${place}.source`, "must be a string");
   const text = Array.isArray(content) ? textsOf(content) : undefined;
   if (text === undefined) wrong(`${place}.content`, "must be an array of texts");
-  const of = `title=${JSON.stringify(title ?? "")} source=${JSON.stringify(source ?? "")}`;
+  const of = `title=${quoted(title)} source=${quoted(source)}`;
   return { type: "text", text: `<search_result ${of}>\n${text}\n</search_result>` };
 }
+
+/** Of what is no text nothing: it may be nested too deeply to be written out. */
+const quoted = (text: unknown): string => JSON.stringify(typeof text === "string" ? text : "");
 
 function addressIn({ type, media_type: kind, data, url }: JsonObject): string | undefined {
   if (type === "url" && typeof url === "string") return url;

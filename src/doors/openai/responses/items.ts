@@ -132,9 +132,11 @@ class Reading implements Conversation {
   #message({ role, content }: JsonObject, at: string): void {
     const said = this.#content(content, `${at}.content`);
     const before = this.#assistant;
-    if (role === "assistant" && before?.tool_calls && typeof said === "string") {
+    const known = before?.content ?? "";
+    const areTexts = typeof said === "string" && typeof known === "string";
+    if (role === "assistant" && before?.tool_calls && areTexts) {
       this.#takeThoughts();
-      before.content = [before.content, said].filter(Boolean).join("\n\n");
+      before.content = [known, said].filter(Boolean).join("\n\n");
     } else this.add({ role, content: said }, at);
   }
 

@@ -34,7 +34,7 @@ export function contentOf(content: unknown, refuse: (i: number, what: string) =>
       return fileOf(part);
     }
     if (part.type === "input_audio") return part;
-    refuse(i, lacking[part.type] ?? part.type);
+    refuse(i, lacking.get(part.type) ?? part.type);
     return { type: "text", text: "" };
   });
 }
@@ -56,7 +56,7 @@ const fileOf = ({ file_data, file_url, filename }: JsonObject) => ({
 });
 
 /** What is said of parts whose content is not in them. */
-const lacking: Readonly<Record<string, string>> = {
-  input_image: "an image without an image_url",
-  input_file: "a file without file_data or a file_url",
-};
+const lacking: ReadonlyMap<string, string> = new Map([
+  ["input_image", "an image without an image_url"],
+  ["input_file", "a file without file_data or a file_url"],
+]);
