@@ -238,6 +238,26 @@ describe("of a model", () => {
     expect((await ask({ maxTokens: 101 })).code).toBe("invalid_fields");
   });
 
+  test.each([
+    { of: "one model", targets: [{ backend: "scripted", model: "chat-1" }], second: hit },
+    {
+      of: "one model, and of a model for each name elsewhere",
+      targets: [
+        { backend: "gone", model: "chat-1" },
+        { backend: "scripted", model: "chat-*", priority: 1 },
+      ],
+      second: miss,
+    },
+  ])("of a wildcard's names are the same where they are those of $of", async (wildcard) => {
+    const { ask, backend } = caching(undefined, {
+      models: [{ name: "any-*", targets: wildcard.targets }],
+    });
+    expect((await ask({ model: "any-1" })).status).toBe(miss);
+    expect((await ask({ model: "any-2" })).status).toBe(wildcard.second);
+    const models = new Set(backend.asked.map((request) => "model" in request && request.model));
+    expect(models.size).toBe(backend.asked.length);
+  });
+
   test("that has settings which change nothing the same is known", async () => {
     const store = memoryCache(1_000_000);
     await caching(undefined, {}, { cache: store }).ask();

@@ -19,7 +19,9 @@ export function questionOf(call: Call<"chat" | "complete">, scope: CacheSettings
   // Under whatever name.
   const asked: LLMRequest = { ...request, model: "" };
   // Names that callers make up for one model.
-  const model = attributes.countedAs ?? attributes.model;
+  const model = isOneModel(modelSettings)
+    ? (attributes.countedAs ?? attributes.model)
+    : attributes.model;
   const about = [form, asker, model, isCut(call), settingsOf(modelSettings)];
   return createHash("sha256")
     .update(`${JSON.stringify(about)}\n`)
@@ -33,6 +35,12 @@ function isCut({ cutsTokens, modelSettings, request, targets = [] }: Call<"chat"
   return (
     cutsTokens === true && targets.some(({ model }) => maxTokens > capOf(model, modelSettings))
   );
+}
+
+/** Whether each target has the same model by whatever name: of some, what a `*` fits may be another one. */
+function isOneModel({ targets, model }: Partial<ModelSettings> = {}): boolean {
+  const names = targets?.map((target) => target.model ?? model) ?? [model];
+  return names.every((name) => name !== undefined && !name.includes("*"));
 }
 
 /** What makes a model another one, or lets it answer otherwise. */
