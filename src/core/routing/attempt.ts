@@ -18,6 +18,7 @@ import { hidesReasoning, unseenThoughts } from "../reasoning.js";
 import type { Bounds } from "../settings.js";
 import { ask, type Waiter } from "../steps.js";
 import { Warnings } from "../warnings.js";
+import { AttemptReader } from "./attempt-reader.js";
 import { verdictOf } from "./blame.js";
 import type { Clock, Timer } from "./clock.js";
 import type { RouteTimeouts } from "./settings.js";
@@ -56,6 +57,8 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
   readonly #own: Call;
   readonly #cancellation: Cancellation | undefined;
   readonly #warnings = new Warnings();
+  /** Where the target is told what documents say. */
+  readonly #reader: AttemptReader | undefined;
   readonly #startedAt: number;
   readonly #alive = () => {
     if (!this.#ended) this.#timer?.refresh();
@@ -101,10 +104,10 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     if (hedge) this.record.hedge = true;
     const own = handlerOf(backend, call.method as BackendMethod);
     const handle = hidesReasoning(request) ? unseenThoughts(own) : own;
-    this.#handle =
-      documents && isChat(call.method) && haveFiles(request as LLMRequest)
-        ? readingDocuments(handle, documents, model.supports.includes(files))
-        : handle;
+    if (documents && isChat(call.method) && haveFiles(request as LLMRequest)) {
+      this.#reader = new AttemptReader(documents, clock, this.#alive);
+      this.#handle = readingDocuments(handle, this.#reader, model.supports.includes(files));
+    } else this.#handle = handle;
     this.#own = {
       ...call,
       request,
@@ -115,6 +118,11 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
       warnings: this.#warnings,
       trace: call.observation?.attempt(this.record) ?? call.trace,
     };
+  }
+
+  /** Whether the target is not waited for: a document is being read to it. */
+  get reads(): boolean {
+    return this.#reader?.busy === true;
   }
 
   /**
@@ -130,7 +138,10 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     const { firstToken } = this.#timeouts;
     this.#call.signal.addEventListener("abort", this, { once: true });
     if (this.#streams && firstToken !== undefined) {
-      this.#timer = this.#clock.after(firstToken, () => this.giveUp(tooLate(firstToken)));
+      this.#timer = this.#clock.after(firstToken, () => {
+        // Its time begins anew once that was read.
+        if (!this.reads) this.giveUp(tooLate(firstToken));
+      });
     }
     return new Promise((resolve, reject) => {
       this.#gaveUp = reject;
@@ -151,7 +162,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     const { endpoint } = this.target;
     const now = this.#clock.now();
     this.record.firstMs = now - this.#startedAt;
-    if (this.#streams) endpoint.first.add(this.record.firstMs);
+    if (this.#streams) endpoint.first.add(this.record.firstMs - this.#readMs(now));
     endpoint.answered(this.#probe, this.#startedAt, now);
     this.#probe = false;
     const { betweenTokens } = this.#timeouts;
@@ -208,13 +219,19 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     record.outcome = outcome;
     record.durationMs = now - this.#startedAt;
     const { endpoint } = target;
-    if (outcome === "ok") endpoint.whole.add(record.durationMs);
+    const tookMs = record.durationMs - this.#readMs(now);
+    if (outcome === "ok") endpoint.whole.add(tookMs);
     // As slow as that at least: that is more than is usual for it. Of one that was asked
     // later, and was given up early, it would be a time far below its own.
-    if (outcome === "slower" && !record.hedge) endpoint.first.add(record.durationMs);
-    const verdict = own ? "neutral" : verdictOf(outcome);
+    if (outcome === "slower" && !record.hedge) endpoint.first.add(tookMs);
+    const verdict = own || this.#reader?.failed ? "neutral" : verdictOf(outcome);
     const failure = verdict === "failed" ? failureOf(ending) : undefined;
     endpoint.end(verdict, this.#probe, this.#startedAt, now, failure, this.#call.caller?.id ?? "");
+  }
+
+  /** Of the time since it began that which is not the target's. */
+  #readMs(now: number): number {
+    return this.#reader?.readMs(now) ?? 0;
   }
 
   #begin(): Promise<IteratorResult<Batch>> {

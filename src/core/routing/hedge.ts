@@ -75,6 +75,8 @@ export function hedged(start: Started, hedge: Hedge): Promise<Outcome> {
       );
     };
     const timer = hedge.clock.after(hedge.after, () => {
+      // A second one would wait for the same document.
+      if (start.attempt.reads) return timer.refresh();
       const second = hedge.second();
       if (second) run(second);
     });

@@ -1,0 +1,86 @@
+/** Neither the time in which documents are read, nor that they can't be, is a target's. */
+import { describe, expect, it } from "vitest";
+import type { Handle } from "../../src/core/call.js";
+import type { DocumentText } from "../../src/core/documents.js";
+import { invalidValue } from "../../src/core/errors.js";
+import { outcome } from "../support/calls.js";
+import { filePart, say } from "../support/messages.js";
+import { chatModel } from "../support/models.js";
+import { bench, equals, fails, gate, hello, inTurn, stateOf } from "../support/routing.js";
+import { says, scripted } from "../support/scripted.js";
+
+const url = `data:application/pdf;base64,${Buffer.from("%PDF-1.7").toString("base64")}`;
+const asking = { messages: [say("user", "", { parts: [filePart(url, "a.pdf")] })] };
+
+/** A backend whose model `m` takes no files. */
+const backend = (name: string, chat: Handle<"chat">) =>
+  scripted({ chat }, [chatModel("m", { supports: [] })], name);
+
+/** Reads when the test says so. */
+function slowReader() {
+  const waiting: ((text: DocumentText) => void)[] = [];
+  return {
+    get begun() {
+      return waiting.length;
+    },
+    done() {
+      for (const tell of waiting) tell({ text: "So", pages: 1, blank: 0, damaged: false });
+    },
+    read: () => new Promise<DocumentText>((resolve) => void waiting.push(resolve)),
+  };
+}
+
+describe("a document that is read to a model", () => {
+  it("makes no target late: its time begins once it is asked", async () => {
+    const held = gate();
+    const documents = slowReader();
+    const some = { timeouts: { firstToken: 5000 }, retry: { attempts: 1 } };
+    const { core, clock } = bench([backend("a", held.handle)], some, [], { documents });
+    const late = outcome(core, "chat", asking);
+    await clock.advance(20_000);
+    expect([documents.begun, held.begun]).toEqual([1, 0]);
+    documents.done();
+    await clock.advance(4999);
+    expect([held.begun, stateOf(core, "a").failures]).toEqual([1, 0]);
+    await clock.advance(1);
+    expect((await late).code).toBe("timeout");
+    expect(stateOf(core, "a").failures).toBe(1);
+    expect(clock.timers).toBe(0);
+  });
+
+  it("makes none slow: no second one is asked for it, and it is not in what is known of times", async () => {
+    const held = gate();
+    const usual = Array<Handle<"chat">>(20).fill(says("x"));
+    const all = [backend("a", inTurn(...usual, held.handle)), backend("b", says("b"))];
+    const documents = slowReader();
+    const some = { hedge: { percentile: 90, leastMs: 50 } };
+    const { core, clock } = bench(all, some, [], { documents });
+    for (let i = 0; i < 20; i++) await outcome(core, "chat", hello);
+    const answer = outcome(core, "chat", asking);
+    await clock.advance(1000);
+    expect(documents.begun).toBe(1);
+    documents.done();
+    await clock.advance(10);
+    held.open();
+    expect((await answer).code).toBe("ok");
+    expect(all[1]?.asked).toEqual([]);
+    const { firstMs, totalMs } = stateOf(core, "a");
+    expect([firstMs?.p99, totalMs?.p99]).toEqual([10, 10]);
+    expect(clock.timers).toBe(0);
+  });
+
+  it("and can't be read says nothing of one", async () => {
+    const all = [backend("a", fails("upstream_failed"))];
+    const read = () => Promise.reject(invalidValue("", "no text"));
+    const some = { health: { failures: 2, firstPauseMs: 1000 } };
+    const { core, clock } = bench(all, some, equals(all), { documents: { read } });
+    const unread = async () => (await outcome(core, "chat", asking)).code;
+    await outcome(core, "chat", hello);
+    expect(await unread()).toBe("unsupported_parameter");
+    await outcome(core, "chat", hello);
+    expect(stateOf(core, "a").state).toBe("out");
+    await clock.advance(1000);
+    expect(await unread()).toBe("unsupported_parameter");
+    expect(stateOf(core, "a").state).toBe("due");
+  });
+});
