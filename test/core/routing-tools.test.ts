@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import { run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
-import { backend, bench, equals, fails, gate, hello, textOf } from "../support/routing.js";
+import { backend, bench, equals, fails, gate, hello, inTurn, textOf } from "../support/routing.js";
 import { says, scripted } from "../support/scripted.js";
 
 const tools = [{ function: { name: "f" } }];
@@ -53,6 +53,41 @@ describe("a call that offers tools", () => {
     held.open();
     expect(await second).toBe("able");
     expect(plainly.asked).toEqual([]);
+  });
+
+  it("goes to one that knows them again, where the others fail as well", async () => {
+    const busy = fails("unavailable");
+    const able = backend("able", inTurn(busy, says("able")));
+    const plainly = plain("plain", busy);
+    const { core, clock } = bench([plainly, able]);
+    const answer = textOf(run(core, "chat", offering));
+    await clock.advance(10_000);
+    expect(await answer).toBe("able");
+    expect(plainly.asked).toHaveLength(1);
+  });
+
+  it("goes to one that knows them again, rather than wait for another one that has no room", async () => {
+    const held = gate("full");
+    const busy = backend("busy", inTurn(fails("unavailable"), says("busy")));
+    const full = backend("full", held.handle);
+    const plainly = plain("plain");
+    const targets = [
+      { backend: "plain" },
+      { backend: "busy", priority: 1 },
+      { backend: "full", priority: 2, maxInFlight: 1 },
+    ];
+    const { core, clock } = bench([plainly, busy, full], {}, [
+      { name: "m", targets },
+      { name: "other", model: "m", backends: ["full"] },
+    ]);
+    const first = textOf(run(core, "chat", { ...offering, model: "other" }));
+    await clock.advance(0);
+    const answer = textOf(run(core, "chat", offering));
+    await clock.advance(10_000);
+    expect(await answer).toBe("busy");
+    expect(plainly.asked).toEqual([]);
+    held.open();
+    expect(await first).toBe("full");
   });
 
   it("goes to any where none knows them", async () => {

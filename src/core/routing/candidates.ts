@@ -44,13 +44,9 @@ export class Candidates {
 
   /** A target with room: one that was not asked yet; else, one that may be asked again. */
   choose(now: number): Target | "full" | undefined {
-    if (this.#lesser) {
-      const better = this.#choose(now, both(this.#passed(), this.#lesser));
-      if (better === "full" || (better && !better.endpoint.isAway(now))) return better;
-    }
-    const chosen = this.#choose(now, this.#passed());
+    const chosen = this.#preferred(now, this.#passed());
     const none = chosen === undefined || chosen === "full" || chosen.endpoint.isAway(now);
-    return none && this.#tried ? this.#choose(now, this.#unfit) : chosen;
+    return none && this.#tried ? this.#preferred(now, this.#unfit) : chosen;
   }
 
   /** A healthy one with room, besides those that are being asked. */
@@ -92,7 +88,16 @@ export class Candidates {
     return lastWord(this.#failure, fit, now);
   }
 
-  #choose(now: number, without: ReadonlySet<Target> | undefined): Target | "full" | undefined {
+  /** One of those that leave nothing out, where such a one is there. */
+  #preferred(now: number, without: Some): Target | "full" | undefined {
+    if (this.#lesser) {
+      const better = this.#choose(now, both(without, this.#lesser));
+      if (better === "full" || (better && !better.endpoint.isAway(now))) return better;
+    }
+    return this.#choose(now, without);
+  }
+
+  #choose(now: number, without: Some): Target | "full" | undefined {
     return choose(this.all, {
       now,
       random: this.#random,
@@ -102,7 +107,7 @@ export class Candidates {
     });
   }
 
-  #passed(): ReadonlySet<Target> | undefined {
+  #passed(): Some {
     return both(this.#tried, this.#unfit);
   }
 }
