@@ -1,9 +1,20 @@
 /** Which target gets a call that offers tools, where not all of them know any. */
 import { describe, expect, it } from "vitest";
 import type { Handle } from "../../src/core/call.js";
+import { LintelError } from "../../src/core/errors.js";
 import { run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
-import { backend, bench, equals, fails, gate, hello, inTurn, textOf } from "../support/routing.js";
+import {
+  backend,
+  bench,
+  equals,
+  fails,
+  gate,
+  hello,
+  inTurn,
+  stateOf,
+  textOf,
+} from "../support/routing.js";
 import { says, scripted } from "../support/scripted.js";
 
 const tools = [{ function: { name: "f" } }];
@@ -37,6 +48,37 @@ describe("a call that offers tools", () => {
     const { core } = bench([plain("plain"), broken], { health: { failures: 1 } });
     for (let i = 0; i < 3; i++) expect(await textOf(run(core, "chat", offering))).toBe("plain");
     expect(broken.asked).toHaveLength(1);
+  });
+
+  it("goes there also where one of the others might be asked rather than nobody: its health check fails", async () => {
+    const health = () => Promise.reject(new LintelError("upstream_unreachable", "refused"));
+    const able = scripted({ chat: says("able") }, [chatModel("m")], "able", { health });
+    const check = { intervalMs: 5000, timeoutMs: 500, backends: ["able"] };
+    const { core, clock } = bench([plain("plain"), able], {
+      health: { check, firstPauseMs: 1000 },
+    });
+    core.routing.start();
+    await clock.advance(12_000);
+    expect(stateOf(core, "able")).toMatchObject({ state: "out", outForMs: 1000 });
+    expect(await textOf(run(core, "chat", offering))).toBe("plain");
+    core.routing.close();
+  });
+
+  it.each([
+    { of: "one that knows none is no help to one that is slow", all: false, second: 0 },
+    { of: "where none knows any, each is", all: true, second: 1 },
+  ])("where it is hedged, $of", async ({ all, second }) => {
+    const held = gate("slow");
+    const usual = Array<Handle<"chat">>(20).fill(says("x"));
+    const slow = (all ? plain : backend)("slow", inTurn(...usual, held.handle));
+    const plainly = plain("plain");
+    const { core, clock } = bench([slow, plainly], { hedge: { percentile: 90, leastMs: 50 } });
+    for (let i = 0; i < 20; i++) await run(core, "chat", hello);
+    const answer = run(core, "chat", offering);
+    await clock.advance(1000);
+    expect([held.begun, plainly.asked.length]).toEqual([1, second]);
+    held.open();
+    await answer;
   });
 
   it("waits for one that knows them, where that has no room", async () => {
