@@ -4,14 +4,14 @@ import type { Handle } from "../../src/core/call.js";
 import type { CallSignal } from "../../src/core/cancellation.js";
 import type { ErrorCode } from "../../src/core/errors.js";
 import { LintelError } from "../../src/core/errors.js";
-import { progressEvent } from "../../src/core/image-events.js";
+import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
 import type { ModelSettings } from "../../src/core/settings.js";
 import { gate, outcome } from "../support/calls.js";
 import { settled } from "../support/clock.js";
 import { memoryStore } from "../support/media.js";
 import { imageModel } from "../support/models.js";
 import { bench, stateOf } from "../support/routing.js";
-import { paints, type Scripted, scripted } from "../support/scripted.js";
+import { paints, png, type Scripted, scripted } from "../support/scripted.js";
 
 type Paint = Handle<"streamTextToImage">;
 
@@ -66,6 +66,20 @@ const targets = (...paint: Paint[]): Scripted[] =>
 const silentAfter = (betweenTokens: number): ModelSettings[] => [
   { name: "i", backends: ["a", "b"], timeouts: { betweenTokens } },
 ];
+
+it("a target whose image is refused hears of it, though it goes on", async () => {
+  const signals: CallSignal[] = [];
+  const other: Paint = async function* ({ signal }) {
+    signals.push(signal);
+    yield [imageEvent(0, inlineImage(png(6), 6)), doneEvent([])];
+    await new Promise(() => {});
+  };
+  const { core } = bench(targets(other));
+  const { code } = await outcome(core, "textToImage", { ...ask, seed: 5n });
+  expect(code).toBe("unsupported_parameter");
+  expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+  expect(stateOf(core, "a", "i").inFlight).toBe(0);
+});
 
 describe("an image that was begun when its target fails", () => {
   it("is made by another one, if the caller has not seen it", async () => {
