@@ -4,6 +4,7 @@ import type { Handle } from "../../src/core/call.js";
 import { Cancellation } from "../../src/core/cancellation.js";
 import type { CoreParts } from "../../src/core/core.js";
 import type { IdempotencyStore } from "../../src/core/idempotency/store.js";
+import type { CoreSettings } from "../../src/core/settings.js";
 import type { UsageRecord } from "../../src/core/usage/record.js";
 import { MemoryIdempotency } from "../../src/state/idempotency/memory.js";
 import { CallMetrics } from "../../src/telemetry/call-metrics.js";
@@ -190,36 +191,62 @@ test("a call whose caller left before it is known to be the first does not begin
   expect((await again).metadata.has("idempotent-replayed")).toBe(false);
 });
 
-test.each(["complete", "chat"] as const)(
-  "nothing is held of a repetition of %s that has its answer",
-  async (method) => {
+describe("nothing is held of a repetition", () => {
+  /** A core whose repetitions are watched: how many of them are being read. */
+  function watched(parts: Partial<CoreParts> = {}, settings: Partial<CoreSettings> = {}) {
     const store = newStore();
-    let read = 0;
+    const reading = { now: 0 };
     const counting: IdempotencyStore = {
       close: () => store.close(),
       async open(question) {
         const opened = await store.open(question);
         if (opened.as !== "again") return opened;
         const parts = async function* () {
-          read++;
+          reading.now++;
           try {
             yield* opened.parts;
           } finally {
-            read--;
+            reading.now--;
           }
         };
         return { as: "again", parts: parts() };
       },
     };
-    const core = coreOf([backend("a")], {}, { idempotency: { store: counting, lingerMs: 0 } });
-    const ask = () => calls.outcome(core, method, hello, { idempotencyKey: "k" });
-    const first = await ask();
-    const again = await ask();
+    const idempotency = { store: counting, lingerMs: 0 };
+    const core = coreOf([backend("a")], settings, { idempotency, ...parts });
+    return { core, reading, key: { idempotencyKey: "k" } };
+  }
+
+  test.each(["complete", "chat"] as const)("of %s that has its answer", async (method) => {
+    const { core, reading, key } = watched();
+    const first = await calls.outcome(core, method, hello, key);
+    const again = await calls.outcome(core, method, hello, key);
     expect(again.metadata.get("idempotent-replayed")).toBe("true");
     expect(again.messages).toEqual(first.messages);
-    expect(read).toBe(0);
-  },
-);
+    expect(reading.now).toBe(0);
+  });
+
+  test("whose caller leaves in the middle", async () => {
+    const { core, reading, key } = watched();
+    await calls.outcome(core, "chat", hello, key);
+    const steps = calls.start(core, "chat", hello, key).messages[Symbol.asyncIterator]();
+    await steps.next();
+    expect(reading.now).toBe(1);
+    await steps.return?.();
+    await settled();
+    expect(reading.now).toBe(0);
+  });
+
+  test("whose caller has lost the model", async () => {
+    const models = [["m"], ["other"]];
+    const find = () => ({ id: "alice", models: models.shift() ?? [] });
+    const auth = { mode: "token", tokens: [] } as const;
+    const { core, reading, key } = watched({ callers: [{ find }] }, { auth });
+    expect((await calls.outcome(core, "chat", hello, key)).code).toBe("ok");
+    expect((await calls.outcome(core, "chat", hello, key)).code).toBe("model_not_allowed");
+    expect(reading.now).toBe(0);
+  });
+});
 
 test("an answer of which nothing was kept is an error, and is not looked for again and again", async () => {
   let asked = 0;

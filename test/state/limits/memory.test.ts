@@ -63,6 +63,30 @@ it("goes on with what was counted before a restart", () => {
   expect(nextDay.reserve([{ counter: images, amount: 10 }]).granted).toBe(true);
 });
 
+it("tells what was used by calls that began by a moment, as they end, and by no later ones", () => {
+  const now = Date.UTC(2026, 4, 5, 6);
+  const store = memoryLimits({ clock: () => now });
+  const counter = ofDay("caller:alice:images", 100);
+  const reserved = () => {
+    const verdict = store.reserve([{ counter, amount: 4 }]);
+    if (!verdict.granted) throw new Error("refused");
+    return verdict.reservation;
+  };
+  store.settle(reserved(), [1]);
+  const runs = reserved();
+  const snapshot = store.snapshot();
+  const used = () => snapshot.entries.get(counter.key)?.used;
+  expect(used()).toBe(1);
+  const later = reserved();
+  store.settle(later, [3]);
+  expect(used()).toBe(1);
+  store.settle(runs, [2]);
+  expect(used()).toBe(3);
+  snapshot.end();
+  store.settle(reserved(), [1]);
+  expect(used()).toBe(3);
+});
+
 it("counts a minute, and the days of the calendar, where the clock is set", () => {
   const noon = Date.UTC(2026, 4, 5, 12);
   const clock = { wall: noon, steady: noon };
