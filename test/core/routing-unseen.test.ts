@@ -67,19 +67,22 @@ const silentAfter = (betweenTokens: number): ModelSettings[] => [
   { name: "i", backends: ["a", "b"], timeouts: { betweenTokens } },
 ];
 
-it("a target whose image is refused hears of it, though it goes on", async () => {
-  const signals: CallSignal[] = [];
-  const other: Paint = async function* ({ signal }) {
-    signals.push(signal);
-    yield [imageEvent(0, inlineImage(png(6), 6)), doneEvent([])];
-    await new Promise(() => {});
-  };
-  const { core } = bench(targets(other));
-  const { code } = await outcome(core, "textToImage", { ...ask, seed: 5n });
-  expect(code).toBe("unsupported_parameter");
-  expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
-  expect(stateOf(core, "a", "i").inFlight).toBe(0);
-});
+it.each(["textToImage", "streamTextToImage"] as const)(
+  "%s: a target whose image is refused hears of it, though it goes on",
+  async (method) => {
+    const signals: CallSignal[] = [];
+    const other: Paint = async function* ({ signal }) {
+      signals.push(signal);
+      yield [imageEvent(0, inlineImage(png(6), 6)), doneEvent([])];
+      await new Promise(() => {});
+    };
+    const { core } = bench(targets(other));
+    const { code } = await outcome(core, method, { ...ask, seed: 5n });
+    expect(code).toBe("unsupported_parameter");
+    expect(signals.map(({ aborted }) => aborted)).toEqual([true]);
+    expect(stateOf(core, "a", "i").inFlight).toBe(0);
+  },
+);
 
 describe("an image that was begun when its target fails", () => {
   it("is made by another one, if the caller has not seen it", async () => {

@@ -7,7 +7,7 @@ import type { Input, MethodName } from "../../src/core/methods.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import type { UsageRecord, UsageSink } from "../../src/core/usage/record.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
-import { never } from "../support/calls.js";
+import { never, start } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { say } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
@@ -288,6 +288,16 @@ describe("calls that don't end well", () => {
     expect(sink.records).toMatchObject([
       { outcome: "cancelled", completionTokens: 3, estimated: true, attempts: 1 },
     ]);
+  });
+
+  test("the gateway ends", async () => {
+    const { handle } = hangsAfter("a");
+    const { sink, core } = metered([scripted({ chat: handle })]);
+    const steps = start(core, "chat", { messages }).messages[Symbol.asyncIterator]();
+    await steps.next();
+    core.abort();
+    await expect(steps.next()).rejects.toMatchObject({ code: "shutting_down" });
+    expect(sink.records).toMatchObject([{ outcome: "shutting_down", completionTokens: 1 }]);
   });
 
   test("the caller stops reading", async () => {
