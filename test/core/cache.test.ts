@@ -24,7 +24,7 @@ import * as calls from "../support/calls.js";
 import { settled } from "../support/clock.js";
 import { coreOf } from "../support/core.js";
 import { chatModel } from "../support/models.js";
-import { hello } from "../support/routing.js";
+import { fails, hello, inTurn } from "../support/routing.js";
 import {
   breaksAfter,
   callsTools,
@@ -385,6 +385,28 @@ describe("Cache-Control", () => {
 });
 
 describe("is not kept", () => {
+  test.each(["chat", "complete"] as const)(
+    "what a target left out that another one can do: %s",
+    async (method) => {
+      const models = (...supports: string[]) => [chatModel("m", { supports })];
+      const able = inTurn(fails("unavailable"), says("able"));
+      const backends = [
+        scripted({ chat: able }, models("tools"), "able"),
+        scripted({ chat: says("plain") }, models(), "plain"),
+      ];
+      const cache = { ttlMs: hour, scope: "caller", maxAnswerBytes: 1000 } as const;
+      const core = coreOf(backends, { cache }, { cache: memoryCache(1e6) });
+      const tools = [{ type: "function", function: { name: "f" } }];
+      const said = async () => {
+        const { messages, metadata } = await calls.outcome(core, method, { ...hello, tools });
+        return [saidIn(messages as LLMResponse[]), metadata.get("cache-status")];
+      };
+      expect(await said()).toEqual(["plain", miss]);
+      expect(await said()).toEqual(["able", miss]);
+      expect(await said()).toEqual(["able", hit]);
+    },
+  );
+
   const failure = new LintelError("upstream_failed", "no");
 
   test.each<[string, Handle<"chat">]>([

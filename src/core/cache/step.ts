@@ -5,6 +5,7 @@ import type { Call, Handle, Middleware } from "../call.js";
 import { Gathered, inPiece } from "../gathered.js";
 import { deferred, iterable, once } from "../iterate.js";
 import { isChat } from "../methods.js";
+import { lesserFor } from "../routing/candidates.js";
 import type { CacheSettings } from "../settings.js";
 import { ask, Steps, type Waiter } from "../steps.js";
 import { type CacheControl, cacheControlOf } from "./control.js";
@@ -49,6 +50,7 @@ function cached(
   }
   const name = questionOf(call, scope);
   const keep = (answer: LLMResponse) => {
+    if (leftOut(call)) return;
     const bytes = encode(call, answer);
     if (bytes && bytes.length <= maxAnswerBytes) store.put(name, bytes, ttlMs);
   };
@@ -57,6 +59,17 @@ function cached(
     iterable(() => new Kept(call, run(call), maxAnswerBytes, keep));
   const kept = wanted.maxAge === 0 ? undefined : store.get(name);
   return kept instanceof Promise ? deferred(async () => answer(await kept)) : answer(kept);
+}
+
+/** Whether its target left out what others can do: who asks once they are back gets more. */
+function leftOut(call: ChatCall): boolean {
+  const { targets = [], attributes } = call;
+  const lesser = lesserFor(call, targets);
+  const by = attributes.tried.findLast(({ outcome }) => outcome === "running" || outcome === "ok");
+  return targets.some(
+    (target) =>
+      target.backend.name === by?.backend && target.model.id === by.model && lesser?.has(target),
+  );
 }
 
 /** The answer as it is kept: with the time, and with what the gateway said of it. */
