@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { setImmediate } from "node:timers/promises";
+import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Caller } from "../../src/core/call.js";
 import type { StoredToken, TokenChanges, TokenStore } from "../../src/core/callers/store.js";
 import { StoredTokens, type StoredTokensSettings } from "../../src/core/callers/stored.js";
@@ -27,6 +28,19 @@ class ScriptedStore implements TokenStore {
     const secret = createToken();
     this.put({ id, name: id, hash: hashToken(secret), createdAt: 0, ...more });
     return secret;
+  }
+
+  /** A copy of it all, as of now. */
+  copied() {
+    const version = this.#version;
+    const tokens = [...this.#tokens];
+    return {
+      putBack: () => {
+        this.#version = version;
+        this.#tokens.clear();
+        for (const [id, token] of tokens) this.#tokens.set(id, token);
+      },
+    };
   }
 
   token(id: string): StoredToken {
@@ -168,7 +182,35 @@ describe("tokens of a database", () => {
     expect(await found).toBe("invalid_token: the bearer token was revoked");
   });
 
+  test("what was read before changes were followed is asked for again: it may have been revoked since", async () => {
+    const store = new ScriptedStore();
+    const secret = store.add("alice");
+    const tokens = remembered(store);
+    expect(await who(tokens, secret)).toMatchObject({ id: "alice" });
+    store.put({ ...store.token("alice"), revokedAt: 1 });
+    tokens.start();
+    await vi.waitUntil(() => store.polls > 0);
+    await setImmediate();
+    expect(await who(tokens, secret)).toBe("invalid_token: the bearer token was revoked");
+  });
+
+  test("what was read is asked for again where the database is put back to what it was", async () => {
+    const store = new ScriptedStore();
+    store.add("bob");
+    const copy = store.copied();
+    const secret = store.add("alice");
+    const tokens = await following(store);
+    expect(await who(tokens, secret)).toMatchObject({ id: "alice" });
+    copy.putBack();
+    const { polls } = store;
+    await vi.waitUntil(() => store.polls > polls + 1);
+    expect(await who(tokens, secret)).toBeUndefined();
+  });
+
   test("a token that was refused as unknown counts as soon as it is known to be there", async () => {
+    // The second for which it is refused without a question is not over.
+    const time = vi.spyOn(performance, "now").mockReturnValue(performance.now());
+    onTestFinished(() => time.mockRestore());
     const store = new ScriptedStore();
     const tokens = await following(store);
     const secret = createToken();

@@ -231,6 +231,19 @@ describe("the database is away", () => {
   });
 });
 
+test("all that was written before is there once that is asked for, also in the middle of sending", async () => {
+  const { journal, shipper } = opened();
+  await journal.keep(record());
+  const flushed = new Promise<number | undefined>((resolve, reject) => {
+    sql.meanwhile = async () => {
+      await journal.keep(record());
+      shipper.flush().then(counted).then(resolve, reject);
+    };
+  });
+  await shipper.ship();
+  expect(await flushed).toBe(2);
+});
+
 test("a database that hangs does not hold up the end, and nothing is lost", async () => {
   const { journal, shipper } = opened({ closeMs: 1 });
   sql.state = "hanging";
