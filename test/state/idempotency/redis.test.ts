@@ -216,6 +216,42 @@ describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, bina
     await close();
   });
 
+  it("mixes no answers of two calls of which the first was taken for dead", async () => {
+    const { connection, store, close } = await open();
+    const question = { name: "taken over", caller: "c", print: "p", signal: never };
+    const opened = async () => {
+      const first = await store.open(question);
+      if (first.as !== "first") throw new Error("not the first");
+      return first.recorder;
+    };
+    const hash = "lintel:{answer:taken over}";
+    const written = (parts: number) =>
+      vi.waitFor(async () => expect(await connection.client.llen(`${hash}:parts`)).toBe(parts));
+    const dead = await opened();
+    dead.append(Buffer.from("dead 0"));
+    await written(1);
+    const again = await store.open(question);
+    if (again.as !== "again") throw new Error("not again");
+    const parts = again.parts[Symbol.asyncIterator]();
+    expect(String((await parts.next()).value)).toBe("dead 0");
+    // As when its lease has ended.
+    await connection.client.del(hash, `${hash}:parts`);
+    const living = await opened();
+    living.append(Buffer.from("living 0"));
+    living.append(Buffer.from("living 1"));
+    await written(2);
+    await expect(parts.next()).rejects.toThrow(FirstFailed);
+    dead.append(Buffer.from("dead 1"));
+    await vi.waitFor(() => expect(dead.recording).toBe(false));
+    living.finish();
+    const last = await store.open(question);
+    if (last.as !== "again") throw new Error("not again");
+    const said: string[] = [];
+    for await (const part of last.parts) said.push(String(part));
+    expect(said).toEqual(["living 0", "living 1"]);
+    await close();
+  });
+
   it("keeps answers for as long as it was told", async () => {
     const { connection, store, close } = await open({ ttlMs: 60_000 });
     const core = coreOf(
