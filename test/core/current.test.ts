@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { CurrentCore } from "../../src/core/current.js";
 import { LintelError } from "../../src/core/errors.js";
-import { outcome } from "../support/calls.js";
+import { outcome, start } from "../support/calls.js";
 import { FakeClock, settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
@@ -35,6 +35,24 @@ test("numbers of a target go on over a reload, with calls that began before it",
   expect((await before).code).toBe("cancelled");
   await replaced;
   expect(target()).toEqual([3, 1, 0]);
+});
+
+test("a call that was handed over just before a reload, and begins just after it, is waited for", async () => {
+  const { handle } = hangsAfter("Hel");
+  const core = new CurrentCore(coreOf([scripted({ chat: handle })]));
+  const caller = new AbortController();
+  const { messages } = start(core, "chat", hello, { signal: caller.signal });
+  let ended = false;
+  const replaced = core.replace(coreOf([scripted({ chat: says("Hello") })])).then(() => {
+    ended = true;
+  });
+  const steps = messages[Symbol.asyncIterator]();
+  await steps.next();
+  await settled();
+  expect([ended, core.readiness.running]).toEqual([false, 1]);
+  caller.abort();
+  await expect(steps.next()).rejects.toMatchObject({ code: "cancelled" });
+  await replaced;
 });
 
 test("calls that wait over a reload go to a target that is well again, and are asked for alone", async () => {
