@@ -1,14 +1,8 @@
 /** Calls of tools in what models write: found wherever pieces cut them, and nothing else is. */
 import { describe, expect, it } from "vitest";
 import { type ToolForm, toolFormOf } from "../../src/backends/llama/tools/form.js";
-import { CallReader } from "../../src/backends/llama/tools/reader.js";
+import { cuts, form, read } from "./llama-tool-forms.js";
 
-/** Forms, by a template that has them. */
-const form = (template: string): ToolForm => {
-  const found = toolFormOf(`{% if tools %}${template}{% endif %}`);
-  if (!found) throw new Error("no form");
-  return found;
-};
 const forms = {
   hermes: form("<tool_call>{'name': 'x'}</tool_call>"),
   mistral: form("[TOOL_CALLS] [ {{ call }} ]"),
@@ -17,26 +11,6 @@ const forms = {
   phi: form("<|tool_call|>[{{ calls }}]<|/tool_call|>"),
   jamba: form("<tool_calls>[{{ calls }}]</tool_calls>"),
 };
-
-/** What becomes of an answer that comes in pieces. */
-function read(form: ToolForm, pieces: readonly string[]) {
-  const reader = new CallReader(form, new Set(["weather", "add"]));
-  const all = [...pieces.map((piece) => reader.push(piece)), reader.flush()];
-  return {
-    text: all.map(({ text }) => text).join(""),
-    calls: all.flatMap(({ calls }) => calls.map(({ name, args }) => [name, JSON.parse(args)])),
-    steps: all.map(({ text }) => text),
-  };
-}
-
-/** The pieces of a text, cut at each place alone, at two, and letter by letter. */
-function* cuts(text: string): Generator<string[]> {
-  yield [...text];
-  for (let a = 0; a <= text.length; a++) {
-    yield [text.slice(0, a), text.slice(a)];
-    yield [text.slice(0, a), text.slice(a, a + 7), text.slice(a + 7)];
-  }
-}
 
 type Call = [name: string, args: object];
 const weather: Call = ["weather", { city: 'Pa"}]r</tool_call>is', days: [1, { a: 2 }] }];
@@ -141,6 +115,5 @@ describe("a template", () => {
   it("that does not tell of tools, or in a form that is not known, has none", () => {
     expect(toolFormOf("{{ messages }}<tool_call>")).toBeUndefined();
     expect(toolFormOf("{% if tools %}{{ tools }}{% endif %}")).toBeUndefined();
-    expect(toolFormOf("{% if tools %}<tool_call>\n<function=name>{% endif %}")).toBeUndefined();
   });
 });

@@ -26,27 +26,7 @@ import {
   tinyWith,
   tokenIds,
 } from "./llama-subject.js";
-
-/** In short, as models' own: what is called and what tools said in each form. */
-const templates = {
-  hermes: `{%- if tools %}<|system|># Tools{% for tool in tools %}
-{{ tool | tojson }}{% endfor %}
-Answer with <tool_call>{"name": <name>, "arguments": <object>}</tool_call><|end|>{% endif %}
-{%- for m in messages %}{%- if m.role == 'tool' %}<|user|><tool_response>{{ m.content }}</tool_response><|end|>
-{%- else %}<|{{ m.role }}|>{{ m.content }}{% if m.tool_calls %}{% for call in m.tool_calls %}
-{%- if call.function %}{% set call = call.function %}{% endif %}<tool_call>{"name": "{{ call.name }}", "arguments": {{ call.arguments | tojson }}}</tool_call>
-{%- endfor %}{% endif %}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}`,
-  mistral: `{%- for m in messages %}{%- if m.role == 'user' %}
-{%- if tools is defined and tools is not none %}[AVAILABLE_TOOLS][{% for tool in tools %}{{ tool.function | tojson }}{% endfor %}][/AVAILABLE_TOOLS]{% endif %}<|user|>{{ m.content }}
-{%- elif m.tool_calls is defined and m.tool_calls is not none %}[TOOL_CALLS][{% for call in m.tool_calls %}{% if call.id | length != 9 %}{{ raise_exception('ids must be alphanumeric strings with length 9!') }}{% endif %}{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}, "id": "{{ call.id }}"}{% if not loop.last %}, {% endif %}{% endfor %}]<|end|>
-{%- elif m.role == 'tool' %}[TOOL_RESULTS]{"content": {{ m.content }}, "call_id": "{{ m.tool_call_id }}"}[/TOOL_RESULTS]
-{%- else %}{{ m.content }}<|end|>{% endif %}{% endfor %}`,
-  mistralNamed: `{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for call in m.tool_calls or [] %}[TOOL_CALLS]{{ call.function.name }}[ARGS]{{ call.function.arguments | tojson }}{% endfor %}<|end|>{% endfor %}<|assistant|>`,
-  llama: `{%- for m in messages %}<|{{ 'user' if m.role == 'tool' else m.role }}|>{%- if loop.first and tools %}Respond in the format {"name": function name, "parameters": dictionary of argument name and its value}.
-{%- for t in tools %}{{ t | tojson(indent=4) }}{% endfor %}{% endif %}
-{%- if 'tool_calls' in m %}{%- if m.tool_calls | length != 1 %}{{ raise_exception('one call at once!') }}{% endif %}{"name": "{{ m.tool_calls[0].function.name }}", "parameters": {{ m.tool_calls[0].function.arguments | tojson }}}{% else %}{{ m.content }}{% endif %}<|end|>{% endfor %}<|assistant|>`,
-  phi: `{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if loop.first and tools %}<|tool|>{{ tools | tojson }}<|/tool|> <|tool_call|>{% endif %}<|end|>{% endfor %}<|assistant|>`,
-};
+import { templates } from "./llama-tool-templates.js";
 
 let folder: string;
 beforeAll(async () => {
@@ -139,6 +119,11 @@ describe("a prompt", () => {
     ],
     ["mistralNamed", '[TOOL_CALLS]weather[ARGS]{"city": "Oslo", "days": 2}'],
     ["llama", `{"name": "weather", "parameters": {"city": "Oslo", "days": 2}}`],
+    [
+      "qwenCoder",
+      "<tool_call>\n<function=weather>\n<parameter=city>\nOslo\n</parameter>\n" +
+        "<parameter=days>\n2\n</parameter>\n</function>\n</tool_call>",
+    ],
   ] as const)("has tools, calls and what came of them: %s", async (name, call) => {
     const model = await loaded(name);
     const asked = {
@@ -160,6 +145,19 @@ describe("a prompt", () => {
     const later = model.model.detokenize(model.tokenize(conversation), true);
     expect(later).toContain(call);
     expect(later).not.toContain("To know it.");
+  });
+
+  it("has arguments that are null, or no object, where each is written by itself", async () => {
+    const model = await loaded("qwenCoder");
+    const calls = [
+      toolCall(0, "call_1", "weather", '{"city":null,"days":[null]}'),
+      toolCall(1, "call_2", "weather", "Oslo"),
+    ];
+    const prompt = model.tokenize([say("hi"), messageOf("assistant", "", { toolCalls: calls })]);
+    const text = model.model.detokenize(prompt, true);
+    expect(text).toContain("<parameter=city>\nnull\n</parameter>");
+    expect(text).toContain("<parameter=days>\n[null]\n</parameter>");
+    expect(text).toContain("\nOslo\n</parameter>");
   });
 
   it("can't be forged by a tool, or by what was called", async () => {
@@ -252,7 +250,11 @@ describe("a model that has to call", () => {
 
   it("is held to arguments to the letter only where that can be, or says why not", async () => {
     const backend = await backendWith("hermes", templates.hermes);
-    const hard = { type: "object", properties: { a: { type: "string", pattern: "a" } } };
+    const hard = {
+      type: "object",
+      properties: { a: { $ref: "#/$defs/a" } },
+      $defs: { a: { type: "string", pattern: "a" } },
+    };
     const forced = { ...choice("required"), parallelToolCalls: false };
     const told = await ask(backend, {
       ...forced,

@@ -34,7 +34,7 @@ export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
     const thoughts = channels ? undefined : thoughtMarksOf(source);
     const template = new ChatTemplate(rendering, {
       ...texts,
-      knowsTools: known !== undefined,
+      tools: known,
       thoughts,
       efforts: effortsOf(source),
     });

@@ -7,6 +7,7 @@ import { ControlTokenMarks } from "./control-tokens.js";
 import { effortFields } from "./effort.js";
 import { ShortRuns } from "./runs.js";
 import { withoutThoughts } from "./thoughts.js";
+import type { ToolForm } from "./tools/form.js";
 import { callFields, withTexts } from "./tools/rendering.js";
 
 /** For models that bring none: the form that llama.cpp falls back to as well. */
@@ -22,8 +23,8 @@ export interface TemplateTexts {
   readonly control: readonly string[];
   /** Those of them that it looks for in what the assistant said, as `</think>`; absent: none. */
   readonly sought?: readonly string[];
-  /** Whether it tells the model of tools, and of what was called; absent: it does not. */
-  readonly knowsTools?: boolean;
+  /** In what form it tells the model of calls; absent: it does not. */
+  readonly tools?: ToolForm | undefined;
   /** Marks of thoughts that it knows; absent: none. */
   readonly thoughts?: ThoughtMarks | undefined;
   /** Efforts that it tells apart; absent: those of most. */
@@ -85,7 +86,7 @@ export class ChatTemplate {
    * @throws LintelError `invalid_value` if the template refuses the conversation
    */
   render(messages: readonly LLMMessage[], asked: Asked = {}): string[] {
-    const said = this.#texts.knowsTools ? callFields(messages) : [];
+    const said = this.#texts.tools ? callFields(messages, this.#texts.tools) : [];
     const tools = asked.tools && this.#marked(asked.tools);
     const turns = messages.map(({ role, content, reasoningContent = "" }, i) => ({
       ...(this.#marked(said[i] ?? {}) as object),

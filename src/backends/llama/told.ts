@@ -10,6 +10,7 @@ import { reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { toolCall } from "../../core/tool-calls.js";
 import type { ToolForm } from "./tools/form.js";
 import { CallReader, type Read } from "./tools/reader.js";
+import { schemasOf } from "./tools/rendering.js";
 
 /** Makes messages of the text of one answer. */
 export class Told {
@@ -20,8 +21,7 @@ export class Told {
   /** @param tools the form of calls; absent: there are none */
   constructor(request: LLMRequest, tools: ToolForm | undefined) {
     this.#request = request;
-    const names = request.tools.map(({ function: tool }) => tool?.name ?? "");
-    this.#reader = tools && new CallReader(tools, new Set(names));
+    this.#reader = tools && new CallReader(tools, schemasOf(request));
   }
 
   /** Whether the caller wants no more than there is. */

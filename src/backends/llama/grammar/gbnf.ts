@@ -59,8 +59,9 @@ export type Shared = keyof typeof shared;
 
 /** Collects the rules of one grammar; equal ones once. */
 export class Gbnf {
-  readonly #bodies = new Map<string, string>();
-  readonly #names = new Map<string, string>();
+  #bodies = new Map<string, string>();
+  #names = new Map<string, string>();
+  #made = new Map<string, string>();
   #repeated = 0;
   #size = 0;
 
@@ -72,6 +73,28 @@ export class Gbnf {
     this.#names.set(body, name);
     this.define(name, body);
     return name;
+  }
+
+  /** What is made, and nothing at all where that throws: its rules may not be whole. */
+  attempt<T>(make: () => T): T {
+    const bodies = new Map(this.#bodies);
+    const names = new Map(this.#names);
+    const made = new Map(this.#made);
+    const [size, repeated] = [this.#size, this.#repeated];
+    try {
+      return make();
+    } catch (thrown) {
+      [this.#bodies, this.#names, this.#made] = [bodies, names, made];
+      [this.#size, this.#repeated] = [size, repeated];
+      throw thrown;
+    }
+  }
+
+  /** The name of what is made of several rules that use each other, the first time that it is asked for. */
+  once(what: string, make: () => string): string {
+    const known = this.#made.get(what) ?? make();
+    this.#made.set(what, known);
+    return known;
   }
 
   /** A name for a rule that comes later: it may use itself. */

@@ -1,5 +1,6 @@
 /** Texts of a length or a format, in a grammar. */
 import type { JsonObject } from "../../../core/json.js";
+import { overlap } from "../../stop.js";
 import { characters, type Gbnf, literal, Unsupported } from "./gbnf.js";
 
 const date =
@@ -31,7 +32,29 @@ const unmade: ReadonlySet<string> = new Set([
 ]);
 
 /** A text that fits a schema. @throws Unsupported */
-export function stringOf({ format, minLength, maxLength }: JsonObject, grammar: Gbnf): string {
+export function stringOf(schema: JsonObject, grammar: Gbnf): string {
+  const text = textOf(schema, "char", grammar);
+  return text === undefined ? "string" : `"\\"" ${text} "\\""`;
+}
+
+/**
+ * A text that fits a schema and stands there as it is.
+ * @param end does not occur in it
+ * @throws Unsupported
+ */
+export function bareText(schema: JsonObject, end: string, grammar: Gbnf): string {
+  if ("pattern" in schema) throw new Unsupported('"pattern"');
+  // Where they are counted none has the mark's first letter.
+  const counted = `[^${classOf(end.slice(0, 1))}]`;
+  return textOf(schema, counted, grammar) ?? textWithout(end, grammar);
+}
+
+/** What is between the quotes; `undefined`: any text. */
+function textOf(
+  { format, minLength, maxLength }: JsonObject,
+  char: string,
+  grammar: Gbnf,
+): string | undefined {
   const least = typeof minLength === "number" ? minLength : 0;
   const most = typeof maxLength === "number" ? maxLength : undefined;
   if (typeof format === "string") {
@@ -39,13 +62,42 @@ export function stringOf({ format, minLength, maxLength }: JsonObject, grammar: 
     const made = formats[format];
     if (made) {
       if (least > 1 || most !== undefined) throw new Unsupported(`"format" beside a length`);
-      return `"\\"" ${grammar.rule(made)} "\\""`;
+      return grammar.rule(made);
     }
   }
   if (most !== undefined && most < least) throw new Unsupported("a length that no text has");
-  if (least === 0 && most === undefined) return "string";
-  return `"\\"" ${grammar.repeat("char", least, most)} "\\""`;
+  return least === 0 && most === undefined ? undefined : grammar.repeat(char, least, most);
 }
+
+/** Any text in which a mark does not occur: it is in one of as many states as the mark has letters. */
+export const textWithout = (mark: string, grammar: Gbnf): string =>
+  grammar.once(`text without ${mark}`, () => withoutMark(mark, grammar));
+
+function withoutMark(mark: string, grammar: Gbnf): string {
+  const letters = [...new Set(mark)];
+  const names = [...mark].map(() => grammar.reserve());
+  for (const [i, name] of names.entries()) {
+    const written = [...mark].slice(0, i).join("");
+    const next = letters.map((letter) => ({ letter, to: begun(written + letter, mark) }));
+    const going = next
+      .filter(({ to }) => to < names.length)
+      .map(({ letter, to }) => `${literal(letter)} ${names[to]}`);
+    grammar.define(
+      name,
+      [...going, `[^${letters.map(classOf).join("")}] ${names[0]}`, '""'].join(" | "),
+    );
+  }
+  return names[0] as string;
+}
+
+/** How much of a mark stands at the end of a text. */
+function begun(text: string, mark: string): number {
+  if (text.endsWith(mark)) return mark.length;
+  return overlap(text, mark);
+}
+
+/** A letter as it stands in a class. */
+const classOf = (letter: string) => (/[\]\\^-]/.test(letter) ? `\\${letter}` : letter);
 
 /**
  * A name in JSON that is none of some others.

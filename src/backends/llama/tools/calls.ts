@@ -1,7 +1,8 @@
 /** Reads what stands behind the mark of a call. */
-import { isObject, parseJson } from "../../../core/json.js";
+import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
 import type { ToolForm } from "./form.js";
 import { jsonEnd } from "./json-end.js";
+import { readTagged } from "./tagged.js";
 
 /** A call that a model wrote. */
 export interface WrittenCall {
@@ -9,6 +10,9 @@ export interface WrittenCall {
   /** JSON of an object. */
   readonly args: string;
 }
+
+/** The tools that may be called: schemas of their arguments, by name. */
+export type KnownTools = ReadonlyMap<string, JsonObject>;
 
 /** What a text begins with: calls and where they end; `more`: it may become some; `none`: nothing does. */
 export type Found =
@@ -23,13 +27,16 @@ const mayBeNamed = /^\s*(?:[\w.-]+\s*(?:\[[\w\s[\]]*)?)?$/;
 /**
  * Reads the calls at the beginning of a text.
  * @param text without the mark
- * @param known names of tools
  */
-export function readCalls(text: string, form: ToolForm, known: ReadonlySet<string>): Found {
+export function readCalls(text: string, { call }: ToolForm, known: KnownTools): Found {
   const from = text.search(/\S/);
   if (from < 0) return "more";
   if (text[from] === "{" || text[from] === "[") return inJson(text, from, known);
-  if (form.between === undefined) return "none";
+  if (call.as === "json") return "none";
+  return call.as === "tagged" ? readTagged(text, call, known) : inNamed(text, known);
+}
+
+function inNamed(text: string, known: KnownTools): Found {
   const [head, name = ""] = named.exec(text) ?? [];
   if (head === undefined) return mayBeNamed.test(text) ? "more" : "none";
   const end = jsonEnd(text, head.length);
@@ -38,7 +45,7 @@ export function readCalls(text: string, form: ToolForm, known: ReadonlySet<strin
   return args === undefined || !known.has(name) ? "none" : { calls: [{ name, args }], end };
 }
 
-function inJson(text: string, from: number, known: ReadonlySet<string>): Found {
+function inJson(text: string, from: number, known: KnownTools): Found {
   const end = jsonEnd(text, from);
   if (end === undefined) return "more";
   const value = parseJson(text.slice(from, end));
@@ -47,7 +54,7 @@ function inJson(text: string, from: number, known: ReadonlySet<string>): Found {
   return all.length === 0 || all.length < calls.length ? "none" : { calls: all, end };
 }
 
-function callOf(call: unknown, known: ReadonlySet<string>): WrittenCall | undefined {
+function callOf(call: unknown, known: KnownTools): WrittenCall | undefined {
   if (!isObject(call)) return undefined;
   const it = isObject(call.function) ? call.function : call;
   const { name } = it;

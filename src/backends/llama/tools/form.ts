@@ -6,44 +6,88 @@ export interface ToolForm {
   readonly begin: string;
   /** What stands behind them, as a rule. */
   readonly end: string;
-  /** Whether calls stand in a list. */
-  readonly inList: boolean;
-  /** Whether the name stands in front of the arguments, and not in JSON with them; and what between. */
-  readonly between?: string;
-  /** Member of a call that holds its arguments. */
+  /** How several stand: each with its own beginning and end, or between one of these in a list. */
+  readonly several: "apart" | "list";
+  /** How each is written. */
+  readonly call: JsonCall | NamedCall | TaggedCall;
+}
+
+/** A JSON object with the name and the arguments. */
+export interface JsonCall {
+  readonly as: "json";
+  /** Member that holds the arguments. */
   readonly args: "arguments" | "parameters";
 }
 
+/** The name, and behind it the arguments as a JSON object. */
+export interface NamedCall {
+  readonly as: "named";
+  readonly between: string;
+}
+
+/** The name, and behind it each argument between marks: texts as they are, all else as JSON. */
+export interface TaggedCall {
+  readonly as: "tagged";
+  /** In front of the name, and behind it. */
+  readonly name: readonly [open: string, close: string];
+  /** In front of an argument's name, and behind it. */
+  readonly key: readonly [open: string, close: string];
+  /** Behind an argument. */
+  readonly next: string;
+  /** Behind the last one. */
+  readonly close: string;
+}
+
+/** Qwen3-Coder's, Qwen3.5's, Nemotron 3's. */
+const qwenTags: TaggedCall = {
+  as: "tagged",
+  name: ["\n<function=", ">\n"],
+  key: ["<parameter=", ">\n"],
+  next: "\n</parameter>\n",
+  close: "</function>\n",
+};
+
+const inJson: JsonCall = { as: "json", args: "arguments" };
+
 /** Forms by what their templates write, the first that is found. */
 const forms: readonly (readonly [isIt: (template: string) => boolean, form: ToolForm])[] = [
+  [
+    (template) => template.includes("<tool_call>") && template.includes("<function="),
+    { begin: "<tool_call>", end: "</tool_call>", several: "apart", call: qwenTags },
+  ],
   // Qwen's, Hermes', Granite 4's, SmolLM3's.
   [
-    (template) => template.includes("<tool_call>") && !/<function=|<arg_key>/.test(template),
-    { begin: "<tool_call>", end: "</tool_call>", inList: false, args: "arguments" },
+    (template) => template.includes("<tool_call>") && !template.includes("<arg_key>"),
+    { begin: "<tool_call>", end: "</tool_call>", several: "apart", call: inJson },
   ],
   // Mistral's newer ones.
   [
     (template) => template.includes("[TOOL_CALLS]") && template.includes("[ARGS]"),
-    { begin: "[TOOL_CALLS]", end: "", inList: false, between: "[ARGS]", args: "arguments" },
+    {
+      begin: "[TOOL_CALLS]",
+      end: "",
+      several: "apart",
+      call: { as: "named", between: "[ARGS]" },
+    },
   ],
   [
     (template) => template.includes("[TOOL_CALLS]"),
-    { begin: "[TOOL_CALLS]", end: "", inList: true, args: "arguments" },
+    { begin: "[TOOL_CALLS]", end: "", several: "list", call: inJson },
   ],
   // Granite 3's, Phi-4-mini's.
   [
     (template) => template.includes("<|tool_call|>"),
-    { begin: "<|tool_call|>", end: "<|/tool_call|>", inList: true, args: "arguments" },
+    { begin: "<|tool_call|>", end: "<|/tool_call|>", several: "list", call: inJson },
   ],
   // Jamba's, Apriel's.
   [
     (template) => template.includes("<tool_calls>"),
-    { begin: "<tool_calls>", end: "</tool_calls>", inList: true, args: "arguments" },
+    { begin: "<tool_calls>", end: "</tool_calls>", several: "list", call: inJson },
   ],
   // Llama 3's.
   [
     (template) => /"parameters": ?(?:dictionary|')/.test(template),
-    { begin: "", end: "", inList: false, args: "parameters" },
+    { begin: "", end: "", several: "apart", call: { as: "json", args: "parameters" } },
   ],
 ];
 
@@ -56,12 +100,23 @@ export function toolFormOf(template: string): ToolForm | undefined {
   return forms.find(([isIt]) => isIt(template))?.[1];
 }
 
+/** Texts that calls begin with, besides the name of a tool. */
+export function beginningsOf({ begin, call }: ToolForm): string[] {
+  const open = call.as === "tagged" ? call.name[0].trim() : "";
+  return [begin || pythonTag, open].filter((text) => text !== "");
+}
+
 /** Texts of a form that may be control tokens. */
-export const textsOf = ({ begin, end, between = "" }: ToolForm): string[] =>
-  [
-    begin,
-    end,
-    between,
-    ...(begin === "" ? [pythonTag] : []),
-    ...(between ? ["[CALL_ID]"] : []),
-  ].filter((text) => text !== "");
+export function textsOf(form: ToolForm): string[] {
+  const { end, call } = form;
+  const within =
+    call.as === "tagged"
+      ? [...call.name, ...call.key, call.next, call.close].flatMap(marksIn)
+      : call.as === "named"
+        ? [call.between, "[CALL_ID]"]
+        : [];
+  return [...new Set([...beginningsOf(form), end, ...within])].filter((text) => text !== "");
+}
+
+/** The marks of a text that has blanks, or nothing, between them. */
+export const marksIn = (text: string): string[] => text.split(/\s+/).filter((mark) => mark !== "");

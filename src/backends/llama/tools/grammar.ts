@@ -5,6 +5,7 @@ import { either, type Gbnf, literal, Unsupported } from "../grammar/gbnf.js";
 import { SchemaGrammar } from "../grammar/schema.js";
 import type { ToolForm } from "./form.js";
 import { parametersOf } from "./rendering.js";
+import { anyTagged, tagged } from "./tagged-grammar.js";
 
 /**
  * An expression for calls of the tools that a request lets be called.
@@ -16,34 +17,56 @@ export function callsIn(request: LLMRequest, form: ToolForm, grammar: Gbnf): str
   const possible = tools.filter(({ function: it }) => !chosen || it?.name === chosen);
   const call = grammar.rule(either(possible.map((tool) => callOf(tool, form, grammar))));
   const single = chosen !== undefined || parallelToolCalls === false || form.begin === "";
-  const { begin, end, inList } = form;
-  if (inList) {
+  const { begin, end, several } = form;
+  if (several === "list") {
     const more = single ? "" : ` ("," ws ${call})*`;
     return `${literal(begin)} "[" ws ${call}${more} ws "]"${closing(end)}`;
   }
-  const one = grammar.rule(begin === "" ? call : `${literal(begin)} ws ${call} ws${closing(end)}`);
+  // Blanks that are part of a form stand in it.
+  const ws = form.call.as === "tagged" ? "" : " ws";
+  const one = grammar.rule(
+    begin === "" ? call : `${literal(begin)}${ws} ${call}${ws}${closing(end)}`,
+  );
   return single ? one : `${one} (ws ${one})*`;
 }
 
 const closing = (end: string) => (end === "" ? "" : ` ${literal(end)}`);
 
-function callOf({ function: tool }: Tool, form: ToolForm, grammar: Gbnf): string {
+function callOf({ function: tool }: Tool, { call }: ToolForm, grammar: Gbnf): string {
   const name = tool?.name ?? "";
-  const args = grammar.rule(argumentsOf(tool, grammar));
-  if (form.between !== undefined) return `${literal(name + form.between)} ${args}`;
-  const head = `{"name": ${JSON.stringify(name)}, "${form.args}": `;
-  return grammar.rule(`${literal(head)} ${args} ws "}"`);
+  switch (call.as) {
+    case "json": {
+      const head = `{"name": ${JSON.stringify(name)}, "${call.args}": `;
+      return grammar.rule(`${literal(head)} ${argumentsOf(tool, grammar)} ws "}"`);
+    }
+    case "named":
+      return `${literal(name + call.between)} ${argumentsOf(tool, grammar)}`;
+    case "tagged": {
+      const args =
+        held(tool, grammar, (schema) => tagged(schema, call, grammar)) ?? anyTagged(call, grammar);
+      return `${literal(call.name[0] + name + call.name[1])} ${args} ${literal(call.close)}`;
+    }
+  }
 }
 
 /** Arguments that fit their schema, or any where it says what can't be kept to. */
 function argumentsOf(tool: Tool["function"], grammar: Gbnf): string {
+  const args = held(tool, grammar, (schema) => new SchemaGrammar(grammar, schema).of(schema));
+  return grammar.rule(args ?? "object");
+}
+
+/** What fits the schema of a tool's arguments; `undefined` where that is anything, or can't be kept to. */
+function held(
+  tool: Tool["function"],
+  grammar: Gbnf,
+  fitting: (schema: JsonObject) => string,
+): string | undefined {
   const schema = parametersOf(tool?.parameters ?? "");
-  if (Object.keys(schema).length === 0) return "object";
-  const ofObject: JsonObject = { type: "object", ...schema };
+  if (Object.keys(schema).length === 0) return undefined;
   try {
-    return new SchemaGrammar(grammar, ofObject).of(ofObject);
+    return grammar.attempt(() => fitting({ type: "object", ...schema }));
   } catch (thrown) {
     if (!(thrown instanceof Unsupported) || tool?.strict) throw thrown;
-    return "object";
+    return undefined;
   }
 }

@@ -1,7 +1,7 @@
 /** Takes calls of tools out of an answer, also where pieces cut them. */
 import { overlap } from "../../stop.js";
-import { readCalls, type WrittenCall } from "./calls.js";
-import { pythonTag, type ToolForm } from "./form.js";
+import { type KnownTools, readCalls, type WrittenCall } from "./calls.js";
+import { beginningsOf, type ToolForm } from "./form.js";
 
 /** What came out of an answer, in its order: text, and behind it calls. */
 export interface Read {
@@ -21,8 +21,8 @@ interface Begun {
  */
 export class CallReader {
   readonly #form: ToolForm;
-  readonly #known: ReadonlySet<string>;
-  readonly #mark: string;
+  readonly #known: KnownTools;
+  readonly #marks: readonly string[];
   /** The beginning of a mark, maybe. */
   #held = "";
   /** The mark of what may be a call, and what stands behind it; absent: text. */
@@ -32,11 +32,10 @@ export class CallReader {
   /** Whether nothing came yet but blanks: calls without a mark begin there. */
   #atStart = true;
 
-  /** @param known names of the tools that may be called */
-  constructor(form: ToolForm, known: ReadonlySet<string>) {
+  constructor(form: ToolForm, known: KnownTools) {
     this.#form = form;
     this.#known = known;
-    this.#mark = form.begin || pythonTag;
+    this.#marks = beginningsOf(form);
   }
 
   /** Takes the next piece. */
@@ -78,17 +77,23 @@ export class CallReader {
       this.#atStart = false;
     }
     const text = this.#held + piece;
-    const at = text.indexOf(this.#mark);
-    if (at < 0) {
-      const out = isLast ? text.length : text.length - overlap(text, this.#mark);
+    const found = this.#marks
+      .map((mark) => ({ mark, at: text.indexOf(mark) }))
+      .filter(({ at }) => at >= 0);
+    if (found.length === 0) {
+      const held = Math.max(...this.#marks.map((mark) => overlap(text, mark)));
+      const out = isLast ? text.length : text.length - held;
       say(text.slice(0, out));
       this.#held = text.slice(out);
       return undefined;
     }
+    const { mark, at } = found.reduce((one, other) => (other.at < one.at ? other : one));
     say(text.slice(0, at));
     this.#held = "";
-    this.#begun = { mark: this.#mark, rest: "" };
-    return text.slice(at + this.#mark.length);
+    // The first is no part of a call, and others are.
+    const passed = mark === this.#marks[0] ? mark : "";
+    this.#begun = { mark: passed, rest: "" };
+    return text.slice(at + passed.length);
   }
 
   #call(
@@ -99,9 +104,11 @@ export class CallReader {
   ): string | undefined {
     const begun = this.#begun as Begun;
     begun.rest += piece;
-    // Nothing in brackets is read before one may be closed.
-    if (begun.isOpen && !isLast && !/[\]}]/.test(piece)) return undefined;
-    begun.isOpen = /[[{]/.test(begun.rest);
+    // Nothing in brackets, or between marks, is read before these may be closed.
+    const { call } = this.#form;
+    const [open, close] = call.as === "tagged" ? [call.key[0], />/] : [/[[{]/, /[\]}]/];
+    if (begun.isOpen && !isLast && !close.test(piece)) return undefined;
+    begun.isOpen = begun.rest.search(open) >= 0;
     const found = readCalls(begun.rest, this.#form, this.#known);
     if (found === "more" && !isLast) return undefined;
     this.#begun = undefined;
@@ -109,7 +116,7 @@ export class CallReader {
     if (typeof found === "string") {
       // The text may have another mark in it.
       say(begun.mark);
-      const first = begun.mark === this.#mark ? "" : begun.rest.slice(0, 1);
+      const first = begun.mark === this.#marks[0] ? "" : begun.rest.slice(0, 1);
       say(first);
       return begun.rest.slice(first.length);
     }

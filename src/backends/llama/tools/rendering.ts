@@ -1,7 +1,9 @@
 /** Tools, and what was called, as chat templates read them. */
-import type { LLMMessage, LLMRequest } from "../../../../gen/lintel/v1/chat_pb.js";
+import type { LLMMessage, LLMRequest, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
 import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
+import { argumentsOf } from "../../../core/tool-calls.js";
 import { shortIds } from "../../call-ids.js";
+import type { ToolForm } from "./form.js";
 
 /** The tools of a request. */
 export function toolsOf({ tools }: LLMRequest): readonly object[] {
@@ -21,8 +23,15 @@ export function parametersOf(schema: string): JsonObject {
   return isObject(parsed) ? parsed : { type: "object", properties: {} };
 }
 
+/** The schemas of the arguments of a request's tools, by name. */
+export function schemasOf({ tools }: LLMRequest): ReadonlyMap<string, JsonObject> {
+  return new Map(
+    tools.map(({ function: tool }) => [tool?.name ?? "", parametersOf(tool?.parameters ?? "")]),
+  );
+}
+
 /** What messages say of tools, besides their texts, message by message. */
-export function callFields(messages: readonly LLMMessage[]): object[] {
+export function callFields(messages: readonly LLMMessage[], { call: form }: ToolForm): object[] {
   const names = new Map<string, string>();
   const idOf = shortIds();
   return messages.map(({ role, toolCalls, toolCallId }) => {
@@ -30,17 +39,28 @@ export function callFields(messages: readonly LLMMessage[]): object[] {
       return { tool_call_id: idOf(toolCallId), name: names.get(toolCallId) ?? "" };
     }
     if (toolCalls.length === 0) return {};
-    const tool_calls = toolCalls.map(({ id, function: called }) => {
+    const tool_calls = toolCalls.map((call) => {
+      const { id, function: called } = call;
       const name = called?.name ?? "";
       names.set(id, name);
-      const args = parseJson(called?.arguments || "{}");
-      // Templates go through them, or write them as JSON.
-      const written = isObject(args) ? args : (called?.arguments ?? "");
+      const written = form.as === "tagged" ? taggedArguments(call) : argumentsIn(called);
       return { id: idOf(id), type: "function", function: { name, arguments: written } };
     });
     return { tool_calls };
   });
 }
+
+/** Templates go through them, or write them as JSON. */
+function argumentsIn(called: ToolCall["function"]): unknown {
+  const args = parseJson(called?.arguments || "{}");
+  return isObject(args) ? args : (called?.arguments ?? "");
+}
+
+/** Each is written by itself; what makes texts of them does not know of `null`. */
+const taggedArguments = (call: ToolCall): JsonObject =>
+  Object.fromEntries(
+    Object.entries(argumentsOf(call)).map(([name, value]) => [name, value ?? "null"]),
+  );
 
 /** The same value with each of its texts changed, names of members too. */
 export function withTexts(value: unknown, change: (text: string) => string): unknown {

@@ -1,0 +1,137 @@
+/** Arguments that stand between marks, in a grammar. */
+import { isObject, type JsonObject } from "../../../core/json.js";
+import { areDisjoint } from "../grammar/disjoint.js";
+import { either, type Gbnf, literal, Unsupported } from "../grammar/gbnf.js";
+import { rulesOf } from "../grammar/merge.js";
+import { referred } from "../grammar/references.js";
+import { SchemaGrammar } from "../grammar/schema.js";
+import { bareText, textWithout } from "../grammar/strings.js";
+import { marksIn, type TaggedCall } from "./form.js";
+import { typesOf } from "./values.js";
+
+/** What a name is made of where there is no schema for it. */
+const anyName = "[A-Za-z_] [A-Za-z0-9_-]{0,63}";
+
+/**
+ * Arguments that fit a schema, in its order; none that it does not name.
+ * @throws Unsupported where that can't be kept to
+ */
+export function tagged(schema: JsonObject, form: TaggedCall, grammar: Gbnf): string {
+  const { type, properties, required, additionalProperties, ...others } = rulesOf(schema);
+  const [other] = Object.keys(others);
+  if (other !== undefined) throw new Unsupported(`"${other}" of all arguments`);
+  if (type !== "object") throw new Unsupported("arguments that are no object");
+  const own = isObject(properties) ? properties : {};
+  const must = Array.isArray(required) ? required.map(String) : [];
+  const names = [...new Set([...Object.keys(own), ...must])];
+  if (names.length === 0) {
+    return additionalProperties === false ? '""' : anyTagged(form, grammar);
+  }
+  const schemas = new SchemaGrammar(grammar, schema);
+  const values = new ArgumentGrammar(form, schemas, schema);
+  const all = names.map((name) => {
+    const value = values.of(Object.hasOwn(own, name) ? own[name] : additionalProperties);
+    const [open, close] = form.key;
+    if (/[<>\s]/.test(name)) throw new Unsupported(`the name ${JSON.stringify(name)}`);
+    const text = `${literal(open + name + close)} ${value} ${literal(form.next)}`;
+    return must.includes(name) ? grammar.rule(text) : `(${grammar.rule(text)})?`;
+  });
+  return all.join(" ");
+}
+
+/** Alternatives of one argument. */
+const most = 32;
+
+/** Any arguments. */
+export function anyTagged({ key, next }: TaggedCall, grammar: Gbnf): string {
+  const [open, close] = key.map(literal);
+  const value = textWithout(endOf(next), grammar);
+  return `(${grammar.rule(`${open} ${anyName} ${close} ${value} ${literal(next)}`)})*`;
+}
+
+/** The first mark behind a value. */
+const endOf = (next: string) => marksIn(next)[0] ?? next;
+
+/** Converts the schemas of arguments: texts are written as they are, all else as JSON. */
+class ArgumentGrammar {
+  readonly #form: TaggedCall;
+  readonly #schemas: SchemaGrammar;
+  readonly #document: JsonObject;
+  readonly #known = new Map<unknown, ReadonlySet<string> | "begun">();
+
+  constructor(form: TaggedCall, schemas: SchemaGrammar, document: JsonObject) {
+    this.#form = form;
+    this.#schemas = schemas;
+    this.#document = document;
+  }
+
+  /** @throws Unsupported */
+  of(schema: unknown): string {
+    return this.#schemas.grammar.rule(either([...this.#alternatives(schema)]));
+  }
+
+  /** What an argument may be, each way once: an answer may be in the middle of all of them. */
+  #alternatives(schema: unknown): ReadonlySet<string> {
+    const known = this.#known.get(schema);
+    if (known === "begun") throw new Unsupported('"$ref" that leads to itself');
+    if (known) return known;
+    this.#known.set(schema, "begun");
+    const types = typesOf(schema, this.#document);
+    if (types?.size === 0) throw new Unsupported("a part that nothing fits");
+    const { grammar } = this.#schemas;
+    const made = types?.has("string")
+      ? this.#texts(schema as JsonObject)
+      : new Set([grammar.rule(this.#schemas.of(schema))]);
+    if (made.size > most) throw new Unsupported("so many alternatives");
+    this.#known.set(schema, made);
+    return made;
+  }
+
+  /** What may be a text. */
+  #texts(schema: JsonObject): ReadonlySet<string> {
+    const { $ref, anyOf, oneOf, ...rest } = rulesOf(schema);
+    const [beside] = Object.keys(rest);
+    if (typeof $ref === "string") {
+      const other = anyOf || oneOf ? "anyOf" : beside;
+      if (other !== undefined) throw new Unsupported(`"${other}" beside "$ref"`);
+      return this.#alternatives(referred(this.#document, $ref));
+    }
+    const several = anyOf ?? oneOf;
+    if (!Array.isArray(several)) return this.#one(rest);
+    if (beside !== undefined) throw new Unsupported(`"${beside}" beside alternatives`);
+    if (oneOf && (anyOf || !areDisjoint(several, this.#schemas.resolve))) {
+      throw new Unsupported('"oneOf" whose schemas one value may fit several of');
+    }
+    return new Set(several.flatMap((one) => [...this.#alternatives(one)]));
+  }
+
+  #one(schema: JsonObject): ReadonlySet<string> {
+    const { type, ...rest } = schema;
+    const { grammar } = this.#schemas;
+    if ("const" in schema || "enum" in schema) return new Set([this.#literals(schema)]);
+    if (Array.isArray(type)) {
+      return new Set(type.flatMap((one) => [...this.#alternatives({ ...rest, type: one })]));
+    }
+    if (type !== "string") throw new Unsupported(`"${Object.keys(rest)[0]}"`);
+    return new Set([grammar.rule(bareText(rest, endOf(this.#form.next), grammar))]);
+  }
+
+  #literals(schema: JsonObject): string {
+    const { const: only, enum: listed, type, ...rest } = schema;
+    const [other] = Object.keys(rest);
+    if (other !== undefined) throw new Unsupported(`"${other}" beside "enum"`);
+    const values = "const" in schema ? [only] : (listed as unknown[]);
+    const texts = values.filter(
+      (value): value is string =>
+        typeof value === "string" &&
+        (type === undefined || [type].flat().includes("string")) &&
+        !value.includes(endOf(this.#form.next)),
+    );
+    const others = values.filter((value) => typeof value !== "string");
+    const written = texts.map(literal);
+    if (others.length > 0)
+      written.push(this.#schemas.of({ enum: others, ...(type !== undefined && { type }) }));
+    if (written.length === 0) throw new Unsupported("a part that nothing fits");
+    return either(written);
+  }
+}

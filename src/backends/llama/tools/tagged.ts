@@ -1,0 +1,117 @@
+/** Reads calls whose arguments stand between marks, as in XML. */
+import type { Found, KnownTools } from "./calls.js";
+import { marksIn, type TaggedCall } from "./form.js";
+import { argumentOf } from "./values.js";
+
+/**
+ * Reads the call at the beginning of a text; blanks may stand between its marks.
+ * @param text without the mark in front of calls
+ */
+export function readTagged(text: string, form: TaggedCall, known: KnownTools): Found {
+  const place = new Place(text);
+  const [open, close] = form.name.map(marksIn) as [string[], string[]];
+  if (!place.pass(open)) return place.failure;
+  const name = place.name();
+  if (name === undefined || !place.pass(close)) return place.failure;
+  const schema = known.get(name);
+  if (!schema) return "none";
+  const args: [string, unknown][] = [];
+  for (;;) {
+    const argument = readArgument(place, form);
+    if (argument === undefined) return place.failure;
+    if (argument === "none") break;
+    const [key, written] = argument;
+    args.push([key, argumentOf(written, schema, key)]);
+  }
+  if (!place.pass(marksIn(form.close))) return place.failure;
+  return { calls: [{ name, args: JSON.stringify(Object.fromEntries(args)) }], end: place.at };
+}
+
+/** The next argument; `none`: there are no more; `undefined`: it is not whole. */
+function readArgument(place: Place, form: TaggedCall): [string, string] | "none" | undefined {
+  const [open, is] = form.key.map(marksIn) as [string[], string[]];
+  if (!place.pass(open)) return place.isShort ? undefined : "none";
+  const [firstIs = "", ...restIs] = is;
+  const key = place.upTo(firstIs);
+  if (key === undefined || !place.pass(restIs)) return undefined;
+  const [next = "", ...others] = marksIn(form.next);
+  const begin = place.at;
+  // A value may have marks in it: it ends where another argument follows, or the end of the call.
+  for (;;) {
+    if (place.upTo(next) === undefined) return undefined;
+    const end = place.at - next.length;
+    const behind = place.copy();
+    if (behind.pass(others) && (behind.sees(open) || behind.sees(marksIn(form.close)))) {
+      const written = place.text.slice(begin, end);
+      return [key.trim(), form.next.startsWith("\n") ? withoutFrame(written) : written];
+    }
+    if (behind.isShort) {
+      place.isShort = true;
+      return undefined;
+    }
+  }
+}
+
+/** Without the line breaks that marks have around a value. */
+const withoutFrame = (value: string) => value.replace(/^\r?\n/, "").replace(/\r?\n$/, "");
+
+/** How far a text is read. */
+class Place {
+  readonly text: string;
+  at = 0;
+  /** Whether what was looked for may stand there once there is more. */
+  isShort = false;
+
+  constructor(text: string) {
+    this.text = text;
+  }
+
+  get failure(): "more" | "none" {
+    return this.isShort ? "more" : "none";
+  }
+
+  copy(): Place {
+    const other = new Place(this.text);
+    other.at = this.at;
+    return other;
+  }
+
+  /** Passes over marks, and the blanks in front of each. @returns whether they stand there */
+  pass(marks: readonly string[]): boolean {
+    for (const mark of marks) {
+      const rest = this.text.slice(this.at).trimStart();
+      if (!rest.startsWith(mark)) {
+        this.isShort ||= mark.startsWith(rest);
+        return false;
+      }
+      this.at = this.text.length - rest.length + mark.length;
+    }
+    return true;
+  }
+
+  /** Whether marks stand there. */
+  sees(marks: readonly string[]): boolean {
+    const before = this.at;
+    const found = this.pass(marks);
+    this.at = before;
+    return found;
+  }
+
+  /** The name of a tool. */
+  name(): string | undefined {
+    const [all = "", name = ""] = /^\s*([\w.-]*)/.exec(this.text.slice(this.at)) ?? [];
+    this.at += all.length;
+    this.isShort = this.at === this.text.length;
+    return name === "" || this.isShort ? undefined : name;
+  }
+
+  /** What stands in front of a mark, which is passed over. */
+  upTo(mark: string): string | undefined {
+    const begin = this.at;
+    const found = this.text.indexOf(mark, begin);
+    this.isShort = found < 0;
+    if (found < 0) return undefined;
+    this.at = found + mark.length;
+    return this.text.slice(begin, found);
+  }
+}

@@ -1,0 +1,226 @@
+/** Calls of tools whose arguments stand between marks: as texts, and not as JSON. */
+import { getLlama, type Llama, type LlamaGrammar } from "node-llama-cpp";
+import { beforeAll, describe, expect, it } from "vitest";
+import type { LLMRequest, Tool } from "../../gen/lintel/v1/chat_pb.js";
+import { Gbnf } from "../../src/backends/llama/grammar/gbnf.js";
+import { callsIn } from "../../src/backends/llama/tools/grammar.js";
+import type { JsonObject } from "../../src/core/json.js";
+import { chatRequest } from "./llama-subject.js";
+import { cuts, form, read } from "./llama-tool-forms.js";
+import { templates } from "./llama-tool-templates.js";
+
+const forms = { qwen: form(templates.qwenCoder) };
+
+const schema = {
+  type: "object",
+  properties: {
+    path: { type: "string" },
+    lines: { type: "integer" },
+    force: { type: "boolean" },
+    marks: { type: "array", items: { type: "string" } },
+    more: { $ref: "#/$defs/more" },
+    mode: { enum: ["1", "2"] },
+    some: { type: ["string", "number", "null"] },
+    free: {},
+  },
+  required: ["path"],
+  additionalProperties: false,
+  $defs: { more: { type: "object", properties: { a: { type: "number" } } } },
+};
+const known = new Map<string, JsonObject>([
+  ["edit", schema],
+  ["stop", { type: "object", properties: {} }],
+]);
+
+/** A call, as each form writes it. */
+const written = {
+  qwen: (name: string, args: Record<string, string>) =>
+    `<tool_call>\n<function=${name}>\n${Object.entries(args)
+      .map(([key, value]) => `<parameter=${key}>\n${value}\n</parameter>\n`)
+      .join("")}</function>\n</tool_call>`,
+};
+const names = Object.keys(written) as (keyof typeof written)[];
+
+describe.each(names)("calls as %s writes them", (name) => {
+  const call = written[name];
+  const readAll = (answer: string) =>
+    [...cuts(answer)].map((pieces) => {
+      const { text, calls } = read(forms[name], pieces, known);
+      return { text, calls };
+    });
+
+  it("are read wherever they are cut", () => {
+    const answer = `I look.${call("edit", { path: "a b", lines: "3" })}\n${call("stop", {})}`;
+    const calls = [
+      ["edit", { path: "a b", lines: 3 }],
+      ["stop", {}],
+    ];
+    for (const told of readAll(answer)) expect(told).toEqual({ text: "I look.", calls });
+  });
+
+  it.each([
+    ["text that looks like a number", "path", "12", "12"],
+    ["text in quotes", "path", '"a"', '"a"'],
+    ["text with blanks and lines", "path", "  a\n\n b\n", "  a\n\n b\n"],
+    ["no text", "path", "", ""],
+    ["a number", "lines", "-12", -12],
+    ["what is none", "lines", "many", "many"],
+    ["a boolean", "force", "true", true],
+    ["a boolean, as Python has it", "force", "False", false],
+    ["a list", "marks", '["a", "b"]', ["a", "b"]],
+    ["an object, by a reference", "more", '{"a": 1}', { a: 1 }],
+    ["one of several texts", "mode", "1", "1"],
+    ["a text or a number", "some", "1.5", 1.5],
+    ["a text or a number, in quotes", "some", '"1.5"', '"1.5"'],
+    ["nothing", "some", "null", null],
+    ["what nothing is said of", "free", '{"a": [1]}', { a: [1] }],
+    ["what nothing is said of, a text", "free", "a: 1", "a: 1"],
+  ])("have arguments of their schema's types: %s", (_, key, text, value) => {
+    const { calls } = read(forms[name], [call("edit", { [key]: text })], known);
+    expect(calls).toEqual([["edit", { [key]: value }]]);
+  });
+
+  it("may have marks in their arguments", () => {
+    const marks = call("stop", { path: "x" }).replace(/<\/(function|tool_call)>/g, "");
+    const path = `${marks} </tool_call`;
+    for (const { calls } of readAll(call("edit", { path, lines: "1" }))) {
+      expect(calls).toEqual([["edit", { path, lines: 1 }]]);
+    }
+  });
+
+  it.each([
+    ["another function", call("rm", { path: "/" })],
+    ["cut short", call("edit", { path: "a" }).slice(0, -"</tool_call>".length - 5)],
+    ["a mark alone", "a <tool_call> b"],
+    ["half of one", "a <tool_"],
+    ["no name", "<tool_call> <b>"],
+  ])("that are none come out as the text that they are: %s", (_, answer) => {
+    for (const told of readAll(answer)) expect(told).toEqual({ text: answer, calls: [] });
+  });
+
+  it("hold back no text that is none of theirs, and nothing of them comes out", () => {
+    const { steps } = read(forms[name], [..."1 < 2.", ...call("stop", {})], known);
+    expect(steps.slice(0, "1 < 2.".length).join("")).toBe("1 < 2.");
+    expect(steps.slice("1 < 2.".length).join("")).toBe("");
+  });
+});
+
+describe("Qwen's calls", () => {
+  it("are read also without the first mark, and with little around their arguments", () => {
+    const call = "<function=edit><parameter=path>a</parameter></function></tool_call>";
+    for (const pieces of cuts(`So: ${call}`)) {
+      expect(read(forms.qwen, pieces, known)).toMatchObject({
+        text: "So: ",
+        calls: [["edit", { path: "a" }]],
+      });
+    }
+  });
+});
+
+describe("a grammar of calls", () => {
+  let llama: Llama;
+  beforeAll(async () => {
+    llama = await getLlama({ gpu: false, build: "never", progressLogs: false });
+  });
+
+  const fits = (grammar: LlamaGrammar, text: string) =>
+    (grammar as unknown as { _testText(text: string): boolean })._testText(text);
+  const tool = (name: string, parameters: object): Tool => ({
+    $typeName: "lintel.v1.Tool",
+    type: "function",
+    function: {
+      $typeName: "lintel.v1.FunctionTool",
+      name,
+      description: "",
+      parameters: JSON.stringify(parameters),
+    },
+  });
+  const grammarOf = async (
+    name: keyof typeof forms,
+    tools: Tool[],
+    more: Partial<LLMRequest> = {},
+  ) => {
+    const grammar = new Gbnf();
+    const root = callsIn(chatRequest("", { tools, ...more }), forms[name], grammar);
+    return llama.createGrammar({ grammar: grammar.text(root) });
+  };
+
+  it.each(names)("lets through what fits, and nothing else: %s", async (name) => {
+    const call = written[name];
+    const made = await grammarOf(name, [tool("edit", schema), tool("stop", {})]);
+    const fitting = [
+      call("edit", { path: "a < b </param \n</p>" }),
+      call("edit", { path: "", lines: "12", force: "true", marks: '["a"]', more: '{"a": 1}' }),
+      call("edit", { path: "a", mode: "2", some: "any", free: '"any"' }),
+      call("edit", { path: "a", some: "null" }),
+      call("stop", {}),
+      call("stop", { any: "x" }),
+      call("stop", {}) + call("edit", { path: "a" }),
+    ];
+    const others = [
+      call("edit", {}),
+      call("edit", { lines: "1" }),
+      call("edit", { path: "a", lines: "x" }),
+      call("edit", { path: "a", lines: '"1"' }),
+      call("edit", { path: "a", mode: "3" }),
+      call("edit", { path: "a", more: "[]" }),
+      call("edit", { path: "a", other: "x" }),
+      call("rm", {}),
+      "no",
+    ];
+    for (const text of fitting) expect([text, fits(made, text)]).toEqual([text, true]);
+    for (const text of others) expect([text, fits(made, text)]).toEqual([text, false]);
+  });
+
+  it.each(names)("holds texts to their lengths, formats and values: %s", async (name) => {
+    const call = written[name];
+    const properties = {
+      a: { type: "string", minLength: 2, maxLength: 3 },
+      b: { type: "string", format: "date" },
+      c: { anyOf: [{ const: "x<y" }, { type: "null" }, { type: "boolean" }] },
+    };
+    const made = await grammarOf(name, [tool("edit", { type: "object", properties })]);
+    const fitting = [{ a: "ab" }, { a: "a\nb" }, { b: "2024-02-28" }, { c: "x<y" }, { c: "null" }];
+    const others = [{ a: "a" }, { a: "abcd" }, { b: "2024-02-30" }, { c: "x" }, { c: "1" }];
+    for (const args of fitting)
+      expect([args, fits(made, call("edit", args as never))]).toEqual([args, true]);
+    for (const args of others)
+      expect([args, fits(made, call("edit", args as never))]).toEqual([args, false]);
+  });
+
+  it.each(names)(
+    "takes any arguments where it can't hold them to their schema: %s",
+    async (name) => {
+      const hard = { type: "object", properties: { a: { type: "string", pattern: "a" } } };
+      const made = await grammarOf(name, [tool("edit", hard)]);
+      expect(fits(made, written[name]("edit", { a: "b", c: "d" }))).toBe(true);
+      const strict = tool("edit", hard);
+      if (strict.function) strict.function.strict = true;
+      await expect(grammarOf(name, [strict])).rejects.toThrow('"pattern"');
+    },
+  );
+
+  const doubled = [...Array(60).keys()].map((i) => [
+    `a${i}`,
+    { anyOf: [{ $ref: `#/$defs/a${i + 1}` }, { $ref: `#/$defs/a${i + 1}` }] },
+  ]);
+  it.each([
+    ["by itself", { a0: { anyOf: [{ type: "string" }, { $ref: "#/$defs/a0" }] } }],
+    ["by itself alone", { a0: { $ref: "#/$defs/a0" } }],
+    ["twice by others", { ...Object.fromEntries(doubled), a60: { type: "string" } }],
+  ])("is made in no time of what is referred to %s", async (_, $defs) => {
+    const schema = { type: "object", properties: { x: { $ref: "#/$defs/a0" } }, $defs };
+    const call = written.qwen("edit", { x: "1" });
+    expect(fits(await grammarOf("qwen", [tool("edit", schema)]), call)).toBe(true);
+    const { calls } = read(forms.qwen, [call], new Map([["edit", schema]]));
+    expect(calls).toEqual([["edit", { x: expect.anything() }]]);
+  });
+
+  it("has room for tools with many texts", async () => {
+    const texts = Object.fromEntries(
+      [...Array(60).keys()].map((i) => [`a${i}`, { type: "string" }]),
+    );
+    const made = await grammarOf("qwen", [tool("edit", { type: "object", properties: texts })]);
+    expect(fits(made, written.qwen("edit", { a0: "x", a59: "y" }))).toBe(true);
+  });
+});

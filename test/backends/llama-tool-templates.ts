@@ -1,0 +1,40 @@
+/** Chat templates of models that call tools. */
+
+/** In short, as models' own: what is called and what tools said in each form. */
+export const templates = {
+  hermes: `{%- if tools %}<|system|># Tools{% for tool in tools %}
+{{ tool | tojson }}{% endfor %}
+Answer with <tool_call>{"name": <name>, "arguments": <object>}</tool_call><|end|>{% endif %}
+{%- for m in messages %}{%- if m.role == 'tool' %}<|user|><tool_response>{{ m.content }}</tool_response><|end|>
+{%- else %}<|{{ m.role }}|>{{ m.content }}{% if m.tool_calls %}{% for call in m.tool_calls %}
+{%- if call.function %}{% set call = call.function %}{% endif %}<tool_call>{"name": "{{ call.name }}", "arguments": {{ call.arguments | tojson }}}</tool_call>
+{%- endfor %}{% endif %}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}`,
+  mistral: `{%- for m in messages %}{%- if m.role == 'user' %}
+{%- if tools is defined and tools is not none %}[AVAILABLE_TOOLS][{% for tool in tools %}{{ tool.function | tojson }}{% endfor %}][/AVAILABLE_TOOLS]{% endif %}<|user|>{{ m.content }}
+{%- elif m.tool_calls is defined and m.tool_calls is not none %}[TOOL_CALLS][{% for call in m.tool_calls %}{% if call.id | length != 9 %}{{ raise_exception('ids must be alphanumeric strings with length 9!') }}{% endif %}{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}, "id": "{{ call.id }}"}{% if not loop.last %}, {% endif %}{% endfor %}]<|end|>
+{%- elif m.role == 'tool' %}[TOOL_RESULTS]{"content": {{ m.content }}, "call_id": "{{ m.tool_call_id }}"}[/TOOL_RESULTS]
+{%- else %}{{ m.content }}<|end|>{% endif %}{% endfor %}`,
+  mistralNamed: `{% if tools %}{{ tools | tojson }}{% endif %}{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% for call in m.tool_calls or [] %}[TOOL_CALLS]{{ call.function.name }}[ARGS]{{ call.function.arguments | tojson }}{% endfor %}<|end|>{% endfor %}<|assistant|>`,
+  llama: `{%- for m in messages %}<|{{ 'user' if m.role == 'tool' else m.role }}|>{%- if loop.first and tools %}Respond in the format {"name": function name, "parameters": dictionary of argument name and its value}.
+{%- for t in tools %}{{ t | tojson(indent=4) }}{% endfor %}{% endif %}
+{%- if 'tool_calls' in m %}{%- if m.tool_calls | length != 1 %}{{ raise_exception('one call at once!') }}{% endif %}{"name": "{{ m.tool_calls[0].function.name }}", "parameters": {{ m.tool_calls[0].function.arguments | tojson }}}{% else %}{{ m.content }}{% endif %}<|end|>{% endfor %}<|assistant|>`,
+  phi: `{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if loop.first and tools %}<|tool|>{{ tools | tojson }}<|/tool|> <|tool_call|>{% endif %}<|end|>{% endfor %}<|assistant|>`,
+  qwenCoder: `{%- if tools %}<|system|># Tools{% for tool in tools %}
+{{ tool.function | tojson }}{% endfor %}
+Call them so:
+<tool_call>
+<function=name>
+<parameter=one>
+value
+</parameter>
+</function>
+</tool_call><|end|>{% endif %}
+{%- for m in messages %}{%- if m.role == 'tool' %}<|user|><tool_response>{{ m.content }}</tool_response><|end|>
+{%- else %}<|{{ m.role }}|>{{ m.content }}{% for call in m.tool_calls or [] %}<tool_call>
+<function={{ call.function.name }}>
+{% for name, value in call.function.arguments | items %}<parameter={{ name }}>
+{{ value | tojson if value is mapping or (value is iterable and value is not string) else value | string }}
+</parameter>
+{% endfor %}</function>
+</tool_call>{% endfor %}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}`,
+};
