@@ -9,7 +9,11 @@ import { chatRequest } from "./llama-subject.js";
 import { cuts, form, read } from "./llama-tool-forms.js";
 import { templates } from "./llama-tool-templates.js";
 
-const forms = { qwen: form(templates.qwenCoder) };
+const forms = {
+  qwen: form(templates.qwenCoder),
+  glm: form(templates.glm),
+  glmTight: form(templates.glmTight),
+};
 
 const schema = {
   type: "object",
@@ -38,6 +42,14 @@ const written = {
     `<tool_call>\n<function=${name}>\n${Object.entries(args)
       .map(([key, value]) => `<parameter=${key}>\n${value}\n</parameter>\n`)
       .join("")}</function>\n</tool_call>`,
+  glm: (name: string, args: Record<string, string>) =>
+    `<tool_call>${name}\n${Object.entries(args)
+      .map(([key, value]) => `<arg_key>${key}</arg_key>\n<arg_value>${value}</arg_value>\n`)
+      .join("")}</tool_call>`,
+  glmTight: (name: string, args: Record<string, string>) =>
+    `<tool_call>${name}${Object.entries(args)
+      .map(([key, value]) => `<arg_key>${key}</arg_key><arg_value>${value}</arg_value>`)
+      .join("")}</tool_call>`,
 };
 const names = Object.keys(written) as (keyof typeof written)[];
 

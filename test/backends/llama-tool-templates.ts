@@ -37,4 +37,21 @@ value
 </parameter>
 {% endfor %}</function>
 </tool_call>{% endfor %}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}`,
+  glm: `[gMASK]{%- if tools %}<|system|># Tools{% for tool in tools %}
+{{ tool | tojson }}{% endfor %}
+Call them so:
+<tool_call>{name}
+<arg_key>{key}</arg_key>
+<arg_value>{value}</arg_value>
+</tool_call><|end|>{% endif %}
+{%- for m in messages %}{%- if m.role == 'tool' %}<|user|><tool_response>{{ m.content }}</tool_response><|end|>
+{%- else %}<|{{ m.role }}|>{{ m.content }}{% for call in m.tool_calls or [] %}{{ '<tool_call>' + call.function.name }}{{ '\n' }}
+{%- for key, value in call.function.arguments.items() %}{{ '<arg_key>' + key + '</arg_key>\n<arg_value>' }}{{ value if value is string else value | tojson }}{{ '</arg_value>\n' }}{% endfor %}{{ '</tool_call>' }}{% endfor %}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}`,
+  glmTight: `[gMASK]{%- if tools %}<|system|># Tools{% for tool in tools %}
+{{ tool | tojson }}{% endfor %}
+Call them so:
+<tool_call>{name}<arg_key>{key}</arg_key><arg_value>{value}</arg_value></tool_call><|end|>{% endif %}
+{%- for m in messages %}{%- if m.role == 'tool' %}<|user|><tool_response>{{ m.content }}</tool_response><|end|>
+{%- else %}<|{{ m.role }}|>{{ m.content }}{% for call in m.tool_calls or [] %}{{ '<tool_call>' + call.function.name }}
+{%- for key, value in call.function.arguments.items() %}{{ '<arg_key>' + key + '</arg_key><arg_value>' }}{{ value if value is string else value | tojson }}{{ '</arg_value>' }}{% endfor %}{{ '</tool_call>' }}{% endfor %}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}`,
 };

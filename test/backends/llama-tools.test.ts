@@ -124,6 +124,16 @@ describe("a prompt", () => {
       "<tool_call>\n<function=weather>\n<parameter=city>\nOslo\n</parameter>\n" +
         "<parameter=days>\n2\n</parameter>\n</function>\n</tool_call>",
     ],
+    [
+      "glm",
+      "<tool_call>weather\n<arg_key>city</arg_key>\n<arg_value>Oslo</arg_value>\n" +
+        "<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n</tool_call>",
+    ],
+    [
+      "glmTight",
+      "<tool_call>weather<arg_key>city</arg_key><arg_value>Oslo</arg_value>" +
+        "<arg_key>days</arg_key><arg_value>2</arg_value></tool_call>",
+    ],
   ] as const)("has tools, calls and what came of them: %s", async (name, call) => {
     const model = await loaded(name);
     const asked = {

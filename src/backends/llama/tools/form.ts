@@ -47,6 +47,23 @@ const qwenTags: TaggedCall = {
   close: "</function>\n",
 };
 
+/** GLM 4.5's and 4.6's. */
+const glmTags: TaggedCall = {
+  as: "tagged",
+  name: ["", "\n"],
+  key: ["<arg_key>", "</arg_key>\n<arg_value>"],
+  next: "</arg_value>\n",
+  close: "</tool_call>",
+};
+
+/** GLM 4.7's, Ling 3's. */
+const tightGlmTags: TaggedCall = {
+  ...glmTags,
+  name: ["", ""],
+  key: ["<arg_key>", "</arg_key><arg_value>"],
+  next: "</arg_value>",
+};
+
 const inJson: JsonCall = { as: "json", args: "arguments" };
 
 /** Forms by what their templates write, the first that is found. */
@@ -55,9 +72,17 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
     (template) => template.includes("<tool_call>") && template.includes("<function="),
     { begin: "<tool_call>", end: "</tool_call>", several: "apart", call: qwenTags },
   ],
+  [
+    (template) => template.includes("</arg_key><arg_value>"),
+    { begin: "<tool_call>", end: "", several: "apart", call: tightGlmTags },
+  ],
+  [
+    (template) => template.includes("<arg_key>"),
+    { begin: "<tool_call>", end: "", several: "apart", call: glmTags },
+  ],
   // Qwen's, Hermes', Granite 4's, SmolLM3's.
   [
-    (template) => template.includes("<tool_call>") && !template.includes("<arg_key>"),
+    (template) => template.includes("<tool_call>"),
     { begin: "<tool_call>", end: "</tool_call>", several: "apart", call: inJson },
   ],
   // Mistral's newer ones.
