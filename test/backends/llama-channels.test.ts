@@ -10,23 +10,28 @@ import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
 import { chatRequest, say, tiny } from "./llama-subject.js";
 
-const names = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>"];
+const names = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|constrain|>"];
 const tokenOf = (text: string) => names.indexOf(text) as Token;
 const tokens = channelTokens(names.join(" "), (text) => [tokenOf(text)]);
 
-/** What comes of an answer, piece by piece; both are written as the model writes them. */
-function read(answer: string, prompt: string) {
+/**
+ * What comes of an answer, piece by piece; both are written as the model writes them.
+ * @param known names of tools; absent: there are none
+ */
+function read(answer: string, prompt: string, known?: readonly string[]) {
   if (!tokens) throw new Error("no tokens");
   const piecesOf = (text: string) => text.split(/(<\|\w+\|>|\s)/).filter((piece) => piece !== "");
   const texts = piecesOf(prompt);
   // Of words it does not matter which tokens they are.
   const words = texts.map((text, i) => (names.includes(text) ? tokenOf(text) : 100 + i) as Token);
-  const reader = new ChannelReader(tokens, words, (token) => texts[words.indexOf(token)] ?? "");
+  const textOf = (token: Token) => texts[words.indexOf(token)] ?? "";
+  const reader = new ChannelReader(tokens, words, textOf, known && new Set(known));
   const said = piecesOf(answer).map((piece) => reader.push(tokenOf(piece), piece));
   const all = [...said, reader.flush()];
   return {
     texts: all.map(({ text }) => text).filter((text) => text !== ""),
     thoughts: all.map(({ thought }) => thought).filter((thought) => thought !== ""),
+    ...(known && { calls: all.flatMap(({ calls = [] }) => calls) }),
   };
 }
 
@@ -77,6 +82,73 @@ describe("what is for the reader, and what is thought", () => {
     });
     expect(read("<|channel|>final<|message|>Hi there", prompt)).toEqual(hi);
     expect(read("Hi there", "hello")).toEqual({ texts: ["Hi there"], thoughts: [] });
+  });
+});
+
+describe("a call of a tool", () => {
+  const args = '{"city":"Oslo","at":[1]}';
+  const call = { name: "weather", args };
+  const known = ["weather", "stop"];
+  const told = (answer: string) => {
+    const { texts, thoughts, calls } = read(answer, prompt, known);
+    return { text: texts.join(""), thought: thoughts.join(""), calls };
+  };
+
+  it.each([
+    [
+      "behind thoughts",
+      `<|channel|>analysis<|message|>Hm.<|end|><|start|>assistant<|channel|>commentary to=functions.weather <|constrain|>json<|message|>${args}`,
+      { text: "", thought: "Hm.", calls: [call] },
+    ],
+    [
+      "with no blank in front of its type",
+      `<|channel|>commentary to=functions.weather<|constrain|>json<|message|>${args}`,
+      { text: "", thought: "", calls: [call] },
+    ],
+    [
+      "its receiver with the role",
+      ` to=functions.weather<|channel|>commentary json<|message|>${args}`,
+      { text: "", thought: "", calls: [call] },
+    ],
+    [
+      "behind what is said, and before another",
+      `<|channel|>commentary<|message|>I look.<|end|><|start|>assistant<|channel|>commentary to=functions.weather json<|message|>${args}<|end|><|start|>assistant to=stop<|channel|>analysis<|message|>`,
+      { text: "I look.", thought: "", calls: [call, { name: "stop", args: "{}" }] },
+    ],
+    [
+      "of no tool, which is text",
+      "<|channel|>commentary to=functions.rm json<|message|>{}",
+      { text: "commentary to=functions.rm json<|message|>{}", thought: "", calls: [] },
+    ],
+    [
+      "cut short, which is text",
+      '<|channel|>commentary to=functions.weather json<|message|>{"city',
+      {
+        text: 'commentary to=functions.weather json<|message|>{"city',
+        thought: "",
+        calls: [],
+      },
+    ],
+    [
+      "of a tool of the model's own, which is part of thoughts",
+      "<|channel|>analysis to=python code<|message|>1+1<|end|><|start|>assistant<|channel|>final<|message|>2.",
+      { text: "2.", thought: "", calls: [] },
+    ],
+  ])("is read: %s", (_, answer, expected) => {
+    expect(told(answer)).toEqual(expected);
+  });
+
+  it("is read also where its mark is written letter by letter", () => {
+    if (!tokens) throw new Error("no tokens");
+    const answer = `commentary to=functions.weather <|constrain|>json<|message|>${args}`;
+    for (const size of [1, 2, 7, answer.length]) {
+      const again = new ChannelReader(tokens, [], () => "", new Set(known));
+      const pieces = answer.match(new RegExp(`.{1,${size}}`, "g")) ?? [];
+      for (const piece of pieces) {
+        expect(again.push(99 as Token, piece)).toMatchObject({ text: "", thought: "" });
+      }
+      expect(again.flush().calls).toEqual([call]);
+    }
   });
 });
 

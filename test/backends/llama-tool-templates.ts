@@ -54,4 +54,15 @@ Call them so:
 {%- for m in messages %}{%- if m.role == 'tool' %}<|user|><tool_response>{{ m.content }}</tool_response><|end|>
 {%- else %}<|{{ m.role }}|>{{ m.content }}{% for call in m.tool_calls or [] %}{{ '<tool_call>' + call.function.name }}
 {%- for key, value in call.function.arguments.items() %}{{ '<arg_key>' + key + '</arg_key><arg_value>' }}{{ value if value is string else value | tojson }}{{ '</arg_value>' }}{% endfor %}{{ '</tool_call>' }}{% endfor %}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|assistant|>{% endif %}`,
+  harmony: `{%- if tools %}<|start|>developer<|message|># Tools{% for tool in tools %}
+{{ tool.function | tojson }}{% endfor %}<|end|>{% endif %}
+{%- for m in messages %}{%- if 'tool_calls' in m %}{% if m.tool_calls | length != 1 %}{{ raise_exception('one call at once!') }}{% endif %}<|start|>assistant to=functions.{{ m.tool_calls[0].function.name }}<|channel|>commentary json<|message|>{{ m.tool_calls[0].function.arguments | tojson }}<|call|>
+{%- elif m.role == 'tool' %}<|start|>functions.{{ m.name }} to=assistant<|channel|>commentary<|message|>{{ m.content }}<|end|>
+{%- elif m.role == 'assistant' %}<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|end|>
+{%- else %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|start|>assistant{% endif %}`,
+};
+
+/** Texts of the tiny model's marks, where a template's model has others. */
+export const words: { readonly [name in keyof typeof templates]?: Record<string, string> } = {
+  harmony: { "<|user|>": "<|start|>", "<|assistant|>": "<|channel|>", "<|system|>": "<|message|>" },
 };

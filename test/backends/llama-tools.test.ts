@@ -26,7 +26,7 @@ import {
   tinyWith,
   tokenIds,
 } from "./llama-subject.js";
-import { templates } from "./llama-tool-templates.js";
+import { templates, words } from "./llama-tool-templates.js";
 
 let folder: string;
 beforeAll(async () => {
@@ -36,7 +36,8 @@ afterAll(() => rm(folder, { recursive: true }));
 
 async function fileWith(name: string, template: string): Promise<string> {
   const path = join(folder, `${name}.gguf`);
-  await writeFile(path, await tinyWith(template));
+  const others = words[name as keyof typeof templates];
+  await writeFile(path, await tinyWith(template, others));
   return path;
 }
 
@@ -130,6 +131,10 @@ describe("a prompt", () => {
         "<arg_key>days</arg_key>\n<arg_value>2</arg_value>\n</tool_call>",
     ],
     [
+      "harmony",
+      `<|start|>assistant to=functions.weather<|channel|>commentary json<|message|>{"city": "Oslo", "days": 2}<|call|>`,
+    ],
+    [
       "glmTight",
       "<tool_call>weather<arg_key>city</arg_key><arg_value>Oslo</arg_value>" +
         "<arg_key>days</arg_key><arg_value>2</arg_value></tool_call>",
@@ -155,6 +160,25 @@ describe("a prompt", () => {
     const later = model.model.detokenize(model.tokenize(conversation), true);
     expect(later).toContain(call);
     expect(later).not.toContain("To know it.");
+  });
+
+  it("has each of several calls with what came of it, where its template knows one at once", async () => {
+    const model = await loaded("harmony");
+    const result = (id: string) => messageOf("tool", `Result ${id}.`, { toolCallId: id });
+    const toolCalls = ["a", "b", "c"].map((id, i) => toolCall(i, id, `tool_${id}`, "{}"));
+    const messages = [
+      say("hi"),
+      messageOf("assistant", "", { toolCalls }),
+      ...["c", "a", "d"].map(result),
+      say("and?"),
+    ];
+    const text = model.model.detokenize(model.tokenize(messages), true);
+    const call = (id: string) =>
+      `<|start|>assistant to=functions.tool_${id}<|channel|>commentary json<|message|>{}<|call|>`;
+    const said = (id: string, name = `tool_${id}`) =>
+      `<|start|>functions.${name} to=assistant<|channel|>commentary<|message|>Result ${id}.<|end|>`;
+    const calls = call("a") + said("a") + call("b") + call("c") + said("c");
+    expect(text).toContain(`${calls}${said("d", "")}<|start|>user`);
   });
 
   it("has arguments that are null, or no object, where each is written by itself", async () => {
@@ -238,25 +262,28 @@ describe("a model that has to call", () => {
     expect(Math.max(...counts)).toBeGreaterThan(1);
   });
 
-  it("answers in a form, or calls, where both are asked for", async () => {
-    const backend = await backendWith("hermes", templates.hermes);
-    const responseFormat = jsonSchema({ const: "no" });
-    const all: string[] = [];
-    for (const seed of [...seeds, 5n, 6n, 7n, 8n]) {
-      const more = { temperature: 5, seed, responseFormat, parallelToolCalls: false };
-      const only = [tool("weather", place)];
-      const { text, calls, finishReason } = await ask(backend, { ...more, tools: only });
-      all.push(calls.length > 0 ? "call" : text);
-      expect(finishReason).toBe(calls.length > 0 ? "tool_calls" : "stop");
-    }
-    expect(new Set(all)).toEqual(new Set(["call", '"no"']));
-    // Who wants a call gets one.
-    for (const seed of seeds) {
-      const forced = { ...choice("required"), parallelToolCalls: false, temperature: 5, seed };
-      const only = [tool("weather", place)];
-      expect((await ask(backend, { ...forced, responseFormat, tools: only })).text).toBe("");
-    }
-  });
+  it.each(["hermes", "harmony"] as const)(
+    "answers in a form, or calls, where both are asked for: %s",
+    async (name) => {
+      const backend = await backendWith(name, templates[name]);
+      const responseFormat = jsonSchema({ const: "no" });
+      const all: string[] = [];
+      for (const seed of [...seeds, 5n, 6n, 7n, 8n]) {
+        const more = { temperature: 5, seed, responseFormat, parallelToolCalls: false };
+        const only = [tool("weather", place)];
+        const { text, calls, finishReason } = await ask(backend, { ...more, tools: only });
+        all.push(calls.length > 0 ? "call" : text);
+        expect(finishReason).toBe(calls.length > 0 ? "tool_calls" : "stop");
+      }
+      expect(new Set(all)).toEqual(new Set(["call", '"no"']));
+      // Who wants a call gets one.
+      for (const seed of seeds) {
+        const forced = { ...choice("required"), parallelToolCalls: false, temperature: 5, seed };
+        const only = [tool("weather", place)];
+        expect((await ask(backend, { ...forced, responseFormat, tools: only })).text).toBe("");
+      }
+    },
+  );
 
   it("is held to arguments to the letter only where that can be, or says why not", async () => {
     const backend = await backendWith("hermes", templates.hermes);

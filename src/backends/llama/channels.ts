@@ -4,7 +4,8 @@
  */
 import type { Token } from "node-llama-cpp";
 import { nothing, type Said } from "../marked-thoughts.js";
-import type { AnswerReader } from "./answer.js";
+import type { AnswerReader, Heard } from "./answer.js";
+import { namedCall } from "./tools/calls.js";
 
 /** The control tokens of such a model. */
 export interface ChannelTokens {
@@ -13,6 +14,8 @@ export interface ChannelTokens {
   /** A message begins, or is over: what follows is a header. */
   readonly start: Token;
   readonly end: Token;
+  /** Stands in front of the type of a call's arguments; absent: there is no such token. */
+  readonly constrain?: Token;
 }
 
 const texts = {
@@ -20,7 +23,7 @@ const texts = {
   message: "<|message|>",
   start: "<|start|>",
   end: "<|end|>",
-} as const satisfies Record<keyof ChannelTokens, string>;
+} as const satisfies Record<Exclude<keyof ChannelTokens, "constrain">, string>;
 
 /**
  * The tokens, if the model has them, and its template writes them.
@@ -36,7 +39,10 @@ export function channelTokens(
     if (token === undefined || more.length > 0) return undefined;
     found.push([name, token]);
   }
-  return Object.fromEntries(found) as Record<keyof ChannelTokens, Token>;
+  // Templates need not write it.
+  const [constrain, ...more] = tokenize("<|constrain|>");
+  const tokens = Object.fromEntries(found) as Record<keyof typeof texts, Token>;
+  return constrain === undefined || more.length > 0 ? tokens : { ...tokens, constrain };
 }
 
 /**
@@ -52,20 +58,41 @@ export function finalChannel(
   return header.includes(channel) ? [] : [channel, ...tokenize("final"), message];
 }
 
+/** A message to a tool. */
+interface Called {
+  readonly header: string;
+  readonly name: string;
+  readonly isThought: boolean;
+  args: string;
+}
+
 /** Reads one answer. */
 export class ChannelReader implements AnswerReader {
   readonly #tokens: ChannelTokens;
   #header = "";
   #inHeader = true;
+  /** Names of the tools that may be called; absent: none, and what is for one is nobody's. */
+  readonly #known: ReadonlySet<string> | undefined;
+  /** The call that the message is; absent: none. */
+  #called: Called | undefined;
   /** What the message is; absent: neither thoughts nor for the reader. */
   #kind: keyof Said | undefined;
   #begun = false;
   /** What was written before there was a message. */
   #written = "";
 
-  /** @param prompt ends with a header, or with the beginning of a message: some templates choose the channel */
-  constructor(tokens: ChannelTokens, prompt: readonly Token[], textOf: (token: Token) => string) {
+  /**
+   * @param prompt ends with a header, or with the beginning of a message: some templates choose the channel
+   * @param known names of the tools that may be called; absent: none
+   */
+  constructor(
+    tokens: ChannelTokens,
+    prompt: readonly Token[],
+    textOf: (token: Token) => string,
+    known?: ReadonlySet<string>,
+  ) {
     this.#tokens = tokens;
+    this.#known = known;
     const start = prompt.lastIndexOf(tokens.start);
     for (const token of start < 0 ? [] : prompt.slice(start)) this.push(token, textOf(token));
     this.#written = "";
@@ -75,37 +102,63 @@ export class ChannelReader implements AnswerReader {
     return this.#kind === "thought";
   }
 
-  push(token: Token, text: string): Said {
-    const { channel, message, start, end } = this.#tokens;
+  push(token: Token, text: string): Heard {
+    const { channel, message, start, end, constrain } = this.#tokens;
     if (!this.#begun) this.#written += text;
     if (token === start || token === end || token === channel) {
       // The engine writes some of these tokens out.
       const rest = this.#said(text.replace(/<\|\w+\|>$/, ""));
+      const whole = this.#endCall(rest);
       // A receiver may stand with the role, in front of the channel.
       this.#header = this.#inHeader && token === channel ? `${this.#header}\n` : "";
       this.#inHeader = true;
       this.#kind = undefined;
-      return rest;
+      return whole;
     }
-    if (token === message) {
-      // Calls of tools, which have a receiver, are not for the reader.
-      const isCall = /\bto=/.test(this.#header);
-      const isThought = /^\s*analysis\b/m.test(this.#header);
-      this.#kind = isCall ? undefined : isThought ? "thought" : "text";
-      this.#inHeader = false;
-      this.#begun = true;
-      return nothing;
-    }
-    if (this.#inHeader) this.#header += text;
+    if (!this.#inHeader) return this.#said(text);
+    if (token === message) return this.#begin("");
+    this.#header += token === constrain ? " " : text;
+    // By a grammar it may be written letter by letter.
+    const at = this.#header.indexOf(texts.message);
+    if (at < 0) return nothing;
+    const rest = this.#header.slice(at + texts.message.length);
+    this.#header = this.#header.slice(0, at);
+    return this.#begin(rest);
+  }
+
+  /** All of an answer that never had a message, or the call that it ends with. */
+  flush(): Heard {
+    if (!this.#begun) return { thought: "", text: this.#written };
+    return this.#endCall(nothing);
+  }
+
+  /** @param text of the message that stands in its first token */
+  #begin(text: string): Heard {
+    const header = this.#header;
+    const [, name = ""] = /\bto=(?:functions\.)?([\w.-]+)/.exec(header) ?? [];
+    const isCall = /\bto=/.test(header);
+    const isThought = /^\s*analysis\b/m.test(header);
+    this.#called = isCall && this.#known ? { header, name, isThought, args: "" } : undefined;
+    // Calls of tools, which have a receiver, are not for the reader.
+    this.#kind = isCall ? undefined : isThought ? "thought" : "text";
+    this.#inHeader = false;
+    this.#begun = true;
     return this.#said(text);
   }
 
-  /** All of an answer that never had a message. */
-  flush(): Said {
-    return this.#begun ? nothing : { thought: "", text: this.#written };
+  /** The call whose message is over; what only looks like one is text, unless it is part of thoughts. */
+  #endCall(rest: Heard): Heard {
+    if (!this.#called || !this.#known) return rest;
+    const { header, name, isThought, args } = this.#called;
+    this.#called = undefined;
+    const call = namedCall(name, args, this.#known);
+    if (call) return { ...rest, calls: [call] };
+    const receiver = header.replace(/^\s*assistant\b/, "").trim();
+    return isThought ? rest : { ...rest, text: `${receiver}${texts.message}${args}` };
   }
 
   #said(text: string): Said {
+    if (this.#called) this.#called.args += text;
     return this.#kind ? { ...nothing, [this.#kind]: text } : nothing;
   }
 }

@@ -3,7 +3,7 @@ import type { LLMRequest, ResponseFormat } from "../../../gen/lintel/v1/chat_pb.
 import { LintelError } from "../../core/errors.js";
 import { isObject, parseJson } from "../../core/json.js";
 import { mustCall } from "../../core/tool-calls.js";
-import { Gbnf, Unsupported } from "./grammar/gbnf.js";
+import { Gbnf, literal, Unsupported } from "./grammar/gbnf.js";
 import type { Constraint } from "./grammar/grammars.js";
 import { SchemaGrammar } from "./grammar/schema.js";
 import type { LoadedModel } from "./model.js";
@@ -35,7 +35,10 @@ export async function constraintOf(
     const roots = tools ? [callsIn(request, tools, grammar)] : [];
     if (!isForced(request, tools) && responseFormat) {
       param = "response_format";
-      roots.push(formIn(responseFormat, grammar));
+      const form = formIn(responseFormat, grammar);
+      // Whether it is a call stands in front of it, where there are channels.
+      const isOnChannel = tools?.call.as === "channel";
+      roots.push(isOnChannel ? `${literal("final<|message|>")} (${form})` : form);
     }
     const text = grammar.text(roots.join(" | "));
     return await grammars.begin(text).catch((cause) => {

@@ -28,9 +28,10 @@ export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
   };
   try {
     const rendering = boundedTemplate(jinja, source);
-    const known = toolFormOf(source);
     const tokenize = (text: string) => model.tokenize(text, true);
     const channels = channelTokens(source, tokenize);
+    const form = toolFormOf(source);
+    const known = form?.call.as === "channel" && !channels ? undefined : form;
     const thoughts = channels ? undefined : thoughtMarksOf(source);
     const template = new ChatTemplate(rendering, {
       ...texts,

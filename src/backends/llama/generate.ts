@@ -9,7 +9,7 @@ import { chatDefaults } from "../../core/defaults.js";
 import { invalidValue } from "../../core/errors.js";
 import { nothing } from "../marked-thoughts.js";
 import { StopScanner } from "../stop.js";
-import type { AnswerReader } from "./answer.js";
+import type { AnswerReader, Heard } from "./answer.js";
 import { ChannelReader } from "./channels.js";
 import { constraintOf } from "./constraint.js";
 import { Detokenizer } from "./detokenizer.js";
@@ -18,6 +18,9 @@ import type { LoadedModel } from "./model.js";
 import { askedOf, isHopeless, toolsFor } from "./prompt.js";
 import { beginsThoughts, ThoughtReader } from "./thoughts.js";
 import { piece, Told } from "./told.js";
+import type { KnownTools } from "./tools/calls.js";
+import type { ToolForm } from "./tools/form.js";
+import { schemasOf } from "./tools/rendering.js";
 
 /**
  * Runs a completion on a sequence of the pool.
@@ -48,7 +51,7 @@ export async function* generate(
   const evaluation = loaded.begin(new Evaluation(place, work));
   try {
     const detokenizer = new Detokenizer(loaded.model, prompt);
-    const reader = readerOf(loaded, prompt);
+    const reader = readerOf(loaded, prompt, tools && schemasOf(request));
     // Thoughts may well have what their answer ends with.
     const scanner = new StopScanner([...request.stop, ...loaded.stops]);
     const told = new Told(request, tools);
@@ -64,20 +67,22 @@ export async function* generate(
         finishReason = "stop";
       } else {
         const fresh = (tools && loaded.marks.get(token)) ?? detokenizer.push(token);
-        const said = reader ? reader.push(token, fresh) : { thought: "", text: fresh };
+        const said: Heard = reader ? reader.push(token, fresh) : { thought: "", text: fresh };
         yield* told.think(said.thought);
         const scanned = scanner.push(said.text);
         stopped = scanned.stopped;
         yield* told.push(scanned.text);
+        yield* told.call(said.calls);
         if (stopped || told.isDone) finishReason = "stop";
         else if (count >= limit) finishReason = "length";
       }
     }
-    const rest = (!stopped && reader?.flush()) || nothing;
+    const rest: Heard = (!stopped && reader?.flush()) || nothing;
     yield* told.think(rest.thought);
     const last = scanner.push(rest.text);
     if (last.stopped) finishReason = "stop";
     yield* told.end(last.text + scanner.flush());
+    yield* told.call(rest.calls);
     const details = detailsOf(undefined, loaded.thoughts || loaded.channels ? thoughts : undefined);
     const usage = tokenUsage(prompt.length, count, details);
     yield [
@@ -97,8 +102,12 @@ export async function* generate(
 function readerOf(
   { model, channels, thoughts }: LoadedModel,
   prompt: readonly Token[],
+  known: KnownTools | undefined,
 ): AnswerReader | undefined {
-  if (channels) return new ChannelReader(channels, prompt, (token) => model.detokenize([token]));
+  if (channels) {
+    const textOf = (token: Token) => model.detokenize([token]);
+    return new ChannelReader(channels, prompt, textOf, known && new Set(known.keys()));
+  }
   if (!thoughts) return undefined;
   // With room for the lines behind the mark.
   const end = prompt.slice(-thoughts.marks.open.length - 8);

@@ -114,7 +114,9 @@ export class LoadedModel {
     const { bos, shouldPrependBosToken } = this.model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
     if (asked?.effort === "none" && this.channels) {
-      tokens.push(...finalChannel(this.channels, tokens, (text) => this.model.tokenize(text)));
+      const { channels, model } = this;
+      const header = finalChannel(channels, tokens, (text) => model.tokenize(text));
+      tokens.push(...(asked.mayCall && header.length > 0 ? [channels.channel] : header));
     }
     return tokens;
   }

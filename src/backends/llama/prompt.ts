@@ -20,11 +20,15 @@ export function toolsFor({ tools }: LoadedModel, request: LLMRequest): ToolForm 
 }
 
 /** What the template is told of the answer. @param tools absent: none may be called */
-export const askedOf = (request: LLMRequest, tools: ToolForm | undefined): Asked => ({
-  // Nothing is thought ahead of an answer that has a form.
-  effort: isHeld(request, tools) ? "none" : request.reasoningEffort,
-  tools: tools && toolsOf(request),
-});
+export function askedOf(request: LLMRequest, tools: ToolForm | undefined): Asked {
+  const held = isHeld(request, tools);
+  return {
+    // Nothing is thought ahead of an answer that has a form.
+    effort: held ? "none" : request.reasoningEffort,
+    tools: tools && toolsOf(request),
+    mayCall: held && tools !== undefined,
+  };
+}
 
 /** Whether messages are so many that they can't fit, each with a token: to render them holds up all calls. */
 export const isHopeless = ({ contextSize }: LoadedModel, { messages }: LLMRequest): boolean =>

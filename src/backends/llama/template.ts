@@ -8,7 +8,7 @@ import { effortFields } from "./effort.js";
 import { ShortRuns } from "./runs.js";
 import { withoutThoughts } from "./thoughts.js";
 import type { ToolForm } from "./tools/form.js";
-import { callFields, withTexts } from "./tools/rendering.js";
+import { callFields, callsApart, withTexts } from "./tools/rendering.js";
 
 /** For models that bring none: the form that llama.cpp falls back to as well. */
 export const chatML =
@@ -37,6 +37,8 @@ export interface Asked {
   readonly effort?: string;
   /** Tools that the model may call, as templates read them. */
   readonly tools?: readonly object[];
+  /** Whether an answer that is held to a form may be a call; absent: it is none. */
+  readonly mayCall?: boolean;
 }
 
 interface Turn extends Thought {
@@ -85,8 +87,10 @@ export class ChatTemplate {
    * @returns pieces, each to be tokenized alone, control tokens included
    * @throws LintelError `invalid_value` if the template refuses the conversation
    */
-  render(messages: readonly LLMMessage[], asked: Asked = {}): string[] {
-    const said = this.#texts.tools ? callFields(messages, this.#texts.tools) : [];
+  render(given: readonly LLMMessage[], asked: Asked = {}): string[] {
+    const form = this.#texts.tools;
+    const messages = form?.call.as === "channel" ? callsApart(given) : given;
+    const said = form ? callFields(messages, form) : [];
     const tools = asked.tools && this.#marked(asked.tools);
     const turns = messages.map(({ role, content, reasoningContent = "" }, i) => ({
       ...(this.#marked(said[i] ?? {}) as object),

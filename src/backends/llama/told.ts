@@ -8,6 +8,7 @@ import type {
 import { deltaChoice } from "../../core/chat-messages.js";
 import { reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { toolCall } from "../../core/tool-calls.js";
+import type { WrittenCall } from "./tools/calls.js";
 import type { ToolForm } from "./tools/form.js";
 import { CallReader, type Read } from "./tools/reader.js";
 import { schemasOf } from "./tools/rendering.js";
@@ -21,7 +22,8 @@ export class Told {
   /** @param tools the form of calls; absent: there are none */
   constructor(request: LLMRequest, tools: ToolForm | undefined) {
     this.#request = request;
-    this.#reader = tools && new CallReader(tools, schemasOf(request));
+    const isText = tools && tools.call.as !== "channel";
+    this.#reader = isText ? new CallReader(tools, schemasOf(request)) : undefined;
   }
 
   /** Whether the caller wants no more than there is. */
@@ -44,6 +46,11 @@ export class Told {
   *end(text: string): Generator<readonly LLMResponse[]> {
     yield* this.push(text);
     if (this.#reader) yield* this.#tell(this.#reader.flush());
+  }
+
+  /** Calls that are no text of the answer. */
+  call(calls: readonly WrittenCall[] = []): Generator<readonly LLMResponse[]> {
+    return this.#tell({ text: "", calls });
   }
 
   /** Why the answer is over, besides that it is. */

@@ -32,8 +32,8 @@ export function readCalls(text: string, { call }: ToolForm, known: KnownTools): 
   const from = text.search(/\S/);
   if (from < 0) return "more";
   if (text[from] === "{" || text[from] === "[") return inJson(text, from, known);
-  if (call.as === "json") return "none";
-  return call.as === "tagged" ? readTagged(text, call, known) : inNamed(text, known);
+  if (call.as === "tagged") return readTagged(text, call, known);
+  return call.as === "named" ? inNamed(text, known) : "none";
 }
 
 function inNamed(text: string, known: KnownTools): Found {
@@ -61,6 +61,16 @@ function callOf(call: unknown, known: KnownTools): WrittenCall | undefined {
   const args = argsOf(it.arguments ?? it.parameters ?? {});
   if (typeof name !== "string" || !known.has(name) || args === undefined) return undefined;
   return { name, args };
+}
+
+/** The call of a tool by its name; `undefined` where it is none, or its arguments are no object. */
+export function namedCall(
+  name: string,
+  args: string,
+  known: ReadonlySet<string>,
+): WrittenCall | undefined {
+  const written = argsOf(args.trim() || "{}");
+  return written === undefined || !known.has(name) ? undefined : { name, args: written };
 }
 
 /** Arguments as JSON; some models write them as a text of JSON. */

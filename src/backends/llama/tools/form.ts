@@ -9,7 +9,7 @@ export interface ToolForm {
   /** How several stand: each with its own beginning and end, or between one of these in a list. */
   readonly several: "apart" | "list";
   /** How each is written. */
-  readonly call: JsonCall | NamedCall | TaggedCall;
+  readonly call: JsonCall | NamedCall | TaggedCall | ChannelCall;
 }
 
 /** A JSON object with the name and the arguments. */
@@ -36,6 +36,11 @@ export interface TaggedCall {
   readonly next: string;
   /** Behind the last one. */
   readonly close: string;
+}
+
+/** A message to the tool, on a channel of its own, as gpt-oss writes it. */
+export interface ChannelCall {
+  readonly as: "channel";
 }
 
 /** Qwen3-Coder's, Qwen3.5's, Nemotron 3's. */
@@ -84,6 +89,10 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
   [
     (template) => template.includes("<tool_call>"),
     { begin: "<tool_call>", end: "</tool_call>", several: "apart", call: inJson },
+  ],
+  [
+    (template) => template.includes("<|channel|>commentary"),
+    { begin: "", end: "", several: "apart", call: { as: "channel" } },
   ],
   // Mistral's newer ones.
   [
@@ -134,6 +143,7 @@ export function beginningsOf({ begin, call }: ToolForm): string[] {
 /** Texts of a form that may be control tokens. */
 export function textsOf(form: ToolForm): string[] {
   const { end, call } = form;
+  if (call.as === "channel") return [];
   const within =
     call.as === "tagged"
       ? [...call.name, ...call.key, call.next, call.close].flatMap(marksIn)

@@ -41,6 +41,10 @@ function callOf({ function: tool }: Tool, { call }: ToolForm, grammar: Gbnf): st
     }
     case "named":
       return `${literal(name + call.between)} ${argumentsOf(tool, grammar)}`;
+    case "channel": {
+      const head = `commentary to=functions.${name} <|constrain|>json<|message|>`;
+      return `${literal(head)} ${argumentsOf(tool, grammar)}`;
+    }
     case "tagged": {
       const args =
         held(tool, grammar, (schema) => tagged(schema, call, grammar)) ?? anyTagged(call, grammar);

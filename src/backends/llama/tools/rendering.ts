@@ -50,6 +50,31 @@ export function callFields(messages: readonly LLMMessage[], { call: form }: Tool
   });
 }
 
+/** Messages that call one tool each, what came of it behind each: templates may know no others. */
+export function callsApart(messages: readonly LLMMessage[]): LLMMessage[] {
+  const apart: LLMMessage[] = [];
+  const told = new Set<LLMMessage>();
+  for (const [i, message] of messages.entries()) {
+    if (told.has(message)) continue;
+    const [first, ...others] = message.toolCalls;
+    if (!first || others.length === 0) {
+      apart.push(message);
+      continue;
+    }
+    const next = messages.findIndex(({ role }, at) => at > i && role !== "tool");
+    const results = messages.slice(i + 1, next < 0 ? undefined : next);
+    for (const call of message.toolCalls) {
+      const alone = { ...message, toolCalls: [call] };
+      apart.push(call === first ? alone : { ...alone, content: "", reasoningContent: "" });
+      for (const result of results.filter(({ toolCallId }) => toolCallId === call.id)) {
+        told.add(result);
+        apart.push(result);
+      }
+    }
+  }
+  return apart;
+}
+
 /** Templates go through them, or write them as JSON. */
 function argumentsIn(called: ToolCall["function"]): unknown {
   const args = parseJson(called?.arguments || "{}");
