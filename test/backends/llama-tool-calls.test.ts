@@ -9,6 +9,7 @@ const forms = {
   mistralNamed: form("[TOOL_CALLS]{{ name }}[ARGS]{{ args }}"),
   llama: form('Respond in the format {"name": function name, "parameters": dictionary of names}.'),
   phi: form("<|tool_call|>[{{ calls }}]<|/tool_call|>"),
+  kimi: form("<|tool_calls_section_begin|>{{ calls }}<|tool_calls_section_end|>"),
   jamba: form("<tool_calls>[{{ calls }}]</tool_calls>"),
 };
 
@@ -17,6 +18,8 @@ const weather: Call = ["weather", { city: 'Pa"}]r</tool_call>is', days: [1, { a:
 const add: Call = ["add", {}];
 const json = (call: Call, args = "arguments") =>
   `{"name": "${call[0]}", "${args}": ${JSON.stringify(call[1])}}`;
+const kimi = (call: Call, at = 0) =>
+  `<|tool_call_begin|>functions.${call[0]}:${at}<|tool_call_argument_begin|>${JSON.stringify(call[1])}<|tool_call_end|>`;
 
 describe("calls", () => {
   it.each<[string, ToolForm, string, string, Call[]]>([
@@ -68,6 +71,14 @@ describe("calls", () => {
     ],
     ["Phi", forms.phi, `<|tool_call|>[${json(weather)}]<|/tool_call|>`, "", [weather]],
     ["Granite", forms.phi, `<|tool_call|> [${json(add)},${json(weather)}]`, "", [add, weather]],
+    [
+      "Kimi",
+      forms.kimi,
+      `I look.<|tool_calls_section_begin|>${kimi(weather)}\n${kimi(add, 1)}<|tool_calls_section_end|>`,
+      "I look.",
+      [weather, add],
+    ],
+    ["Kimi, without a section", forms.kimi, `So: ${kimi(add, 12)}.`, "So: .", [add]],
     ["Jamba", forms.jamba, `<tool_calls>\n[${json(add)}]\n</tool_calls>`, "", [add]],
   ])("are read wherever they are cut: %s", (_, form, answer, text, calls) => {
     for (const pieces of cuts(answer)) {
@@ -89,6 +100,13 @@ describe("calls", () => {
     ["some object", forms.llama, '{"answer": [1, {"b": "}"}]} and a text'],
     ["later in a text", forms.llama, `I would say ${json(add, "parameters")}`],
     ["Python", forms.llama, "<|python_tag|>print({'a': 1})"],
+    ["another's name behind marks", forms.kimi, `a${kimi(["rm", {}])} b`],
+    ["a mark alone", forms.kimi, "<|tool_calls_section_begin|> is a mark, <|tool_call_begin|> too"],
+    [
+      "no arguments behind a name",
+      forms.kimi,
+      "<|tool_call_begin|>functions.add:0<|tool_call_end|>",
+    ],
     ["nothing", forms.llama, "  "],
   ])("that are none come out as the text that they are: %s", (_, form, answer) => {
     for (const pieces of cuts(answer)) {

@@ -60,6 +60,9 @@ Call them so:
 {%- elif m.role == 'tool' %}<|start|>functions.{{ m.name }} to=assistant<|channel|>commentary<|message|>{{ m.content }}<|end|>
 {%- elif m.role == 'assistant' %}<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|end|>
 {%- else %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|start|>assistant{% endif %}`,
+  kimi: `{%- set asked = namespace(ids=[]) %}{% if tools %}<|system|>{{ tools | tojson }}<|end|>{% endif %}
+{%- for m in messages %}<|{{ 'system' if m.role == 'tool' else m.role }}|>{% if m.role == 'tool' %}## Return of {{ asked.ids.pop(0) }}
+{% endif %}{{ m.content }}{% if m.tool_calls %}<|tool_calls_section_begin|>{% for call in m.tool_calls %}{% set _ = asked.ids.append(call.id) %}<|tool_call_begin|>{{ call.id }}<|tool_call_argument_begin|>{{ call.function.arguments | tojson }}<|tool_call_end|>{% endfor %}<|tool_calls_section_end|>{% endif %}<|end|>{% endfor %}<|assistant|>`,
 };
 
 /** Texts of the tiny model's marks, where a template's model has others. */

@@ -135,6 +135,10 @@ describe("a prompt", () => {
       `<|start|>assistant to=functions.weather<|channel|>commentary json<|message|>{"city": "Oslo", "days": 2}<|call|>`,
     ],
     [
+      "kimi",
+      '<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>{"city": "Oslo", "days": 2}<|tool_call_end|><|tool_calls_section_end|>',
+    ],
+    [
       "glmTight",
       "<tool_call>weather<arg_key>city</arg_key><arg_value>Oslo</arg_value>" +
         "<arg_key>days</arg_key><arg_value>2</arg_value></tool_call>",
@@ -156,6 +160,7 @@ describe("a prompt", () => {
     expect(text).toContain(call);
     expect(text).toContain('{"sky": "blue"}');
     if (name === "mistral") expect(text).toContain('"call_id": "call00000"');
+    if (name === "kimi") expect(text).toContain("## Return of functions.weather:0");
     // Without tools, what was called still stands there.
     const later = model.model.detokenize(model.tokenize(conversation), true);
     expect(later).toContain(call);
@@ -249,18 +254,21 @@ describe("a model that has to call", () => {
     },
   );
 
-  it("may call several, where the caller takes them", async () => {
-    const backend = await backendWith("phi", templates.phi);
-    const only = [tool("weather", place)];
-    const counts: number[] = [];
-    for (const seed of [...seeds, 5n, 6n, 7n, 8n]) {
-      const sampling = { temperature: 2, seed };
-      const { calls } = await ask(backend, { ...choice("required"), ...sampling, tools: only });
-      counts.push(calls.length);
-      expect(calls.map(({ index }) => index)).toEqual(calls.map((_, i) => i));
-    }
-    expect(Math.max(...counts)).toBeGreaterThan(1);
-  });
+  it.each(["phi", "kimi"] as const)(
+    "may call several, where the caller takes them: %s",
+    async (name) => {
+      const backend = await backendWith(name, templates[name]);
+      const only = [tool("weather", place)];
+      const counts: number[] = [];
+      for (const seed of [...seeds, 5n, 6n, 7n, 8n]) {
+        const sampling = { temperature: 2, seed };
+        const { calls } = await ask(backend, { ...choice("required"), ...sampling, tools: only });
+        counts.push(calls.length);
+        expect(calls.map(({ index }) => index)).toEqual(calls.map((_, i) => i));
+      }
+      expect(Math.max(...counts)).toBeGreaterThan(1);
+    },
+  );
 
   it.each(["hermes", "harmony"] as const)(
     "answers in a form, or calls, where both are asked for: %s",

@@ -19,6 +19,14 @@ interface Interpreter {
 
 interface Value {
   readonly value?: unknown;
+  /** What may be called of it, by name. */
+  readonly builtins?: Map<string, Value>;
+}
+
+/** How values of templates are made: the library does not export their classes. */
+interface Making {
+  called(call: (args: readonly Value[]) => Value): Value;
+  readonly none: Value;
 }
 
 /** Part of a template. */
@@ -96,7 +104,32 @@ function worthOf(given: unknown): number {
   return Object.values(given).reduce((sum: number, item) => sum + worthOf(item), forEachObject);
 }
 
+function makingOf({ Environment }: Jinja): Making {
+  const made = (value: unknown) => new Environment().set("value", value) as unknown as Value;
+  const Called = made(() => null).constructor as new (call: unknown) => Value;
+  return { called: (call) => new Called(call), none: made(null) };
+}
+
+/** Gives a list what Python's has, and the library's has not: Kimi's templates note ids of calls by it. */
+function addMethods(list: Value, { called, none }: Making): void {
+  const items = list.value as Value[];
+  const { builtins } = list;
+  if (!builtins || builtins.has("append")) return;
+  builtins.set(
+    "append",
+    called(([item = none]) => {
+      items.push(item);
+      return none;
+    }),
+  );
+  builtins.set(
+    "pop",
+    called(([at]) => items.splice(Number(at?.value ?? -1), 1)[0] ?? none),
+  );
+}
+
 function boundedInterpreter(jinja: Jinja) {
+  const making = makingOf(jinja);
   const Unbounded = jinja.Interpreter as unknown as new (environment: object) => Interpreter;
   return class extends Unbounded {
     /** References of which no more than one part is looked at. */
@@ -117,6 +150,7 @@ function boundedInterpreter(jinja: Jinja) {
       if (node?.type === "For" && node.iterable)
         this.#loops.add(node.iterable.lhs ?? node.iterable);
       const value = super.evaluate(node, environment);
+      if (Array.isArray(value.value)) addMethods(value, making);
       if (!node || !this.#glances.has(node)) this.#weigh(value);
       if (node && this.#loops.has(node)) this.#take(forEachRound * sizeOf(value));
       return value;

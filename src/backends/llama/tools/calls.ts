@@ -1,6 +1,6 @@
 /** Reads what stands behind the mark of a call. */
 import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
-import type { ToolForm } from "./form.js";
+import type { NamedCall, ToolForm } from "./form.js";
 import { jsonEnd } from "./json-end.js";
 import { readTagged } from "./tagged.js";
 
@@ -20,10 +20,6 @@ export type Found =
   | "more"
   | "none";
 
-/** Name in front of the arguments, with an id between that nobody needs. */
-const named = /^\s*([\w.-]+)\s*(?:\[CALL_ID\]\s*\w*\s*)?(?:\[ARGS\]\s*)?(?=\{)/;
-const mayBeNamed = /^\s*(?:[\w.-]+\s*(?:\[[\w\s[\]]*)?)?$/;
-
 /**
  * Reads the calls at the beginning of a text.
  * @param text without the mark
@@ -33,12 +29,12 @@ export function readCalls(text: string, { call }: ToolForm, known: KnownTools): 
   if (from < 0) return "more";
   if (text[from] === "{" || text[from] === "[") return inJson(text, from, known);
   if (call.as === "tagged") return readTagged(text, call, known);
-  return call.as === "named" ? inNamed(text, known) : "none";
+  return call.as === "named" ? inNamed(text, call, known) : "none";
 }
 
-function inNamed(text: string, known: KnownTools): Found {
-  const [head, name = ""] = named.exec(text) ?? [];
-  if (head === undefined) return mayBeNamed.test(text) ? "more" : "none";
+function inNamed(text: string, form: NamedCall, known: KnownTools): Found {
+  const [head, name = ""] = form.head.exec(text) ?? [];
+  if (head === undefined) return form.begun.test(text) ? "more" : "none";
   const end = jsonEnd(text, head.length);
   if (end === undefined) return "more";
   const args = argsOf(text.slice(head.length, end));

@@ -6,8 +6,8 @@ export interface ToolForm {
   readonly begin: string;
   /** What stands behind them, as a rule. */
   readonly end: string;
-  /** How several stand: each with its own beginning and end, or between one of these in a list. */
-  readonly several: "apart" | "list";
+  /** How several stand: each with its own beginning and end, or between one of these, in a list or not. */
+  readonly several: "apart" | "list" | "together";
   /** How each is written. */
   readonly call: JsonCall | NamedCall | TaggedCall | ChannelCall;
 }
@@ -22,7 +22,17 @@ export interface JsonCall {
 /** The name, and behind it the arguments as a JSON object. */
 export interface NamedCall {
   readonly as: "named";
+  /** In front of the name; empty: nothing. */
+  readonly open: string;
   readonly between: string;
+  /** Behind the arguments; empty: nothing. */
+  readonly close: string;
+  /** Whether the number of the call stands behind the name, and a call's id is made of these. */
+  readonly isNumbered: boolean;
+  /** All in front of the arguments, the name in its group. */
+  readonly head: RegExp;
+  /** What may become that. */
+  readonly begun: RegExp;
 }
 
 /** The name, and behind it each argument between marks: texts as they are, all else as JSON. */
@@ -69,6 +79,28 @@ const tightGlmTags: TaggedCall = {
   next: "</arg_value>",
 };
 
+/** Mistral's; some have an id between that nobody needs. */
+const mistralName: NamedCall = {
+  as: "named",
+  open: "",
+  between: "[ARGS]",
+  close: "",
+  isNumbered: false,
+  head: /^\s*([\w.-]+)\s*(?:\[CALL_ID\]\s*\w*\s*)?(?:\[ARGS\]\s*)?(?=\{)/,
+  begun: /^\s*(?:[\w.-]+\s*(?:\[[\w\s[\]]*)?)?$/,
+};
+
+/** Kimi K2's. */
+const kimiName: NamedCall = {
+  as: "named",
+  open: "<|tool_call_begin|>functions.",
+  between: "<|tool_call_argument_begin|>",
+  close: "<|tool_call_end|>",
+  isNumbered: true,
+  head: /^\s*<\|tool_call_begin\|>\s*(?:functions\.)?([\w.-]+)(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*(?=\{)/,
+  begun: /^\s*(?:<[|\w]*(?:>\s*[\w.-]*(?::\d*)?\s*(?:<[|\w]*(?:>\s*)?)?)?)?$/,
+};
+
 const inJson: JsonCall = { as: "json", args: "arguments" };
 
 /** Forms by what their templates write, the first that is found. */
@@ -91,6 +123,15 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
     { begin: "<tool_call>", end: "</tool_call>", several: "apart", call: inJson },
   ],
   [
+    (template) => template.includes("<|tool_calls_section_begin|>"),
+    {
+      begin: "<|tool_calls_section_begin|>",
+      end: "<|tool_calls_section_end|>",
+      several: "together",
+      call: kimiName,
+    },
+  ],
+  [
     (template) => template.includes("<|channel|>commentary"),
     { begin: "", end: "", several: "apart", call: { as: "channel" } },
   ],
@@ -101,7 +142,7 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
       begin: "[TOOL_CALLS]",
       end: "",
       several: "apart",
-      call: { as: "named", between: "[ARGS]" },
+      call: mistralName,
     },
   ],
   [
@@ -136,8 +177,19 @@ export function toolFormOf(template: string): ToolForm | undefined {
 
 /** Texts that calls begin with, besides the name of a tool. */
 export function beginningsOf({ begin, call }: ToolForm): string[] {
-  const open = call.as === "tagged" ? call.name[0].trim() : "";
-  return [begin || pythonTag, open].filter((text) => text !== "");
+  const open =
+    call.as === "tagged"
+      ? call.name[0]
+      : call.as === "named"
+        ? (call.open.match(/^<.*>/)?.[0] ?? "")
+        : "";
+  return [begin || pythonTag, open.trim()].filter((text) => text !== "");
+}
+
+/** Texts that may stand behind a call. */
+export function endingsOf({ begin, end, call }: ToolForm): string[] {
+  const close = call.as === "named" ? call.close : "";
+  return [begin === "" ? ";" : end, close].filter((text) => text !== "");
 }
 
 /** Texts of a form that may be control tokens. */
@@ -148,7 +200,7 @@ export function textsOf(form: ToolForm): string[] {
     call.as === "tagged"
       ? [...call.name, ...call.key, call.next, call.close].flatMap(marksIn)
       : call.as === "named"
-        ? [call.between, "[CALL_ID]"]
+        ? [call.open, call.between, call.close, "[CALL_ID]"]
         : [];
   return [...new Set([...beginningsOf(form), end, ...within])].filter((text) => text !== "");
 }

@@ -22,6 +22,9 @@ export function callsIn(request: LLMRequest, form: ToolForm, grammar: Gbnf): str
     const more = single ? "" : ` ("," ws ${call})*`;
     return `${literal(begin)} "[" ws ${call}${more} ws "]"${closing(end)}`;
   }
+  if (several === "together") {
+    return `${literal(begin)} ${call}${single ? "" : ` (${call})*`}${closing(end)}`;
+  }
   // Blanks that are part of a form stand in it.
   const ws = form.call.as === "tagged" ? "" : " ws";
   const one = grammar.rule(
@@ -40,7 +43,13 @@ function callOf({ function: tool }: Tool, { call }: ToolForm, grammar: Gbnf): st
       return grammar.rule(`${literal(head)} ${argumentsOf(tool, grammar)} ws "}"`);
     }
     case "named":
-      return `${literal(name + call.between)} ${argumentsOf(tool, grammar)}`;
+      return [
+        literal(call.open + name),
+        ...(call.isNumbered ? ['":" [0-9]{1,3}'] : []),
+        literal(call.between),
+        argumentsOf(tool, grammar),
+        ...(call.close === "" ? [] : [literal(call.close)]),
+      ].join(" ");
     case "channel": {
       const head = `commentary to=functions.${name} <|constrain|>json<|message|>`;
       return `${literal(head)} ${argumentsOf(tool, grammar)}`;

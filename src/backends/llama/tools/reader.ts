@@ -1,7 +1,7 @@
 /** Takes calls of tools out of an answer, also where pieces cut them. */
 import { overlap } from "../../stop.js";
 import { type KnownTools, readCalls, type WrittenCall } from "./calls.js";
-import { beginningsOf, type ToolForm } from "./form.js";
+import { beginningsOf, endingsOf, type ToolForm } from "./form.js";
 
 /** What came out of an answer, in its order: text, and behind it calls. */
 export interface Read {
@@ -129,16 +129,16 @@ export class CallReader {
   #afterCall(piece: string, isLast: boolean): string | undefined {
     const all = this.#behind + piece;
     const from = all.search(/\S/);
-    const end = this.#form.begin === "" ? ";" : this.#form.end;
+    const ends = endingsOf(this.#form);
     const rest = from < 0 ? "" : all.slice(from);
-    const isEnd = end !== "" && rest.startsWith(end);
-    if (!isEnd && !isLast && (from < 0 || (end !== "" && end.startsWith(rest)))) {
+    const end = ends.find((it) => rest.startsWith(it));
+    if (end === undefined && !isLast && (from < 0 || ends.some((it) => it.startsWith(rest)))) {
       this.#behind = all;
       return undefined;
     }
     this.#behind = undefined;
     if (from < 0) return undefined;
-    if (!isEnd) {
+    if (end === undefined) {
       // Another call may stand right there.
       this.#atStart = true;
       return rest;

@@ -33,7 +33,9 @@ export function schemasOf({ tools }: LLMRequest): ReadonlyMap<string, JsonObject
 /** What messages say of tools, besides their texts, message by message. */
 export function callFields(messages: readonly LLMMessage[], { call: form }: ToolForm): object[] {
   const names = new Map<string, string>();
-  const idOf = shortIds();
+  const short = shortIds();
+  const numbered = new Map<string, string>();
+  const idOf = (id: string) => numbered.get(id) ?? short(id);
   return messages.map(({ role, toolCalls, toolCallId }) => {
     if (role === "tool" && toolCallId !== "") {
       return { tool_call_id: idOf(toolCallId), name: names.get(toolCallId) ?? "" };
@@ -43,6 +45,9 @@ export function callFields(messages: readonly LLMMessage[], { call: form }: Tool
       const { id, function: called } = call;
       const name = called?.name ?? "";
       names.set(id, name);
+      if (form.as === "named" && form.isNumbered) {
+        numbered.set(id, `functions.${name}:${numbered.size}`);
+      }
       const written = form.as === "tagged" ? taggedArguments(call) : argumentsIn(called);
       return { id: idOf(id), type: "function", function: { name, arguments: written } };
     });
