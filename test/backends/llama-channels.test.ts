@@ -26,7 +26,9 @@ function read(answer: string, prompt: string, known?: readonly string[]) {
   const words = texts.map((text, i) => (names.includes(text) ? tokenOf(text) : 100 + i) as Token);
   const textOf = (token: Token) => texts[words.indexOf(token)] ?? "";
   const reader = new ChannelReader(tokens, words, textOf, known && new Set(known));
-  const said = piecesOf(answer).map((piece) => reader.push(tokenOf(piece), piece));
+  // The engine does not write this one out.
+  const written = (piece: string) => (piece === "<|constrain|>" ? "" : piece);
+  const said = piecesOf(answer).map((piece) => reader.push(tokenOf(piece), written(piece)));
   const all = [...said, reader.flush()];
   return {
     texts: all.map(({ text }) => text).filter((text) => text !== ""),

@@ -13,7 +13,6 @@ export function argumentOf(text: string, schema: JsonObject, name: string): unkn
   const own = Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties;
   const types = typesOf(own, schema);
   const isText = types?.has("string") ?? false;
-  if (isText && types?.size === 1) return text;
   const written = text.trim();
   const parsed = parseJson(written);
   const value = parsed === undefined ? pythons.get(written) : parsed;
