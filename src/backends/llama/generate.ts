@@ -19,7 +19,6 @@ import { askedOf, isHopeless, toolsFor } from "./prompt.js";
 import { beginsThoughts, ThoughtReader } from "./thoughts.js";
 import { piece, Told } from "./told.js";
 import type { KnownTools } from "./tools/calls.js";
-import type { ToolForm } from "./tools/form.js";
 import { schemasOf } from "./tools/rendering.js";
 
 /**
