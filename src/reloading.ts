@@ -123,7 +123,8 @@ export class Reloading {
     const { log, counting } = this.#stores;
     const used = counting.change(pastLimits(next));
     const idle = this.core.replace(after.core);
-    this.#former = Promise.allSettled([this.#former, idle]);
+    // Its value would hold those of all before.
+    this.#former = Promise.allSettled([this.#former, idle]).then(() => undefined);
     void this.#former.then(used.ended);
     idle
       .then(() => this.#retire(before))

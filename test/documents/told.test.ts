@@ -319,6 +319,20 @@ test("a document that comes again in the conversation is not read again", async 
   expect(begun).toHaveLength(1);
 });
 
+test("a document that can't be read is not tried again soon, and is refused in the same words", async () => {
+  const backend = scripted({ chat: says("Hi") }, model());
+  const server = await reading(backend);
+  const { begun } = processes();
+  const answers = [];
+  for (const data of [scanned, scanned, report]) {
+    answers.push(await json(await server.post("/llm", ask(file(data)))));
+  }
+  expect(answers[0].error.message).toContain("its pages may be scanned");
+  expect(answers[1]).toEqual(answers[0]);
+  expect(answers[2].error).toBeUndefined();
+  expect(begun).toHaveLength(2);
+});
+
 test("who leaves ends the process that reads", async () => {
   const backend = scripted({ chat: says("Hi") }, model());
   const server = await reading(backend);

@@ -1,6 +1,9 @@
 /** `POST /text-to-image`. */
 import { describe, expect, test } from "vitest";
+import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
+import { progressEvent } from "../../src/core/image-events.js";
+import { imageModel } from "../support/models.js";
 import { paints, png, scripted } from "../support/scripted.js";
 import { chunks, json, serve } from "./serve.js";
 
@@ -30,6 +33,21 @@ describe("decisions 2: POST /text-to-image", () => {
     const response = await server.post("/text-to-image", { prompt: "a cat" });
     expect(response.headers.get("x-lintel-warnings")).toMatch(/safety_check/);
     expect((await json(response)).warnings).toEqual([expect.stringMatching(/safety_check/)]);
+  });
+
+  test("what was dropped stands in the header of a stream that begins before the work does", async () => {
+    const streamTextToImage: Handle<"streamTextToImage"> = async function* (call) {
+      yield [progressEvent({ index: 0, images: 1, step: 0, steps: 2 })];
+      yield* paints()(call);
+    };
+    const model = imageModel("image-1", { supports: ["seed"] });
+    const server = await serve(scripted({ streamTextToImage }, [model]));
+    const asked = { prompt: "a cat", negative_prompt: "a dog", stream: true };
+    const response = await server.post("/text-to-image", asked);
+    expect(response.headers.get("x-lintel-warnings")).toMatch(/negative_prompt: not supported/);
+    const [first, ...rest] = await chunks(response);
+    expect(first).toMatchObject({ type: "progress", step: 0 });
+    expect(rest.at(-1).warnings).toContain("negative_prompt: not supported by this model, ignored");
   });
 
   test("`loras` may be a JSON object", async () => {

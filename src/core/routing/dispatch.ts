@@ -141,6 +141,8 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
       return undefined;
     }
     this.#unbegun = onlyWaits(first) ? start : undefined;
+    // The status of an answer goes out now, and where nobody else can be asked its warnings with it.
+    if (this.#unbegun && this.#candidates.all.length === 1) attempt.vouch();
     return this.#unbegun ? first : this.#won(attempt, first);
   }
 
