@@ -5,6 +5,7 @@ import type { CallSignal } from "./cancellation.js";
 import { inOneText } from "./chat-messages.js";
 import { LintelError, toLintelError, unsupported } from "./errors.js";
 import { fileIn, isPdf, textLength, toldFile } from "./files.js";
+import { isChat } from "./methods.js";
 
 /** What a document says. */
 export interface DocumentText {
@@ -71,6 +72,21 @@ export const haveFiles = ({ messages }: LLMRequest): boolean =>
   messages.some(({ parts }) =>
     parts.some((part) => part.type === files && textLength(part) === undefined),
   );
+
+/**
+ * Whether all files of a call are told as text, whoever answers it: then that is done before anybody
+ * is asked, once, and without a place at a model.
+ */
+export function areToldAhead({ method, request, targets = [] }: Call): boolean {
+  if (!isChat(method) || targets.some(({ model }) => model.supports.includes(files))) return false;
+  return haveFiles(request as LLMRequest) && areReadable(request as LLMRequest);
+}
+
+/** The call with the text of its documents. @throws LintelError `unsupported_parameter` where one can't be read */
+export const toldAhead = async (call: Call, reader: DocumentReader): Promise<Call> => ({
+  ...call,
+  request: await told(call.request as LLMRequest, reader, call),
+});
 
 /** The request with the text of its documents. */
 async function told(request: LLMRequest, reader: DocumentReader, call: Call): Promise<LLMRequest> {

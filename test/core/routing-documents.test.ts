@@ -1,20 +1,29 @@
 /** Neither the time in which documents are read, nor that they can't be, is a target's. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Handle } from "../../src/core/call.js";
-import type { DocumentText } from "../../src/core/documents.js";
-import { invalidValue } from "../../src/core/errors.js";
+import { type DocumentText, haveFiles } from "../../src/core/documents.js";
+import { invalidValue, unsupported } from "../../src/core/errors.js";
 import { outcome } from "../support/calls.js";
+import { settled } from "../support/clock.js";
 import { filePart, say } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
 import { bench, equals, fails, gate, hello, inTurn, stateOf } from "../support/routing.js";
-import { says, scripted } from "../support/scripted.js";
+import { breaksAfter, says, scripted } from "../support/scripted.js";
 
 const url = `data:application/pdf;base64,${Buffer.from("%PDF-1.7").toString("base64")}`;
 const asking = { messages: [say("user", "", { parts: [filePart(url, "a.pdf")] })] };
 
 /** A backend whose model `m` takes no files. */
-const backend = (name: string, chat: Handle<"chat">) =>
+const takesNone = (name: string, chat: Handle<"chat">) =>
   scripted({ chat }, [chatModel("m", { supports: [] })], name);
+
+/** A backend of whose model `m` only its server knows that it takes no files. */
+const refusesThem = (name: string, chat: Handle<"chat">) => {
+  const refusing: Handle<"chat"> = (call) =>
+    haveFiles(call.request) ? breaksAfter(unsupported("file"))(call) : chat(call);
+  return scripted({ chat: refusing }, [chatModel("m", { supports: ["file"] })], name);
+};
 
 /** Reads when the test says so. */
 function slowReader() {
@@ -30,7 +39,10 @@ function slowReader() {
   };
 }
 
-describe("a document that is read to a model", () => {
+describe.each([
+  ["that takes no files", takesNone],
+  ["whose server refuses them", refusesThem],
+])("a document that is read to a model %s", (_, backend) => {
   it("makes no target late: its time begins once it is asked", async () => {
     const held = gate();
     const documents = slowReader();
@@ -82,5 +94,64 @@ describe("a document that is read to a model", () => {
     await clock.advance(1000);
     expect(await unread()).toBe("unsupported_parameter");
     expect(stateOf(core, "a").state).toBe("due");
+  });
+});
+
+describe("a document that all targets are told of as text", () => {
+  it("takes no place at a model while it is read", async () => {
+    const documents = slowReader();
+    const all = [takesNone("a", says("Hi"))];
+    const { core } = bench(all, { maxInFlight: 1 }, [], { documents });
+    const answer = outcome(core, "chat", asking);
+    await settled();
+    expect([documents.begun, stateOf(core, "a").inFlight]).toEqual([1, 0]);
+    expect((await outcome(core, "chat", hello)).code).toBe("ok");
+    documents.done();
+    expect((await answer).code).toBe("ok");
+    expect(all[0]?.asked.map((it) => (it as LLMRequest).messages[0]?.content)).toEqual([
+      "Hello",
+      '<file name="a.pdf">\nSo\n</file>\n\n',
+    ]);
+  });
+
+  it("is read once, whoever is asked, with its warning", async () => {
+    const read = vi.fn(async () => ({ text: "So", pages: 1, blank: 0, damaged: false }));
+    const all = [takesNone("a", fails("upstream_unreachable")), takesNone("b", says("Hi"))];
+    const { core } = bench(all, {}, [], { documents: { read } });
+    const { code, warnings } = await outcome(core, "chat", asking);
+    expect([code, read.mock.calls.length]).toEqual(["ok", 1]);
+    expect(all.map(({ asked }) => asked.length)).toEqual([1, 1]);
+    expect(warnings).toEqual([
+      "messages: this model takes no files, of documents it is told the text",
+    ]);
+  });
+
+  it("and can't be read is tried once, and nobody is asked", async () => {
+    const read = vi.fn(() => Promise.reject(invalidValue("", "no text")));
+    const all = [takesNone("a", says("a")), takesNone("b", says("b"))];
+    const { core } = bench(all, {}, equals(all), { documents: { read } });
+    const { code, error } = await outcome(core, "chat", asking);
+    expect([code, error?.param]).toEqual(["unsupported_parameter", "messages[0].parts[0]"]);
+    expect(read).toHaveBeenCalledTimes(1);
+    expect(all.map(({ asked }) => asked.length)).toEqual([0, 0]);
+  });
+
+  it("is read no further once its caller left", async () => {
+    const documents = slowReader();
+    const caller = new AbortController();
+    const { core } = bench([takesNone("a", says("Hi"))], {}, [], { documents });
+    const answer = outcome(core, "chat", asking, { signal: caller.signal });
+    await settled();
+    caller.abort();
+    expect((await answer).code).toBe("cancelled");
+  });
+
+  it("is not read beside one that nobody can read", async () => {
+    const documents = slowReader();
+    const word = "data:application/msword;base64,AAAA";
+    const parts = [filePart(url, "a.pdf"), filePart(word, "a.doc")];
+    const { core } = bench([takesNone("a", says("Hi"))], {}, [], { documents });
+    const { code } = await outcome(core, "chat", { messages: [say("user", "", { parts })] });
+    expect([code, documents.begun]).toEqual(["unsupported_parameter", 0]);
   });
 });

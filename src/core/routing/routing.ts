@@ -1,8 +1,8 @@
 /** Where calls go: everything about it that outlives a call. */
 import type { Backend } from "../backend.js";
 import type { Call, Handle } from "../call.js";
-import type { DocumentReader } from "../documents.js";
-import { iterable } from "../iterate.js";
+import { areToldAhead, type DocumentReader, toldAhead } from "../documents.js";
+import { deferred, iterable } from "../iterate.js";
 import type { Logger } from "../log.js";
 import type { SafetyChecker } from "../media.js";
 import type { Bounds, CoreSettings } from "../settings.js";
@@ -59,7 +59,11 @@ export class Routing implements RoutingTools {
   readonly clock: Clock;
   readonly random: () => number;
   /** Hands a call to its targets until one gives a message. */
-  readonly route: Handle = (call) => iterable(() => new Dispatch(call, this));
+  readonly route: Handle = (call) => {
+    const { documents } = this;
+    if (!documents || !areToldAhead(call)) return this.#dispatch(call);
+    return deferred(async () => this.#dispatch(await toldAhead(call, documents)));
+  };
   /** Counts the tokens of a call's prompt. */
   readonly count: Handle = counting(this);
   /** Which models there are, and where. */
@@ -140,6 +144,10 @@ export class Routing implements RoutingTools {
     const endpoints = this.#all().map((endpoint) => endpoint.snapshot(now));
     endpoints.sort((a, b) => order(a.backend, b.backend) || order(a.model, b.model));
     return { endpoints, retries: this.budget.snapshot(now) };
+  }
+
+  #dispatch(call: Call): ReturnType<Handle> {
+    return iterable(() => new Dispatch(call, this));
   }
 
   /** What is known of a model on a backend; all who ask for it share it. */
