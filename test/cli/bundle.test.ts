@@ -55,6 +55,26 @@ describe("lintel", () => {
     expect(stdout).toMatch((await esbuildWorks()) ? /^taken\nlintel \d/ : /^lintel \d/);
   });
 
+  test.each([
+    [["serve", "--config", "none.yaml"], { status: 1, signal: null }],
+    [["--config", "none.yaml"], { status: 1, signal: null }],
+    // As of any command that a terminal ends with itself.
+    [["check", "--config", "none.yaml"], { status: null, signal: "SIGHUP" }],
+  ])("outlives SIGHUP while its code is loaded only where it serves: %j", (args, ended) => {
+    const hanging = `import fs from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+const { readFileSync } = fs;
+fs.readFileSync = (path, ...rest) => {
+  if (String(path).endsWith("run.cjs")) process.kill(process.pid, "SIGHUP");
+  return readFileSync(path, ...rest);
+};
+syncBuiltinESMExports();`;
+    const options = ["--import", `data:text/javascript,${encodeURIComponent(hanging)}`];
+    const main = join(root, "dist/src/main.js");
+    const started = spawnSync(process.execPath, [...options, main, ...args], { encoding: "utf8" });
+    expect(started).toMatchObject(ended);
+  });
+
   test("has a line to show of an error that ends it, not a whole bundle", async () => {
     if (!(await esbuildWorks())) return;
     const lines = readFileSync(join(root, "dist/bundle/run.cjs"), "latin1").split("\n");
