@@ -114,7 +114,7 @@ export interface ErrorOptions {
   readonly violations?: readonly Violation[];
   /** Seconds after which it may work; at most a year is kept. */
   readonly retryAfter?: number;
-  /** Default: by the code, and whether `rate_limited` names a field. */
+  /** Default: by the code, whether `rate_limited` names a field, and whether the message tells of an overflow. */
   readonly retry?: Retry;
   /** Whether the model server said that it is about to leave: another may be in its place at any time. */
   readonly leaving?: boolean;
@@ -123,6 +123,15 @@ export interface ErrorOptions {
   /** The error behind it; logged, never shown. */
   readonly cause?: unknown;
 }
+
+/**
+ * OpenAI's word for a conversation that is longer than its model holds. Clients look for it in messages,
+ * to try a shorter one; another target may hold more.
+ */
+export const overflow = "context_length_exceeded";
+
+/** Whether a message says so. */
+export const tellsOverflow = (message: string): boolean => message.includes(overflow);
 
 /** The one error class: what steps and backends throw and doors encode. */
 export class LintelError extends Error {
@@ -153,7 +162,9 @@ export class LintelError extends Error {
     this.violations = bounded(options.violations ?? []);
     this.askedDelay = options.retryAfter && Math.min(options.retryAfter, year);
     this.retryAfter = this.askedDelay ?? defaultRetryAfter[code];
-    const tooLarge = code === "rate_limited" && this.param !== undefined;
+    const tooLarge =
+      (code === "rate_limited" && this.param !== undefined) ||
+      (code === "invalid_value" && tellsOverflow(this.message));
     this.retry = options.retry ?? (tooLarge ? "elsewhere" : retryOf[code]) ?? "never";
     this.leaving = options.leaving ?? false;
     this.allow = options.allow;

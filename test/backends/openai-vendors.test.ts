@@ -125,7 +125,7 @@ describe("an error in a stream without a number, a code or a type", () => {
     "prompt is too long: 213412 tokens > 200000 maximum",
   ])("is the request's where it says that the prompt is too long: %s", async (message) => {
     const error = await failure(marked(message));
-    expect(error).toMatchObject({ code: "invalid_value", retry: "never" });
+    expect(error).toMatchObject({ code: "invalid_value", retry: "elsewhere", param: "messages" });
     expect(error.message).toContain(message.slice(0, 200));
   });
 

@@ -49,6 +49,16 @@ describe("failover", () => {
     else await expect(answer).rejects.toEqual(failure(code));
     expect(bad.asked.length).toBe(1);
   });
+  it("a conversation that is too long for one goes to another, and says nothing of the first's health", async () => {
+    const tooLong = new LintelError("invalid_value", "messages: long (context_length_exceeded)");
+    const small = backend("small", breaksAfter(tooLong));
+    const { core } = bench([small, backend("large")]);
+    expect(await textOf(run(core, "chat", hello))).toBe("large");
+    expect(stateOf(core, "small")).toMatchObject({ state: "in", failures: 0 });
+    const alone = bench([small]).core;
+    await expect(run(alone, "chat", hello)).rejects.toBe(tooLong);
+    expect(small.asked).toHaveLength(2);
+  });
   it("goes by what the failure says where it says so", async () => {
     const at = (retry: ErrorOptions["retry"]) =>
       textOf(

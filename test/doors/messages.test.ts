@@ -351,6 +351,16 @@ describe("errors", () => {
     });
   });
 
+  test("of a conversation that is too long say so in Anthropic's words", async () => {
+    const error = new LintelError("invalid_value", "messages: 9 tokens (context_length_exceeded)");
+    const server = await serve(scripted({ chat: breaksAfter(error) }));
+    const answer = await server.post(path, hello());
+    expect(answer.status).toBe(400);
+    expect((await json(answer)).error.message).toBe(
+      "prompt is too long: messages: 9 tokens (context_length_exceeded)",
+    );
+  });
+
   test("say that there is nothing else below", async () => {
     const server = await serve(scripted({ chat: says("Hi") }));
     const answer = await server.post(`${path}/batches`, hello());

@@ -3,6 +3,7 @@ import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutSecrets } from "../../core/secrets.js";
 import { errorInBaseResp } from "./base-resp.js";
 import { string } from "./json.js";
+import { saysTooLong } from "./overflow.js";
 
 /** Letters of a server's words that are kept. */
 const mostLetters = 2000;
@@ -39,8 +40,12 @@ export function saidIn(body: unknown): string {
   const said = messageIn(body);
   const codes = errorsIn(body).map((error) => string(error.code));
   const code = codes.find((found) => codeWord.test(found));
-  if (code === undefined || said.includes(code)) return said;
-  if (said === "") return code;
+  return code === undefined ? said : withCode(said, code);
+}
+
+/** Words with a code, where they don't have it. */
+export function withCode(said: string, code: string): string {
+  if (said === "" || said.includes(code)) return said || code;
   return said.length > longMessage ? `${code}: ${said}` : `${said} (${code})`;
 }
 
@@ -150,10 +155,6 @@ const notRequest: readonly (readonly [RegExp, number])[] = [
   [/^(?:Request failed during generation|Incomplete generation|Stream event)/, 500],
 ];
 
-/** What a prompt that is too long is told in: LM Studio has nothing but words for it. */
-const tooLong =
-  /(?:exceed\w*|(?:greater|larger|longer) than) (?:[\w']+ ){0,3}context (?:length|size|window)|context (?:length|size|window) (?:of [^.]*not enough|(?:(?:is|was|has been) )?exceeded)|maximum context length|n_keep\b.*>= *n_ctx|(?:prompt|input) (?:is |was )?too long/i;
-
 /** xAI has words alone for a prompt that its filter refuses, beside the code of a key that may not do something. */
 const filtered = /^content violates usage guidelines\b/i;
 
@@ -165,7 +166,7 @@ export const tellsOfFilter = (said: string): boolean => filtered.test(said);
  * @param said its message
  */
 export function statusOf(error: unknown, said: string): number | undefined {
-  return statusIn(error, said) ?? (tooLong.test(said) || tellsOfFilter(said) ? 400 : undefined);
+  return statusIn(error, said) ?? (saysTooLong(said) || tellsOfFilter(said) ? 400 : undefined);
 }
 
 function statusIn(error: unknown, said: string): number | undefined {

@@ -1,5 +1,5 @@
 /** Errors as model servers report them, in bodies and inside streams. */
-import { LintelError, type Retry } from "../../core/errors.js";
+import { LintelError, overflow, type Retry } from "../../core/errors.js";
 import { askedAcrossHop } from "../../core/hop.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";
@@ -12,9 +12,11 @@ import {
   statusOf,
   tellsOfFilter,
   textOfBody,
+  withCode,
 } from "./error-body.js";
 import { string } from "./json.js";
 import { hasCrashed, isOfTarget } from "./of-target.js";
+import { overflows } from "./overflow.js";
 import { type Headers, retryAfterIn, retryAfterInBody } from "./retry-after.js";
 import { fromUpstreamStatus, upstreamFailed } from "./status.js";
 
@@ -70,6 +72,8 @@ export function failureOf(
   return error;
 }
 
+const refusedRequest = "the model server refused the request";
+
 /** The error for a status and what a body says with it: of the request, or of the server. */
 function errorOf(
   status: number,
@@ -77,6 +81,10 @@ function errorOf(
   said: string,
   retryAfter: number | undefined,
 ): LintelError {
+  if (overflows(status, errorsIn(body), said)) {
+    const words = withoutAddresses(withCode(said, overflow));
+    return new LintelError("invalid_value", `${refusedRequest}: ${words}`, { param: "messages" });
+  }
   const refused = ofRequest(status, body, said, retryAfter);
   if (refused) return refused;
   const ofTarget = isOfTarget(status, body, said);
@@ -101,8 +109,7 @@ function ofRequest(
   retryAfter: number | undefined,
 ): LintelError | undefined {
   const errors = errorsIn(body);
-  const refused = "the model server refused the request";
-  const message = said ? `${refused}: ${withoutAddresses(said)}` : refused;
+  const message = said ? `${refusedRequest}: ${withoutAddresses(said)}` : refusedRequest;
   if (refusals.has(status) && (errors.some(isFlagged) || tellsOfFilter(messageIn(body)))) {
     return new LintelError("content_blocked", message);
   }

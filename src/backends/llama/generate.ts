@@ -6,7 +6,7 @@ import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js"
 import type { CallSignal } from "../../core/cancellation.js";
 import { detailsOf, tokenUsage } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
-import { invalidValue } from "../../core/errors.js";
+import { invalidValue, overflow } from "../../core/errors.js";
 import { nothing } from "../marked-thoughts.js";
 import { StopScanner } from "../stop.js";
 import type { AnswerReader, Heard } from "./answer.js";
@@ -133,7 +133,7 @@ function warningsOf(loaded: LoadedModel, request: LLMRequest, hasForm: boolean):
 const tooLong = (tokens: number | string, { contextSize }: LoadedModel) =>
   invalidValue(
     "messages",
-    `they have ${tokens} tokens, the model holds ${contextSize - 1} besides its answer (context_length_exceeded)`,
+    `they have ${tokens} tokens, the model holds ${contextSize - 1} besides its answer (${overflow})`,
   );
 
 /**

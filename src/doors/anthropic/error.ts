@@ -1,5 +1,5 @@
 /** Errors as clients of the Messages API read them. */
-import type { LintelError } from "../../core/errors.js";
+import { type LintelError, tellsOverflow } from "../../core/errors.js";
 import { errorBody } from "../json/error.js";
 
 /** Types by HTTP status; of the others below 500 it is the request, from 500 on the API. */
@@ -22,9 +22,14 @@ const typeOf = (status: number): string =>
  */
 export function messagesError(error: LintelError, requestId?: string): object {
   const { error: said, detail } = errorBody(error);
+  const type = typeOf(error.http);
+  // Claude Code looks for these words, to make the conversation shorter.
+  const message = tellsOverflow(said.message)
+    ? `prompt is too long: ${said.message}`
+    : said.message;
   return {
     type: "error",
-    error: { ...said, type: typeOf(error.http) },
+    error: { ...said, message, type },
     ...(requestId !== undefined && { detail, request_id: requestId }),
   };
 }
