@@ -35,6 +35,12 @@ export function handlerOf(backend: Backend, method: BackendMethod): Handle {
   throw new LintelError("unimplemented", "the model server can't do this operation");
 }
 
+/** Whether the first message of a backend's answer comes before the whole of it is made. */
+export function streams({ method }: Call, { handlers }: Backend): boolean {
+  if (method !== "chat" && method !== "streamTextToImage") return false;
+  return handlers[method] !== undefined;
+}
+
 /** The same call under the name of the operation's other form; both have one request type. */
 function as<To extends BackendMethod>(call: Call<BackendMethod>, method: To): Call<To> {
   return { ...call, method } as unknown as Call<To>;

@@ -5,7 +5,7 @@ import type { Call, Handle, Middleware } from "../call.js";
 import { Gathered, inPiece } from "../gathered.js";
 import { deferred, iterable, once } from "../iterate.js";
 import { isChat } from "../methods.js";
-import { lesserFor } from "../routing/candidates.js";
+import { lesserFor } from "../routing/lesser.js";
 import type { CacheSettings } from "../settings.js";
 import { ask, Steps, type Waiter } from "../steps.js";
 import { type CacheControl, cacheControlOf } from "./control.js";

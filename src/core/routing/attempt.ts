@@ -1,11 +1,10 @@
 /** One question to one target: its time-outs, its end, and what is noted down of it. */
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
-import { handlerOf } from "../adapt.js";
-import type { Backend } from "../backend.js";
+import { handlerOf, streams } from "../adapt.js";
 import type { AttemptRecord, Call, Handle } from "../call.js";
 import { Cancellation } from "../cancellation.js";
 import { type DocumentReader, files, haveFiles, readingDocuments } from "../documents.js";
-import { type ErrorCode, LintelError } from "../errors.js";
+import { LintelError } from "../errors.js";
 import { fitRequest } from "../fit.js";
 import {
   type BackendMethod,
@@ -21,6 +20,7 @@ import { Warnings } from "../warnings.js";
 import { AttemptReader } from "./attempt-reader.js";
 import { verdictOf } from "./blame.js";
 import type { Clock, Timer } from "./clock.js";
+import { fellSilent, tooLate, unfinished } from "./late.js";
 import type { RouteTimeouts } from "./settings.js";
 import type { Target } from "./target.js";
 
@@ -225,7 +225,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     // later, and was given up early, it would be a time far below its own.
     if (outcome === "slower" && !record.hedge) endpoint.first.add(tookMs);
     const verdict = own || this.#reader?.failed ? "neutral" : verdictOf(outcome);
-    const failure = verdict === "failed" ? failureOf(ending) : undefined;
+    const failure = verdict === "failed" ? unfinished(ending) : undefined;
     endpoint.end(verdict, this.#probe, this.#startedAt, now, failure, this.#call.caller?.id ?? "");
   }
 
@@ -260,10 +260,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
   #silent(): void {
     // A reader who is slow is not the target's fault: then nobody waits for it.
     if (!this.#by || this.#ended) return;
-    const cause = new Error(
-      `no message for ${this.#timeouts.betweenTokens} ms (timeouts.between_tokens)`,
-    );
-    const silent = new LintelError("timeout", "the model server fell silent", { cause });
+    const silent = fellSilent(this.#timeouts.betweenTokens);
     if (this.#call.unseen) {
       this.giveUp(silent);
       return;
@@ -272,19 +269,3 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     this.#call.life?.abort(silent);
   }
 }
-
-/** Whether the first message comes before the whole answer is made. */
-export function streams({ method }: Call, backend: Backend): boolean {
-  if (method !== "chat" && method !== "streamTextToImage") return false;
-  return backend.handlers[method] !== undefined;
-}
-
-const failureOf = (ending: AttemptRecord["outcome"] | LintelError): LintelError =>
-  ending instanceof LintelError
-    ? ending
-    : new LintelError(ending as ErrorCode, "the model server did not answer the call to its end");
-
-const tooLate = (ms: number) =>
-  new LintelError("timeout", "the model server did not begin to answer in time", {
-    cause: new Error(`no message for ${ms} ms (timeouts.first_token)`),
-  });

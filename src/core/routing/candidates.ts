@@ -1,6 +1,4 @@
 /** The targets of one call: which of them it may still go to, and what is said where there is none. */
-import type { Call } from "../call.js";
-import { files, haveFiles } from "../documents.js";
 import type { LintelError } from "../errors.js";
 import { choose } from "./choose.js";
 import { lastWord } from "./last-word.js";
@@ -116,16 +114,3 @@ type Some = ReadonlySet<Target> | undefined;
 
 const both = (some: Some, others: Some): Some =>
   some && others ? new Set([...some, ...others]) : (some ?? others);
-
-/**
- * Of the targets of a call that offers tools those that know none, and of one with files those that take
- * none, where others do: they would answer without, or read a document's text alone.
- */
-export function lesserFor({ request }: Call, targets: readonly Target[]): Some {
-  if (targets.length < 2 || request.$typeName !== "lintel.v1.LLMRequest") return undefined;
-  const offers = request.tools.length > 0 && request.toolChoice?.type !== "none";
-  const wanted = [...(offers ? ["tools"] : []), ...(haveFiles(request) ? [files] : [])];
-  if (wanted.length === 0) return undefined;
-  const lesser = targets.filter(({ model }) => !wanted.every((it) => model.supports.includes(it)));
-  return lesser.length > 0 && lesser.length < targets.length ? new Set(lesser) : undefined;
-}

@@ -14,7 +14,7 @@ import { estimatePrompt } from "../estimate.js";
 import { fitRequest } from "../fit.js";
 import { once } from "../iterate.js";
 import { Warnings } from "../warnings.js";
-import { lesserFor } from "./candidates.js";
+import { lesserFor } from "./lesser.js";
 import type { RoutingTools } from "./routing.js";
 import type { Target } from "./target.js";
 

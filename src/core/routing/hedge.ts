@@ -1,7 +1,8 @@
 /** A second target is asked when the first one is slow to begin; whoever is first answers. */
+import { streams } from "../adapt.js";
 import type { Call } from "../call.js";
 import type { LintelError } from "../errors.js";
-import { type Attempt, type Batch, streams } from "./attempt.js";
+import type { Attempt, Batch } from "./attempt.js";
 import type { Clock } from "./clock.js";
 import type { HedgeSettings } from "./settings.js";
 import type { Target } from "./target.js";
