@@ -55,6 +55,7 @@ describe.each(vendors)("%s", (_, backendAt, path, field) => {
     const counted = await count(backend, { tools: [tool] });
     expect(counted).toMatchObject({ promptTokens: 17, estimated: false });
     expect(upstream.requests.map(({ method, path: at }) => [method, at])).toEqual([["POST", path]]);
+    expect(JSON.stringify(upstream.requests[0]?.headers)).not.toContain("lintel-counting");
     const body = JSON.parse(String(upstream.requests[0]?.body));
     expect(JSON.stringify(body)).toContain("hello");
     expect(JSON.stringify(body)).toContain("weather");

@@ -2,12 +2,11 @@
  * Has a vendor count the tokens of a prompt. The common interface has no word for it: the provider
  * writes the request for an answer, which is sent to the vendor's other path.
  */
-import { AsyncLocalStorage } from "node:async_hooks";
 import type { CountTokensResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { tokenCount } from "../../core/chat-messages.js";
-import { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { counting, countOf, countsNone, lacksCounting } from "../token-counts.js";
 import type { ChatModel } from "./chat.js";
 import type { Counts } from "./counts.js";
 import { failureOf } from "./failure.js";
@@ -26,24 +25,34 @@ class Counted extends Error {
   }
 }
 
-const asked = new AsyncLocalStorage<Counts>();
+/**
+ * A header by which a request that the provider sends is known for one whose tokens are to be counted;
+ * it goes no further. Node's way to know (`AsyncLocalStorage`) makes each promise of the process dearer.
+ */
+const marker = "x-lintel-counting";
 
-/** A `fetch` that has tokens counted where that is what a request is made for. */
-export const countingFetch = (fetch: Fetch): Fetch =>
-  async function counting(input, init) {
-    const counts = asked.getStore();
-    if (!counts) return fetch(input, init);
+/**
+ * A `fetch` that has tokens counted where that is what a request is made for.
+ * @param counts how the vendor does; absent: it does not
+ */
+export function countingFetch(fetch: Fetch, counts: Counts | undefined): Fetch {
+  if (!counts) return fetch;
+  return async (input, init) => {
+    const headers = new Headers(init?.headers);
+    if (!headers.has(marker)) return fetch(input, init);
+    headers.delete(marker);
     const url = new URL(String(input));
     const [answers, path] = counts.paths;
     const request = typeof init?.body === "string" ? parseJson(init.body) : undefined;
     if (!url.pathname.endsWith(answers) || !isObject(request)) throw new Counted(501);
     url.pathname = url.pathname.slice(0, -answers.length) + path;
     const body = JSON.stringify(counts.body(withModel(request, url.pathname)));
-    const response = await fetch(url, { ...init, body });
+    const response = await fetch(url, { ...init, headers: Object.fromEntries(headers), body });
     const said = parseJson(await response.text());
     const tokens = response.ok && isObject(said) ? said[counts.field] : undefined;
-    throw new Counted(response.status, isCount(tokens) ? tokens : undefined);
+    throw new Counted(response.status, countOf(tokens));
   };
+}
 
 /** Google's requests have their model in the path alone. */
 const withModel = (request: JsonObject, path: string): JsonObject => {
@@ -51,35 +60,20 @@ const withModel = (request: JsonObject, path: string): JsonObject => {
   return model === undefined ? request : { model, ...request };
 };
 
-const isCount = (value: unknown): value is number =>
-  Number.isSafeInteger(value) && (value as number) >= 0 && (value as number) < 2 ** 32;
-
-/** Stands among what a vendor refused for a model: it is not asked for that again. */
-const refused = "count_tokens";
-
-/** What says that there is no such path. */
-const lacksPath: ReadonlySet<number> = new Set([404, 405, 501]);
-
-/**
- * @param counts how the vendor does
- * @throws LintelError `unimplemented` where it does not
- */
+/** @throws LintelError `unimplemented` where the vendor does not */
 export async function* countTokens(
   known: ChatModel,
   call: Call<"countTokens">,
-  counts: Counts,
   signal: AbortSignal,
 ): AsyncGenerator<readonly CountTokensResponse[]> {
-  if (known.refused.has(refused)) throw countsNone();
+  if (known.refused.has(counting)) throw countsNone();
   const options = await optionsOf(call, known, known.refused, signal);
-  const { status, tokens } = await asked.run(counts, () =>
-    // What it would answer is never there.
-    Promise.resolve(known.model.doGenerate(options)).then(
-      () => new Counted(501),
-      countedIn(signal),
-    ),
-  );
-  if (lacksPath.has(status)) known.learn(refused);
+  const headers = { ...options.headers, [marker]: "true" };
+  // What it would answer is never there.
+  const { status, tokens } = await Promise.resolve(
+    known.model.doGenerate({ ...options, headers }),
+  ).then(() => new Counted(501), countedIn(signal));
+  if (lacksCounting(status)) known.learn(counting);
   if (tokens === undefined) throw countsNone();
   yield [tokenCount(tokens)];
 }
@@ -89,5 +83,3 @@ const countedIn = (signal: AbortSignal) => (thrown: unknown) => {
   for (let at = thrown; at instanceof Error; at = at.cause) if (at instanceof Counted) return at;
   throw failureOf(thrown);
 };
-
-const countsNone = () => new LintelError("unimplemented", "the model server counts no tokens");

@@ -108,9 +108,7 @@ export class AiSdkBackend implements Backend {
     const counting: Backend["handlers"] = counts
       ? {
           countTokens: (call) =>
-            this.#run(call, (entry, signal) =>
-              countTokens(this.#chatModel(entry), call, counts, signal),
-            ),
+            this.#run(call, (entry, signal) => countTokens(this.#chatModel(entry), call, signal)),
         }
       : {};
     return { ...(has("chat") && { ...chats, ...counting }), ...(has("image") && draws) };
@@ -188,7 +186,10 @@ export class AiSdkBackend implements Backend {
     try {
       const images = this.#config.models.some(({ task }) => task === "image");
       const fetch = guardedFetch({ guard: this.#guard, dispatcher: this.#agent, images });
-      const provider = await loadProvider(this.#config, countingFetch(fetch));
+      const provider = await loadProvider(
+        this.#config,
+        countingFetch(fetch, chatPackage(this.#config.package).counts),
+      );
       for (const entry of this.#entries.values()) {
         try {
           entry.loaded = loadModel(provider, entry.config);

@@ -2,22 +2,14 @@
 import type { CountTokensResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { tokenCount } from "../../core/chat-messages.js";
-import { LintelError } from "../../core/errors.js";
 import { once } from "../../core/iterate.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { traceHeaders } from "../../core/telemetry.js";
+import { answerLimit } from "../completions/reading.js";
 import { refuses } from "../http/refused.js";
+import { counting, countOf, countsNone, lacksCounting } from "../token-counts.js";
 import type { Server } from "./chat.js";
 import { requestFields } from "./request.js";
-
-/** Stands among what a server refused for a model: it is not asked for that again. */
-const counts = "count_tokens";
-
-/** What says that there is no such path. */
-const lacksPath: ReadonlySet<number> = new Set([404, 405, 501]);
-
-/** Most bytes of an answer: vLLM's has all the tokens. */
-const answerLimit = 32 * 1024 * 1024;
 
 /** @throws LintelError `unimplemented` where the server counts none, or not this prompt */
 export const countTokens = (
@@ -32,7 +24,7 @@ async function count(
   const { request, signal } = call;
   const { dialect } = models;
   const refused = models.refusedFor(request.model);
-  if (!dialect.counts || refused.has(counts)) throw countsNone();
+  if (!dialect.counts || refused.has(counting)) throw countsNone();
   const fields = requestFields(request, { dialect, stream: false, refused });
   const ways = {
     input_tokens: { path: address.at("/chat/completions/input_tokens"), fields },
@@ -49,7 +41,7 @@ async function count(
   });
   if (refuses(answer)) {
     answer.drain();
-    if (lacksPath.has(answer.status)) models.refuse(request.model, counts);
+    if (lacksCounting(answer.status)) models.refuse(request.model, counting);
     throw countsNone();
   }
   return tokenCount(...countIn(await answer.text(answerLimit)));
@@ -66,11 +58,8 @@ function countIn(text: string): [tokens: number, estimated: boolean] {
   const said = parseJson(text);
   if (isObject(said)) {
     const { input_tokens, count = input_tokens, estimated } = said;
-    if (Number.isSafeInteger(count) && (count as number) >= 0 && (count as number) < 2 ** 32) {
-      return [count as number, estimated === true];
-    }
+    const tokens = countOf(count);
+    if (tokens !== undefined) return [tokens, estimated === true];
   }
   throw countsNone();
 }
-
-const countsNone = () => new LintelError("unimplemented", "the model server counts no tokens");
