@@ -104,3 +104,26 @@ backends:\n${backend("a", a.url)}`;
     expect([more, await status()]).toEqual([more, expected]);
   }
 });
+
+test("an issuer whose place another one took is asked for its keys no more", async () => {
+  const a = await modelServer("a");
+  const [one, other] = [new Issuer(), new Issuer()];
+  for (const issuer of [one, other]) {
+    await issuer.start();
+    onTestFinished(() => issuer.stop());
+  }
+  const auth = (issuer: Issuer) => `auth:
+  mode: token
+  oidc: [{ name: corp, issuer: "${issuer.url}", audience: lintel, refresh: 20ms }]
+backends:\n${backend("a", a.url)}`;
+  const it = await gateway(auth(one));
+  await expect.poll(() => one.asked).toBeGreaterThan(2);
+  it.write(auth(other));
+  await it.reload();
+  await expect.poll(() => other.asked).toBeGreaterThan(2);
+  const known = one.asked;
+  const since = other.asked;
+  await expect.poll(() => other.asked).toBeGreaterThan(since + 5);
+  // One may have been on its way.
+  expect(one.asked).toBeLessThanOrEqual(known + 1);
+});
