@@ -1,32 +1,70 @@
-/** OpenAI's choice `allowed_tools`: among some of the tools. */
+/** OpenAI's choice `allowed_tools`, of either of its APIs: among some of the tools. */
 import type { Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 
+/** What such a choice leaves. */
+export interface Allowed {
+  /** The contract's choice; `undefined` where that is wrong. */
+  readonly choice: unknown;
+  /** Whether a function may be called, by its name; where the choice is wrong any may. */
+  readonly has: (name: unknown) => boolean;
+}
+
+/** How an API tells of the tools that it allows. */
+interface Telling {
+  /** Where mode and tools stand at the client. */
+  readonly at: string;
+  readonly nameOf: (tool: unknown) => unknown;
+  /** Whether a tool is passed over. Default: none is. */
+  readonly isDropped?: (tool: unknown) => boolean;
+}
+
 /**
- * A request the contract's way: its tools are those that are allowed, its choice the mode.
+ * Reads the choice.
+ * @param names of the functions that are offered
+ * @param into gets what is wrong of it
+ */
+export function readAllowed(
+  { mode, tools }: JsonObject,
+  names: ReadonlySet<unknown>,
+  { at, nameOf, isDropped = () => false }: Telling,
+  into: Violation[],
+): Allowed {
+  const wrong = (name: string, message: string): Allowed => {
+    into.push({ field: `${at}.${name}`, message });
+    return { choice: undefined, has: () => true };
+  };
+  if (mode !== "auto" && mode !== "required") return wrong("mode", "must be auto or required");
+  if (!Array.isArray(tools)) return wrong("tools", "must be an array");
+  const allowed = new Set<unknown>();
+  for (const [i, tool] of (tools as unknown[]).entries()) {
+    if (isDropped(tool)) continue;
+    const name = nameOf(tool);
+    if (!names.has(name)) {
+      return wrong(`tools[${i}]`, "must be a function by the name of one of the tools");
+    }
+    allowed.add(name);
+  }
+  return { choice: mode, has: (name) => allowed.has(name) };
+}
+
+/**
+ * A request of chat completions the contract's way: its tools are those that are allowed, its choice
+ * the mode.
  * @param into gets what is wrong of the choice, which then counts as not sent
  */
 export function withAllowedTools(json: JsonObject, into: Violation[]): JsonObject {
   const { tools, tool_choice: choice } = json;
   if (!isObject(choice) || choice.type !== "allowed_tools") return json;
-  const { mode, tools: allowed } = isObject(choice.allowed_tools) ? choice.allowed_tools : {};
   const offered: readonly unknown[] = Array.isArray(tools) ? tools : [];
-  const wrong = (name: string, message: string) =>
-    into.push({ field: `tool_choice.allowed_tools.${name}`, message });
-  if (mode !== "auto" && mode !== "required") wrong("mode", "must be auto or required");
-  else if (!Array.isArray(allowed)) wrong("tools", "must be an array");
-  else {
-    const names = allowed.map(nameOf);
-    const known = offered.map(nameOf);
-    const unknown = names.findIndex((name) => !known.includes(name));
-    if (unknown === -1) {
-      const left = offered.filter((tool) => names.includes(nameOf(tool)));
-      return { ...json, tools: left, tool_choice: mode };
-    }
-    wrong(`tools[${unknown}]`, "must be a function by the name of one of the tools");
-  }
-  return { ...json, tool_choice: undefined };
+  const told = isObject(choice.allowed_tools) ? choice.allowed_tools : {};
+  const telling = { at: "tool_choice.allowed_tools", nameOf: functionName };
+  const allowed = readAllowed(told, new Set(offered.map(functionName)), telling, into);
+  if (allowed.choice === undefined) return { ...json, tool_choice: undefined };
+  const left = offered.filter((tool) => allowed.has(functionName(tool)));
+  return { ...json, tools: left, tool_choice: allowed.choice };
 }
 
-const nameOf = (tool: unknown) =>
+/** The name of a tool in the contract's form. */
+export const functionName = (tool: unknown): unknown =>
   isObject(tool) && isObject(tool.function) ? tool.function.name : undefined;

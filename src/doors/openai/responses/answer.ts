@@ -1,5 +1,4 @@
 /** Answers of the Responses API: whole, and what stands in streams of them. */
-
 import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
 import type { LintelError } from "../../../core/errors.js";
 import { parseJson } from "../../../core/json.js";

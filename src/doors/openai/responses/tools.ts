@@ -2,7 +2,7 @@
 import { type LintelError, unsupported, type Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
-import { readAllowed } from "./allowed-tools.js";
+import { functionName, readAllowed } from "../allowed-tools.js";
 import { type Named, type Namespaces, qualified } from "./namespaces.js";
 
 /** What a request says of tools. */
@@ -40,8 +40,8 @@ export function readTools(
   for (const type of reading.dropped) warnings.push(`tools: ${type} is not supported, ignored`);
   const { read, kept, places, namespaces } = reading;
   if (isObject(choice) && choice.type === "allowed_tools") {
-    const allowed = readAllowed(choice, new Set(read.map(nameOf)), into);
-    const left = [...read.keys()].filter((i) => allowed.has(nameOf(read[i])));
+    const allowed = readAllowed(choice, new Set(read.map(functionName)), telling, into);
+    const left = [...read.keys()].filter((i) => allowed.has(functionName(read[i])));
     return {
       ...{ tools: left.map((i) => read[i]), choice: allowed.choice, kept, namespaces, refused },
       places: left.map((i) => places[i] ?? ""),
@@ -97,8 +97,13 @@ const nested = (flat: JsonObject, names: readonly string[]) => ({
   },
 });
 
-const nameOf = (tool: unknown): unknown =>
-  isObject(tool) && isObject(tool.function) ? tool.function.name : undefined;
+/** How it tells of tools that are allowed: those that are no functions are dropped, as among the tools. */
+const telling = {
+  at: "tool_choice",
+  nameOf: (tool: unknown) => (isObject(tool) ? qualified(tool.namespace, tool.name) : undefined),
+  isDropped: (tool: unknown) =>
+    isObject(tool) && typeof tool.type === "string" && tool.type !== "function",
+};
 
 const ours = ["function", "auto", "none", "required"];
 
