@@ -91,11 +91,14 @@ function decoded(bytes: Buffer, charset: string): string {
  * @param i its position in the message: other texts are set off
  */
 export function toldFile({ filename }: FileData, text: string, i: number): ContentPart {
-  const name = filename === "" ? "" : ` name=${JSON.stringify(filename)}`;
-  const told = `<file${name}>\n${text.replace(/\n$/, "")}\n</file>\n\n`;
+  const told = `${inFile(filename, text.replace(/\n$/, ""))}\n\n`;
   return {
     $typeName: "lintel.v1.ContentPart",
     type: "text",
     text: i === 0 ? told : `\n\n${told}`,
   };
 }
+
+/** A text with the name of the file, or the document, that it is from; empty: it has none. */
+export const inFile = (name: string, text: string): string =>
+  `<file${name === "" ? "" : ` name=${JSON.stringify(name)}`}>\n${text}\n</file>`;

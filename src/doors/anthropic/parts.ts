@@ -1,4 +1,5 @@
 /** Texts, images, documents and search results in blocks, to the contract's parts. */
+import { inFile } from "../../core/files.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { fields } from "../json/known.js";
 
@@ -48,7 +49,7 @@ export function partOf(
 /** A text with its title, as that of a file is told. */
 const named = (text: unknown, title: unknown): unknown =>
   typeof text === "string" && typeof title === "string" && title !== ""
-    ? `<file name=${JSON.stringify(title)}>\n${text}\n</file>`
+    ? inFile(title, text)
     : text;
 
 /** What a search found, as a text: nothing is cited. */
