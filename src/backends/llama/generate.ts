@@ -50,10 +50,11 @@ export async function* generate(
   const evaluation = loaded.begin(new Evaluation(place, work));
   try {
     const detokenizer = new Detokenizer(loaded.model, prompt);
-    const reader = readerOf(loaded, prompt, tools && schemasOf(request));
+    const known = tools && schemasOf(request);
+    const reader = readerOf(loaded, prompt, known);
     // Thoughts may well have what their answer ends with.
     const scanner = new StopScanner([...request.stop, ...loaded.stops]);
-    const told = new Told(request, tools);
+    const told = new Told(request, tools, known);
     let count = 0;
     let thoughts = 0;
     let stopped = false;

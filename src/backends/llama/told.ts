@@ -8,10 +8,9 @@ import type {
 import { deltaChoice } from "../../core/chat-messages.js";
 import { reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { toolCall } from "../../core/tool-calls.js";
-import type { WrittenCall } from "./tools/calls.js";
+import type { KnownTools, WrittenCall } from "./tools/calls.js";
 import type { ToolForm } from "./tools/form.js";
 import { CallReader, type Read } from "./tools/reader.js";
-import { schemasOf } from "./tools/rendering.js";
 
 /** Makes messages of the text of one answer. */
 export class Told {
@@ -19,11 +18,14 @@ export class Told {
   readonly #reader: CallReader | undefined;
   #called = 0;
 
-  /** @param tools the form of calls; absent: there are none */
-  constructor(request: LLMRequest, tools: ToolForm | undefined) {
+  /**
+   * @param tools the form of calls; absent: there are none
+   * @param known the tools that may be called
+   */
+  constructor(request: LLMRequest, tools: ToolForm | undefined, known: KnownTools = new Map()) {
     this.#request = request;
     const isText = tools && tools.call.as !== "channel";
-    this.#reader = isText ? new CallReader(tools, schemasOf(request)) : undefined;
+    this.#reader = isText ? new CallReader(tools, known) : undefined;
   }
 
   /** Whether the caller wants no more than there is. */
