@@ -1,5 +1,6 @@
 /** Documents in messages, told as their text to models that take no files. */
 import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Call, Handle } from "./call.js";
 import type { CallSignal } from "./cancellation.js";
 import { inOneText } from "./chat-messages.js";
@@ -40,10 +41,14 @@ export const files = "file";
  * A handle that tells documents as text: to a model that takes no files at once, to another one
  * where its server refuses them, which only some models of a server may take.
  */
-export const readingDocuments = (handle: Handle, reader: DocumentReader, takes: boolean): Handle =>
+export const readingDocuments = (
+  handle: Handle,
+  reader: DocumentReader,
+  { supports }: Pick<Model, "supports">,
+): Handle =>
   async function* (call: Call) {
     const request = call.request as LLMRequest;
-    if (takes) {
+    if (supports.includes(files)) {
       let began = false;
       try {
         for await (const batch of handle(call)) {

@@ -29,16 +29,17 @@ export function toJsonString(text: string): string {
  * are at which Python's `splitlines` ends a line, and with it many readers of event streams.
  */
 export function toJsonLine(value: object | string): string {
-  const json = JSON.stringify(value);
-  // Next to none has one, and a look is cheaper than replacing nothing.
-  return lineEnd.test(json) ? json.replaceAll(lineEnds, escaped) : json;
+  return withoutLineEnds(JSON.stringify(value));
 }
 
 /** A JSON text as it was written, in one line: line breaks in it stand between its values. */
 export function jsonInOneLine(json: string): string {
-  const line = /[\r\n]/.test(json) ? json.replaceAll(/[\r\n]/g, " ") : json;
-  return lineEnd.test(line) ? line.replaceAll(lineEnds, escaped) : line;
+  return withoutLineEnds(json.replaceAll(/[\r\n]/g, " "));
 }
+
+/** Next to none has one, and a look is cheaper than replacing nothing. */
+const withoutLineEnds = (json: string): string =>
+  lineEnd.test(json) ? json.replaceAll(lineEnds, escaped) : json;
 
 /**
  * The string that stands in a JSON text.

@@ -6,6 +6,7 @@ import { Gathered, inPiece } from "../gathered.js";
 import { deferred, iterable, once } from "../iterate.js";
 import { isChat } from "../methods.js";
 import { lesserFor } from "../routing/lesser.js";
+import { targetOf } from "../routing/target.js";
 import type { CacheSettings } from "../settings.js";
 import { ask, Steps, type Waiter } from "../steps.js";
 import { type CacheControl, cacheControlOf } from "./control.js";
@@ -64,12 +65,11 @@ function cached(
 /** Whether its target left out what others can do: who asks once they are back gets more. */
 function leftOut(call: ChatCall): boolean {
   const { targets = [], attributes } = call;
-  const lesser = lesserFor(call, targets);
-  const by = attributes.tried.findLast(({ outcome }) => outcome === "running" || outcome === "ok");
-  return targets.some(
-    (target) =>
-      target.backend.name === by?.backend && target.model.id === by.model && lesser?.has(target),
+  const last = attributes.tried.findLast(
+    ({ outcome }) => outcome === "running" || outcome === "ok",
   );
+  const by = targetOf(last, targets);
+  return by !== undefined && lesserFor(call, targets)?.has(by) === true;
 }
 
 /** The answer as it is kept: with the time, and with what the gateway said of it. */

@@ -3,7 +3,7 @@ import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { handlerOf, streams } from "../adapt.js";
 import type { AttemptRecord, Call, Handle } from "../call.js";
 import { Cancellation } from "../cancellation.js";
-import { type DocumentReader, files, haveFiles, readingDocuments } from "../documents.js";
+import { type DocumentReader, haveFiles, readingDocuments } from "../documents.js";
 import { LintelError } from "../errors.js";
 import { fitRequest } from "../fit.js";
 import {
@@ -106,7 +106,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     const handle = hidesReasoning(request) ? unseenThoughts(own) : own;
     if (documents && isChat(call.method) && haveFiles(request as LLMRequest)) {
       this.#reader = new AttemptReader(documents, clock, this.#alive);
-      this.#handle = readingDocuments(handle, this.#reader, model.supports.includes(files));
+      this.#handle = readingDocuments(handle, this.#reader, model);
     } else this.#handle = handle;
     this.#own = {
       ...call,

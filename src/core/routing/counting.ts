@@ -8,7 +8,7 @@ import { State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Call, Handle } from "../call.js";
 import { Cancellation } from "../cancellation.js";
 import { tokenCount } from "../chat-messages.js";
-import { files, haveFiles, readingDocuments } from "../documents.js";
+import { haveFiles, readingDocuments } from "../documents.js";
 import { LintelError, toLintelError } from "../errors.js";
 import { estimatePrompt } from "../estimate.js";
 import { fitRequest } from "../fit.js";
@@ -127,8 +127,7 @@ function withDocuments(
   { documents }: Tools,
 ): Handle<"countTokens"> {
   if (!documents || !haveFiles(request)) return handle;
-  const takes = model.supports.includes(files);
-  return readingDocuments(handle as Handle, documents, takes) as Handle<"countTokens">;
+  return readingDocuments(handle as Handle, documents, model) as Handle<"countTokens">;
 }
 
 async function only(counted: ReturnType<Handle<"countTokens">>): Promise<CountTokensResponse> {

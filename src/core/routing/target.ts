@@ -1,7 +1,7 @@
 /** Where a call can go. */
 import type { Model } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../backend.js";
-import type { Call } from "../call.js";
+import type { AttemptRecord, Call } from "../call.js";
 import type { Endpoint } from "./endpoint.js";
 
 /** One of the places that serve a model, as one name of the model has it. */
@@ -22,9 +22,14 @@ export function answering({
   targets,
   attributes,
 }: Pick<Call, "targets" | "attributes">): Model | undefined {
-  const last = attributes.tried.at(-1);
-  const asked = targets?.find(
-    ({ backend, model }) => backend.name === last?.backend && model.id === last.model,
-  );
-  return (asked ?? targets?.[0])?.model;
+  return (targetOf(attributes.tried.at(-1), targets) ?? targets?.[0])?.model;
 }
+
+/** The target that an attempt asked. */
+export const targetOf = (
+  record: AttemptRecord | undefined,
+  targets: readonly Target[] = [],
+): Target | undefined =>
+  targets.find(
+    ({ backend, model }) => backend.name === record?.backend && model.id === record.model,
+  );
