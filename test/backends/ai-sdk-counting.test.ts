@@ -2,10 +2,11 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Backend } from "../../src/core/backend.js";
+import { functionTool } from "../support/tools.js";
 import { anthropicAt, compatibleAt, openaiAt } from "./ai-sdk-subject.js";
 import { googleAt } from "./ai-sdk-thoughts.js";
 import { chatRequest } from "./openai-subject.js";
-import { callOf } from "./subject.js";
+import { callOf, countedBy } from "./subject.js";
 import { type Script, Upstream } from "./upstream.js";
 
 async function vendor(backendAt: (url: string) => Backend, script: Script) {
@@ -16,22 +17,10 @@ async function vendor(backendAt: (url: string) => Backend, script: Script) {
   return { upstream, backend };
 }
 
-async function count(backend: Backend, more: Partial<LLMRequest> = {}) {
-  const counted = backend.handlers.countTokens?.(callOf("countTokens", chatRequest(more)));
-  for await (const [message] of counted ?? []) return message;
-  return undefined;
-}
+const count = (backend: Backend, more: Partial<LLMRequest> = {}) =>
+  countedBy(backend, chatRequest(more));
 
-const tool = {
-  $typeName: "lintel.v1.Tool",
-  type: "function",
-  function: {
-    $typeName: "lintel.v1.FunctionTool",
-    name: "weather",
-    description: "",
-    parameters: '{"type":"object","properties":{}}',
-  },
-} as const;
+const tool = functionTool("weather", { type: "object", properties: {} });
 
 const says =
   (status: number, body: object): Script =>

@@ -9,9 +9,10 @@ import type { Backend } from "../../src/core/backend.js";
 import { json } from "../doors/serve.js";
 import { never } from "../support/calls.js";
 import { jsonSchema } from "../support/formats.js";
+import { functionTool } from "../support/tools.js";
 import { serveFile } from "./llama-gateway.js";
 import { answer, backendFor, chatRequest, say, tiny, trained } from "./llama-subject.js";
-import { callOf } from "./subject.js";
+import { countedBy } from "./subject.js";
 
 async function loaded(path: string, config: object = {}): Promise<Backend> {
   const backend = backendFor(path, config);
@@ -20,22 +21,11 @@ async function loaded(path: string, config: object = {}): Promise<Backend> {
   return backend;
 }
 
-async function count(backend: Backend, request: LLMRequest, signal?: AbortSignal) {
-  const counted = backend.handlers.countTokens?.(callOf("countTokens", request, signal));
-  for await (const [message] of counted ?? []) return message;
-  return undefined;
-}
-
-const tool = {
-  $typeName: "lintel.v1.Tool",
-  type: "function",
-  function: {
-    $typeName: "lintel.v1.FunctionTool",
-    name: "weather",
-    description: "The weather in a city.",
-    parameters: '{"type":"object","properties":{"city":{"type":"string"}}}',
-  },
-} as const;
+const tool = functionTool(
+  "weather",
+  { type: "object", properties: { city: { type: "string" } } },
+  { description: "The weather in a city." },
+);
 
 describe("the tokens of a prompt", () => {
   it.each<[string, Partial<LLMRequest>]>([
@@ -49,30 +39,30 @@ describe("the tokens of a prompt", () => {
   ])("are those that an answer tells of: %s", async (_, more) => {
     const backend = await loaded(trained);
     const request = chatRequest("Hello there", more);
-    const counted = await count(backend, request);
+    const counted = await countedBy(backend, request);
     expect(counted).toMatchObject({ estimated: false });
     expect(counted?.promptTokens).toBe((await answer(backend, request)).prompt);
   });
 
   it("are counted to the end where they don't fit", async () => {
     const backend = await loaded(tiny);
-    const one = (await count(backend, chatRequest("a")))?.promptTokens ?? 0;
+    const one = (await countedBy(backend, chatRequest("a")))?.promptTokens ?? 0;
     const words = "word ".repeat(5000);
-    const many = await count(backend, chatRequest(words));
+    const many = await countedBy(backend, chatRequest(words));
     expect(many?.promptTokens).toBe(one - 1 + words.length);
   });
 
   it("are not counted of more messages than fit", async () => {
     const backend = await loaded(tiny);
     const messages = Array.from({ length: 128 }, () => say("a"));
-    const counted = count(backend, chatRequest("", { messages }));
+    const counted = countedBy(backend, chatRequest("", { messages }));
     await expect(counted).rejects.toMatchObject({ code: "unimplemented" });
   });
 
   it("are counted no further once the caller left", async () => {
     const backend = await loaded(tiny);
     const caller = new AbortController();
-    const counted = count(backend, chatRequest("word ".repeat(50_000)), caller.signal);
+    const counted = countedBy(backend, chatRequest("word ".repeat(50_000)), caller.signal);
     setImmediate(() => caller.abort(new Error("left")));
     await expect(counted).rejects.toThrow("left");
   });
@@ -83,7 +73,7 @@ describe("a model that is not in memory", () => {
     const backend = backendFor(tiny, { load: "lazy" });
     onTestFinished(() => backend.close());
     expect(backend.models()[0]?.state).toBe(State.IDLE);
-    expect((await count(backend, chatRequest("hello")))?.promptTokens).toBe(9);
+    expect((await countedBy(backend, chatRequest("hello")))?.promptTokens).toBe(9);
   });
 
   it("is not loaded for it where that may take long", async () => {
@@ -95,11 +85,11 @@ describe("a model that is not in memory", () => {
     await truncate(path, 64 * 1024 * 1024);
     const backend = backendFor(path, { load: "lazy" });
     onTestFinished(() => backend.close());
-    const counted = count(backend, chatRequest("hello"));
+    const counted = countedBy(backend, chatRequest("hello"));
     await expect(counted).rejects.toMatchObject({ code: "unimplemented" });
     expect(backend.models()[0]?.state).toBe(State.IDLE);
     await backend.ready?.("", never);
-    expect((await count(backend, chatRequest("hello")))?.promptTokens).toBe(9);
+    expect((await countedBy(backend, chatRequest("hello")))?.promptTokens).toBe(9);
   });
 });
 

@@ -5,6 +5,7 @@ import type { LLMRequest, Tool } from "../../gen/lintel/v1/chat_pb.js";
 import { Gbnf } from "../../src/backends/llama/grammar/gbnf.js";
 import { callsIn } from "../../src/backends/llama/tools/grammar.js";
 import type { JsonObject } from "../../src/core/json.js";
+import { functionTool } from "../support/tools.js";
 import { chatRequest } from "./llama-subject.js";
 import { cuts, form, read } from "./llama-tool-forms.js";
 import { templates } from "./llama-tool-templates.js";
@@ -137,16 +138,6 @@ describe("a grammar of calls", () => {
 
   const fits = (grammar: LlamaGrammar, text: string) =>
     (grammar as unknown as { _testText(text: string): boolean })._testText(text);
-  const tool = (name: string, parameters: object): Tool => ({
-    $typeName: "lintel.v1.Tool",
-    type: "function",
-    function: {
-      $typeName: "lintel.v1.FunctionTool",
-      name,
-      description: "",
-      parameters: JSON.stringify(parameters),
-    },
-  });
   const grammarOf = async (
     name: keyof typeof forms,
     tools: Tool[],
@@ -159,7 +150,7 @@ describe("a grammar of calls", () => {
 
   it.each(names)("lets through what fits, and nothing else: %s", async (name) => {
     const call = written[name];
-    const made = await grammarOf(name, [tool("edit", schema), tool("stop", {})]);
+    const made = await grammarOf(name, [functionTool("edit", schema), functionTool("stop", {})]);
     const fitting = [
       call("edit", { path: "a < b </param \n</p>" }),
       call("edit", { path: "", lines: "12", force: "true", marks: '["a"]', more: '{"a": 1}' }),
@@ -191,7 +182,7 @@ describe("a grammar of calls", () => {
       b: { type: "string", format: "date" },
       c: { anyOf: [{ const: "x<y" }, { type: "null" }, { type: "boolean" }] },
     };
-    const made = await grammarOf(name, [tool("edit", { type: "object", properties })]);
+    const made = await grammarOf(name, [functionTool("edit", { type: "object", properties })]);
     const fitting = [{ a: "ab" }, { a: "a\nb" }, { b: "2024-02-28" }, { c: "x<y" }, { c: "null" }];
     const others = [{ a: "a" }, { a: "abcd" }, { b: "2024-02-30" }, { c: "x" }, { c: "1" }];
     for (const args of fitting)
@@ -204,9 +195,9 @@ describe("a grammar of calls", () => {
     "takes any arguments where it can't hold them to their schema: %s",
     async (name) => {
       const hard = { type: "object", properties: { a: { type: "string", pattern: "a" } } };
-      const made = await grammarOf(name, [tool("edit", hard)]);
+      const made = await grammarOf(name, [functionTool("edit", hard)]);
       expect(fits(made, written[name]("edit", { a: "b", c: "d" }))).toBe(true);
-      const strict = tool("edit", hard);
+      const strict = functionTool("edit", hard);
       if (strict.function) strict.function.strict = true;
       await expect(grammarOf(name, [strict])).rejects.toThrow('"pattern"');
     },
@@ -223,7 +214,7 @@ describe("a grammar of calls", () => {
   ])("is made in no time of what is referred to %s", async (_, $defs) => {
     const schema = { type: "object", properties: { x: { $ref: "#/$defs/a0" } }, $defs };
     const call = written.qwen("edit", { x: "1" });
-    expect(fits(await grammarOf("qwen", [tool("edit", schema)]), call)).toBe(true);
+    expect(fits(await grammarOf("qwen", [functionTool("edit", schema)]), call)).toBe(true);
     const { calls } = read(forms.qwen, [call], new Map([["edit", schema]]));
     expect(calls).toEqual([["edit", { x: expect.anything() }]]);
   });
@@ -232,7 +223,9 @@ describe("a grammar of calls", () => {
     const texts = Object.fromEntries(
       [...Array(60).keys()].map((i) => [`a${i}`, { type: "string" }]),
     );
-    const made = await grammarOf("qwen", [tool("edit", { type: "object", properties: texts })]);
+    const made = await grammarOf("qwen", [
+      functionTool("edit", { type: "object", properties: texts }),
+    ]);
     expect(fits(made, written.qwen("edit", { a0: "x", a59: "y" }))).toBe(true);
   });
 });

@@ -13,6 +13,7 @@ import { silent } from "../../src/core/log.js";
 import { chunks, json } from "../doors/serve.js";
 import { never } from "../support/calls.js";
 import { jsonSchema } from "../support/formats.js";
+import { functionTool } from "../support/tools.js";
 import { serveFile } from "./llama-gateway.js";
 import {
   backendFor,
@@ -237,18 +238,7 @@ describe("an answer", () => {
     const model = await loaded("qwen");
     const call = '<tool_call>{"name": "stop", "arguments": {}}</tool_call>';
     const script = model.model.tokenize(`<think>${call}</think>${call}`, true);
-    const tools: LLMRequest["tools"] = [
-      {
-        $typeName: "lintel.v1.Tool",
-        type: "function",
-        function: {
-          $typeName: "lintel.v1.FunctionTool",
-          name: "stop",
-          description: "",
-          parameters: "",
-        },
-      },
-    ];
+    const tools = [functionTool("stop", "")];
     expect(await answerOf(model, script, { tools })).toMatchObject({
       thought: call,
       text: "",

@@ -15,6 +15,7 @@ import type { Served } from "../doors/serve.js";
 import { never } from "../support/calls.js";
 import { jsonSchema } from "../support/formats.js";
 import { say as messageOf } from "../support/messages.js";
+import { functionTool } from "../support/tools.js";
 import { choicesOf, serveFile } from "./llama-gateway.js";
 import {
   backendFor,
@@ -57,13 +58,7 @@ async function backendWith(name: string, template: string): Promise<Backend> {
 }
 
 function tool(name: string, parameters: object | string, strict?: boolean): Tool {
-  const schema = typeof parameters === "string" ? parameters : JSON.stringify(parameters);
-  const described = { name, description: `To ${name}.`, parameters: schema, strict };
-  return {
-    $typeName: "lintel.v1.Tool",
-    type: "function",
-    function: { $typeName: "lintel.v1.FunctionTool", ...described },
-  };
+  return functionTool(name, parameters, { description: `To ${name}.`, strict });
 }
 
 const place = {

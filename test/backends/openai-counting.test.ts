@@ -2,34 +2,23 @@
 import { describe, expect, test } from "vitest";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import { say } from "../support/messages.js";
+import { functionTool } from "../support/tools.js";
 import { against } from "./openai-calls.js";
 import { chatRequest } from "./openai-subject.js";
-import { callOf } from "./subject.js";
+import { countedBy } from "./subject.js";
 import type { Script } from "./upstream.js";
 
 type Against = Awaited<ReturnType<typeof against>>;
 
-async function count({ backend }: Against, more: Partial<LLMRequest> = {}) {
-  const counted = backend.handlers.countTokens?.(callOf("countTokens", chatRequest(more)));
-  for await (const [message] of counted ?? []) return message;
-  return undefined;
-}
+const count = ({ backend }: Pick<Against, "backend">, more: Partial<LLMRequest> = {}) =>
+  countedBy(backend, chatRequest(more));
 
 const says =
   (body: object): Script =>
   (exchange) =>
     exchange.sendJson(200, body);
 
-const tool = {
-  $typeName: "lintel.v1.Tool",
-  type: "function",
-  function: {
-    $typeName: "lintel.v1.FunctionTool",
-    name: "weather",
-    description: "",
-    parameters: '{"type":"object"}',
-  },
-} as const;
+const tool = functionTool("weather", { type: "object" });
 const told = [{ type: "function", function: { name: "weather", parameters: { type: "object" } } }];
 
 const paths = ({ upstream }: Against) => upstream.requests.map(({ path }) => path);
@@ -59,10 +48,9 @@ describe("vLLM", () => {
     ["/proxy", "/proxy/tokenize"],
   ])("is asked beside its API: %s", async (base, path) => {
     const server = await against(says({ count: 17, max_model_len: 99, tokens: [1] }));
-    const { against: _, ...rest } = { against: 0, ...server };
     const url = server.upstream.url + base;
     const other = await against(says({}), { url, dialect: "vllm" });
-    const counted = await count({ ...rest, backend: other.backend }, { tools: [tool] });
+    const counted = await count(other, { tools: [tool] });
     expect(counted).toMatchObject({ promptTokens: 17, estimated: false });
     expect(paths(server)).toEqual([path]);
     expect(server.bodies()).toEqual([

@@ -3,21 +3,15 @@ import { describe, expect, it } from "vitest";
 import type { LLMRequest, LLMResponse, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import { joinCalls, toolCall } from "../../src/core/tool-calls.js";
 import { imagePart, say, textPart } from "../support/messages.js";
+import { functionTool } from "../support/tools.js";
 import { against, chat, complete } from "./openai-calls.js";
 import { chatRequest, echo, streamOf } from "./openai-subject.js";
 import { callOf } from "./subject.js";
 import type { Script } from "./upstream.js";
 
 const schema = { type: "object", properties: { city: { type: "string" } } };
-const weather = (more: object = {}): LLMRequest["tools"][number] => ({
-  $typeName: "lintel.v1.Tool",
-  type: "function",
-  function: {
-    ...{ $typeName: "lintel.v1.FunctionTool", name: "weather" },
-    ...{ description: "The weather.", parameters: JSON.stringify(schema) },
-    ...more,
-  },
-});
+const weather = (more: object = {}) =>
+  functionTool("weather", schema, { description: "The weather.", ...more });
 const choice = (type: string, name?: string): NonNullable<LLMRequest["toolChoice"]> => ({
   $typeName: "lintel.v1.ToolChoice",
   type,

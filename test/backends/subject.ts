@@ -1,5 +1,6 @@
 /** What a backend's test gives the contract suite. */
 
+import type { CountTokensResponse, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Backend } from "../../src/core/backend.js";
 import type { Call } from "../../src/core/call.js";
 import type { ErrorCode } from "../../src/core/errors.js";
@@ -92,4 +93,15 @@ export function callOf<M extends BackendMethod>(
     warnings: new Warnings(),
     metadata: new Map(),
   };
+}
+
+/** What a backend counts of a request's tokens; `undefined`: it has no way to. */
+export async function countedBy(
+  { handlers }: Backend,
+  request: LLMRequest,
+  signal?: AbortSignal,
+): Promise<CountTokensResponse | undefined> {
+  const counted = handlers.countTokens?.(callOf("countTokens", request, signal));
+  for await (const [message] of counted ?? []) return message;
+  return undefined;
 }
