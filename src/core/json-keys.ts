@@ -1,28 +1,52 @@
 /**
- * Whether a key stands twice in one object of a JSON text, of which `JSON.parse` takes the last
- * without a word: a check before the gateway may have looked at the first.
+ * What of a JSON text `JSON.parse` passes over without a word: that a key stands twice in one
+ * object, of which it takes the last (a check before the gateway may have looked at the first),
+ * and the digits of integers that are longer than JavaScript's.
  */
 import type { JsonObject } from "./json.js";
 
-/** Looked at by number alone: a set for each object would take more, and most bodies have nothing twice. */
-export const hasKeyTwice = (text: string, parsed: JsonObject): boolean =>
-  keysWritten(text) !== keysOf(parsed);
+/** What was passed over. */
+export interface PassedOver {
+  /** Whether a key stands twice in one object. */
+  readonly twice: boolean;
+  /** Whether there may be an integer that lost digits. */
+  readonly digits: boolean;
+}
 
-/** How many strings have a colon behind them. @param text valid JSON */
-function keysWritten(text: string): number {
+/** Keys are looked at by number alone: a set for each object would take more, and most bodies have nothing twice. */
+export function passedOver(text: string, parsed: JsonObject): PassedOver {
+  const { keys, digits } = look(text);
+  return { twice: keys !== keysOf(parsed), digits };
+}
+
+/** The shortest integer that may be too long: 2 ** 53 has as many digits. */
+const long = 16;
+const longInteger = /\d{16}/;
+
+/** How many strings have a colon behind them, and whether many digits stand between strings. @param text valid JSON */
+function look(text: string): { readonly keys: number; readonly digits: boolean } {
   let keys = 0;
+  let digits = false;
   for (let at = 0; ; ) {
-    let end = text.indexOf('"', at);
-    if (end < 0) return keys;
-    do end = text.indexOf('"', end + 1);
-    while (isEscaped(text, end));
-    at = end + 1;
+    const begin = text.indexOf('"', at);
+    const between = begin < 0 ? text.length : begin;
+    if (!digits && between - at > long) digits = longInteger.test(text.slice(at, between));
+    if (begin < 0) return { keys, digits };
+    at = endOfString(text, begin);
     let next = text.charCodeAt(at);
     while (next === 0x20 || next === 0x0a || next === 0x0d || next === 0x09) {
       next = text.charCodeAt(++at);
     }
     if (next === 0x3a) keys++;
   }
+}
+
+/** Where a string ends, behind its quote. @param text valid JSON @param begin at its quote */
+export function endOfString(text: string, begin: number): number {
+  let end = begin;
+  do end = text.indexOf('"', end + 1);
+  while (isEscaped(text, end));
+  return end + 1;
 }
 
 function isEscaped(text: string, at: number): boolean {

@@ -1,7 +1,7 @@
 /** The `loras` field: a JSON object in a string, from LoRA id to weight; and tags in prompts beside it. */
 import { invalidValue, type LintelError } from "./errors.js";
 import { isObject } from "./json.js";
-import { hasKeyTwice } from "./json-keys.js";
+import { passedOver } from "./json-keys.js";
 
 /**
  * Reads the field.
@@ -26,7 +26,7 @@ export function parseLoras(text: string, most = 4): ReadonlyMap<string, number> 
     loras.set(id, weight);
   }
   if (loras.size > most) throw wrong(most);
-  if (hasKeyTwice(text, json)) throw invalidValue("loras", "must have each LoRA once");
+  if (passedOver(text, json).twice) throw invalidValue("loras", "must have each LoRA once");
   return loras;
 }
 

@@ -7,7 +7,7 @@ import { json, serve } from "./serve.js";
 /** Posts a body, which is answered: what a backend is asked, and what the answer warns of. */
 export async function asked(
   path: string,
-  body: object,
+  body: object | string,
 ): Promise<{ request: LLMRequest; warnings: string[] }> {
   const backend = scripted({ chat: says("Hi") });
   const server = await serve(backend);

@@ -1,6 +1,6 @@
 /** Where a body stops being JSON. */
 import { expect, test } from "vitest";
-import { hasKeyTwice } from "../../src/core/json-keys.js";
+import { passedOver } from "../../src/core/json-keys.js";
 import { describeFault, faultIn } from "../../src/doors/json/fault.js";
 import { fields } from "../../src/doors/json/known.js";
 import { paints, says, scripted } from "../support/scripted.js";
@@ -61,7 +61,7 @@ test.each<[string, number | undefined]>([
   ['{"a":{"b":{}},"c":{"b":1,"":2,"":3}}', 30],
   ['{"a\\\\":1,"a\\\\":1}', 9],
 ])("a key twice in one object: %s", (text, at) => {
-  expect(hasKeyTwice(text, JSON.parse(text))).toBe(at !== undefined);
+  expect(passedOver(text, JSON.parse(text)).twice).toBe(at !== undefined);
   expect(faultIn(text, true)).toBe(at);
   expect(faultIn(text)).toBeUndefined();
 });
@@ -74,7 +74,7 @@ test.each<[string, number | undefined]>([
   ['{"b":[[{"x":{"c":1,"c":2}},{"c":1,"x":1,"c":2}]]}', 40],
   ['{"c":{"x":1,"x":2},"a":{"any":[{"z":1,"z":2}]}}', 38],
 ])("a key twice that is read: %s", (text, at) => {
-  expect(hasKeyTwice(text, JSON.parse(text))).toBe(true);
+  expect(passedOver(text, JSON.parse(text)).twice).toBe(true);
   const known = fields({ a: true, b: fields({ c: false }), c: false });
   expect(faultIn(text, known)).toBe(at);
 });

@@ -2,6 +2,7 @@
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { tooManyItems } from "../items.js";
+import { jsonText } from "../json/long-integers.js";
 import type { Conversation, Place } from "../json/places.js";
 import { type Part, partOf, textsOf } from "./parts.js";
 import { redactedIn, signedBy } from "./signature.js";
@@ -98,7 +99,7 @@ class Reading implements Conversation {
     if (!isObject(input ?? {})) this.wrong(`${place}.input`, "must be an object");
     let args = "{}";
     try {
-      args = JSON.stringify(input ?? {});
+      args = jsonText(input ?? {});
     } catch {
       this.wrong(`${place}.input`, "is nested too deeply");
     }

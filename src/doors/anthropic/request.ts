@@ -26,7 +26,7 @@ const decode = compileDecoder(LLMRequestSchema);
 
 const inBlock = {
   ...{ type: true, text: true, thinking: true, signature: true, data: true },
-  ...{ id: true, name: true, input: true, extra_content: true },
+  ...({ id: true, name: true, input: "verbatim", extra_content: true } as const),
   ...{ tool_use_id: true, is_error: true, title: true, source: fields(sourceFields) },
 };
 const texts = fields({ type: true, text: true });

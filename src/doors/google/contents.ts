@@ -2,6 +2,7 @@
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { tooManyItems } from "../items.js";
+import { jsonText } from "../json/long-integers.js";
 import type { Conversation, Place } from "../json/places.js";
 import { CallIds } from "./call-ids.js";
 import { member } from "./member.js";
@@ -197,7 +198,7 @@ class Reading implements Conversation {
 
   #written(value: unknown, place: string): string {
     try {
-      return JSON.stringify(value);
+      return jsonText(value);
     } catch {
       this.wrong(place, "is nested too deeply");
       return "{}";

@@ -25,9 +25,9 @@ const decode = compileDecoder(LLMRequestSchema);
 const data = either({ mimeType: true, data: true, fileUri: true, displayName: true });
 const inPart = {
   ...{ text: true, thought: true, thoughtSignature: true, inlineData: data, fileData: data },
-  functionCall: either({ id: true, name: true, args: true }),
+  functionCall: either({ id: true, name: true, args: "verbatim" }),
 };
-const returned = { id: true, name: true, response: true, parts: either(inPart) };
+const returned = { id: true, name: true, response: "verbatim", parts: either(inPart) } as const;
 const parts: Known = either({ ...inPart, functionResponse: either(returned) });
 
 const inRequest: Readonly<Record<string, Known>> = {

@@ -3,29 +3,30 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { Admission } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
-import { hasKeyTwice } from "../../core/json-keys.js";
+import { type PassedOver, passedOver } from "../../core/json-keys.js";
 import { credentialOf } from "../credential.js";
 import type { DoorOptions } from "../door.js";
 import { discard, readBytes } from "./bytes.js";
 import { fromFastify, sendError, unsupportedMediaType } from "./error.js";
 import { describeFault, describeTwice } from "./fault.js";
 import type { Known } from "./known.js";
+import { putBack } from "./long-integers.js";
+
+/** The text of a body, where something in it was passed over. */
+interface Passed extends PassedOver {
+  readonly text: string;
+}
 
 /** What was parsed: an object, or why there is none. */
 export type Parsed =
-  | {
-      readonly json: JsonObject;
-      readonly defect?: undefined;
-      /** The text, where a key stands twice in one of its objects. */
-      readonly twice?: string;
-    }
-  | { readonly json?: undefined; readonly defect: LintelError; readonly twice?: undefined };
+  | { readonly json: JsonObject; readonly defect?: undefined; readonly passed?: Passed }
+  | { readonly json?: undefined; readonly defect: LintelError; readonly passed?: undefined };
 
 /** A body with who sent it. Of a caller who is not let in it was not read, and both are absent. */
 export interface JsonBody {
   readonly json?: JsonObject | undefined;
   readonly defect?: LintelError | undefined;
-  readonly twice?: string | undefined;
+  readonly passed?: Passed | undefined;
   /** Absent where there was nothing to read: the call finds out. */
   readonly admission?: Admission;
 }
@@ -47,8 +48,8 @@ export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOption
       }
       readBytes(request, payload, limit, (error, bytes = Buffer.alloc(0)) => {
         // Written out: V8 spreads an object with one more key slowly.
-        const { json, defect, twice } = error ? { defect: error } : parsed(request, bytes);
-        done(null, { json, defect, twice, admission } satisfies JsonBody);
+        const { json, defect, passed } = error ? { defect: error } : parsed(request, bytes);
+        done(null, { json, defect, passed, admission } satisfies JsonBody);
       });
     };
     const admission = gateway.admit(credentialOf(request.headers.authorization));
@@ -79,8 +80,11 @@ export function bodyOf(request: FastifyRequest, known: Known): JsonBody {
   if (body !== undefined) {
     request.body = undefined;
     const read = body as JsonBody;
+    const { json, passed } = read;
     const defect = twiceIn(read, known);
-    return defect ? { defect, admission: read.admission } : read;
+    if (defect) return { defect, admission: read.admission };
+    if (json && passed?.digits) putBack(passed.text, json, known);
+    return read;
   }
   // Fastify reads no body where neither a length nor a type is given.
   return headers["content-type"] === undefined
@@ -110,12 +114,16 @@ export function parseBody(bytes: Uint8Array): Parsed {
     return broken(`the body is not valid JSON: ${describeFault(text)}`);
   }
   if (!isObject(json)) return broken("the body must be a JSON object");
-  return hasKeyTwice(text, json) ? { json, twice: text } : { json };
+  const { twice, digits } = passedOver(text, json);
+  return twice || digits ? { json, passed: { text, twice, digits } } : { json };
 }
 
 /** The error for a key that stands twice in one object and is known: nobody can say which value is meant. */
-export function twiceIn({ twice }: Pick<JsonBody, "twice">, known: Known): LintelError | undefined {
-  const place = twice === undefined ? undefined : describeTwice(twice, known);
+export function twiceIn(
+  { passed }: Pick<JsonBody, "passed">,
+  known: Known,
+): LintelError | undefined {
+  const place = passed?.twice ? describeTwice(passed.text, known) : undefined;
   if (place === undefined) return undefined;
   return new LintelError("invalid_json", `the body has a key twice in one object: ${place}`);
 }

@@ -1,8 +1,11 @@
 /** Which fields of a JSON body a door reads: the others are ignored, whatever stands there. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
 
-/** The names that are read of an object, and what is read below each; or all of it, or nothing. */
-export type Known = boolean | ReadonlyMap<string, Known>;
+/**
+ * The names that are read of an object, and what is read below each; or all of it, or nothing; or all
+ * of it, as a text, which has the integers of the body that are longer than JavaScript's.
+ */
+export type Known = boolean | "verbatim" | ReadonlyMap<string, Known>;
 
 /** What is read of an object, by its names. */
 export const fields = (table: Readonly<Record<string, Known>>): Known =>
@@ -26,8 +29,8 @@ export function fieldsOf(
 }
 
 export const isKnown = (known: Known, name: string): boolean =>
-  typeof known === "boolean" ? known : known.has(name);
+  known instanceof Map ? known.has(name) : known !== false;
 
 /** What is read below a name. */
 export const below = (known: Known, name: string): Known =>
-  typeof known === "boolean" ? known : (known.get(name) ?? false);
+  known instanceof Map ? (known.get(name) ?? false) : known;

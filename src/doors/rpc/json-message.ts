@@ -70,7 +70,7 @@ export function jsonReader(input: DescMessage): JsonReader {
     }
     const whole = twice.length === 0 && Object.keys(refused).length === 0;
     // The library refuses a key that stands twice also where nobody knows it.
-    if (whole && parsed.twice === undefined) return undefined;
+    if (whole && !parsed.passed?.twice) return undefined;
     const { message, violations } = decode(refused);
     violations.push(...twice);
     return {

@@ -1,0 +1,60 @@
+/** Integers longer than JavaScript's, in what is handed on as a text. */
+import { describe, expect, test } from "vitest";
+import { says, scripted } from "../support/scripted.js";
+import { asked } from "./asked.js";
+import { serve } from "./serve.js";
+
+/** Its form is kept, but for blanks, and numbers that JavaScript has are as it writes them. */
+const written =
+  '{"id": 1234567890123456789, "in": [{"a": -98765432109876543210, "9": "1234567890123456789"}], "safe": 9007199254740991, "f": 1.50, "t": "\\"1234567890123456789: \\\\"}';
+const kept =
+  '{"id":1234567890123456789,"in":[{"9":"1234567890123456789","a":-98765432109876543210}],"safe":9007199254740991,"f":1.5,"t":"\\"1234567890123456789: \\\\"}';
+
+const messages = (input: string, more = "") =>
+  `{"model":"chat-1","max_tokens":9,${more}"messages":[{"role":"user","content":"Hi"},
+    {"role":"assistant","content":[{"type":"text","text":"a"},{"type":"tool_use","id":"a","name":"f","input":${input}}]},
+    {"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"b"}]}]}`;
+
+const contents = (args: string, response: string) =>
+  `{"contents":[{"role":"user","parts":{"text":"Hi"}},
+    {"role":"model","parts":[{"function_call":{"name":"f","args":${args}}}]},
+    {"role":"user","parts":[{"functionResponse":{"name":"f","response":${response}}}]}]}`;
+
+const generate = "/v1beta/models/chat-1:generateContent";
+
+describe("keep their digits in a conversation", () => {
+  test("of Anthropic's clients", async () => {
+    const { request } = await asked("/v1/messages", messages(written));
+    expect(request.messages[1]?.toolCalls[0]?.function?.arguments).toBe(kept);
+  });
+
+  test("of Google's clients", async () => {
+    const alone = '{"result": 1234567890123456789}';
+    const { request } = await asked(generate, contents(written, alone));
+    expect(request.messages[1]?.toolCalls[0]?.function?.arguments).toBe(kept);
+    expect(request.messages[2]?.content).toBe('{"result":1234567890123456789}');
+  });
+});
+
+test("what is no object is refused as ever", async () => {
+  const server = await serve(scripted({ chat: says("Hi") }));
+  const answer = await server.post("/v1/messages", messages("1234567890123456789"));
+  expect(answer.status).toBe(422);
+  expect(await answer.text()).toContain("messages[1].content[1].input: must be an object");
+});
+
+test("other fields are read as ever", async () => {
+  const body = messages(written, '"temperature":0.10000000000000001,');
+  expect((await asked("/v1/messages", body)).request.temperature).toBe(0.1);
+  const server = await serve(scripted({ chat: says("Hi") }));
+  const answer = await server.post("/llm", '{"messages":[],"seed":1234567890123456789}');
+  expect(answer.status).toBe(422);
+  expect(await answer.text()).toMatch(/seed[^}]*must be/);
+});
+
+test("lists in lists without end, with such an integer, are no trouble", async () => {
+  const deep = `${"[".repeat(100_000)}1234567890123456789${"]".repeat(100_000)}`;
+  const body = messages('{"id":1}', `"metadata":${deep},`);
+  const { request } = await asked("/v1/messages", body);
+  expect(request.messages[1]?.toolCalls[0]?.function?.arguments).toBe('{"id":1}');
+});
