@@ -10,16 +10,15 @@ import {
 import type { AnswerCache } from "../../src/core/cache/store.js";
 import type { Handle } from "../../src/core/call.js";
 import { Cancellation } from "../../src/core/cancellation.js";
-import type { CoreParts } from "../../src/core/core.js";
 import { LintelError } from "../../src/core/errors.js";
-import type { Origin } from "../../src/core/gateway.js";
 import type { CallerLimits } from "../../src/core/limits/settings.js";
-import type { CoreSettings, ModelSettings } from "../../src/core/settings.js";
+import type { ModelSettings } from "../../src/core/settings.js";
 import { hashToken } from "../../src/core/tokens.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import type { UsageRecord } from "../../src/core/usage/record.js";
 import { memoryCache } from "../../src/state/cache/memory.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
+import { caching, hit, miss } from "../support/caching.js";
 import * as calls from "../support/calls.js";
 import { settled } from "../support/clock.js";
 import { coreOf } from "../support/core.js";
@@ -41,33 +40,6 @@ const hour = 3_600_000;
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 0, 1) }));
 afterEach(() => void vi.useRealTimers());
-
-/** A core that keeps answers, and what its model was asked. */
-function caching(
-  chat: Handle<"chat"> = says("Hi", " there"),
-  settings: Partial<CoreSettings> = {},
-  parts: Partial<CoreParts> = {},
-) {
-  const models = [chatModel("chat-1"), chatModel("chat-2")];
-  const backend = scripted({ chat }, models);
-  const kept = { ttlMs: hour, scope: "caller", maxAnswerBytes: 1000, ...settings.cache } as const;
-  const store = memoryCache(1_000_000);
-  const core = coreOf([backend], { ...settings, cache: kept }, { cache: store, ...parts });
-  const ask = async (
-    request: object = {},
-    origin: Partial<Origin> & { control?: string } = {},
-    method: "chat" | "complete" = "complete",
-  ) => {
-    const { control, ...rest } = origin;
-    const header = (name: string) => (name === "cache-control" ? control : undefined);
-    const told = await calls.outcome(core, method, { ...hello, ...request }, { header, ...rest });
-    return { ...told, status: told.metadata.get("cache-status") };
-  };
-  return { core, backend, ask, store };
-}
-
-const miss = "lintel; fwd=miss";
-const hit = "lintel; hit; ttl=3600";
 
 const saidIn = (messages: readonly LLMResponse[]) =>
   messages.map(({ choices: [choice] }) => (choice?.delta ?? choice?.message)?.content).join("");

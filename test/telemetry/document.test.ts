@@ -106,7 +106,7 @@ ${at("b")}
   await chat("Hello", { model: "scarce" });
   await chat("Hello", { model: "narrow" });
   await chat("Hello", { model: "narrow" });
-  const both = [1, 2].map(() => chat("wait", { model: "narrow" }));
+  const both = [1, 2].map((seed) => chat("wait", { model: "narrow", seed }));
   const waiting = () => it.running.core.routing.snapshot().endpoints.map((at) => at.waiting);
   await expect.poll(waiting).toContain(1);
   release();

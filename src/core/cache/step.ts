@@ -10,6 +10,7 @@ import { targetOf } from "../routing/target.js";
 import type { CacheSettings } from "../settings.js";
 import { ask, Steps, type Waiter } from "../steps.js";
 import { type CacheControl, cacheControlOf } from "./control.js";
+import { Flights, type Landed } from "./flights.js";
 import { questionOf } from "./question.js";
 import type { AnswerCache } from "./store.js";
 
@@ -28,11 +29,12 @@ type Step = IteratorResult<Batch>;
  * as one wherever its answer comes from, and within the shaping of answers, which gives each its own id.
  * What is kept is the whole answer: who streams gets it in one piece.
  */
-export function cache({ store, settings }: CacheParts): Middleware {
+export function cache(parts: CacheParts): Middleware {
+  const flights = new Flights();
   return (next) => (call) => {
     if (!isChat(call.method)) return next(call);
-    const ttlMs = call.modelSettings?.cacheTtlMs ?? settings.ttlMs ?? 0;
-    return ttlMs === 0 ? next(call) : cached(next, call as ChatCall, ttlMs, store, settings);
+    const ttlMs = call.modelSettings?.cacheTtlMs ?? parts.settings.ttlMs ?? 0;
+    return ttlMs === 0 ? next(call) : cached(next, call as ChatCall, ttlMs, parts, flights);
   };
 }
 
@@ -40,8 +42,8 @@ function cached(
   next: Handle,
   call: ChatCall,
   ttlMs: number,
-  store: AnswerCache,
-  { scope, maxAnswerBytes }: CacheSettings,
+  { store, settings: { scope, maxAnswerBytes } }: CacheParts,
+  flights: Flights,
 ): AsyncIterable<Batch> {
   const run = next as unknown as (call: ChatCall) => AsyncIterable<Batch>;
   const wanted = cacheControlOf(call.cacheControl);
@@ -51,15 +53,42 @@ function cached(
   }
   const name = questionOf(call, scope);
   const keep = (answer: LLMResponse) => {
-    if (leftOut(call)) return;
-    const bytes = encode(call, answer);
+    const bytes = leftOut(call) ? undefined : encode(call, answer);
     if (bytes && bytes.length <= maxAnswerBytes) store.put(name, bytes, ttlMs);
+    return bytes;
   };
-  const answer = (kept: Uint8Array | undefined) =>
-    again(call, kept, ttlMs, wanted) ??
-    iterable(() => new Kept(call, run(call), maxAnswerBytes, keep));
+  // A stream is passed on as its caller reads it, for which nobody else is to wait.
+  const isWhole = call.method === "complete";
+  /** Asks the model, and at once: who asks the same from now on is to know. */
+  const asked = () => {
+    // While something was waited for, its caller may have left.
+    call.signal.throwIfAborted();
+    const source = run(call)[Symbol.asyncIterator]();
+    const land = isWhole ? flights.begin(name) : undefined;
+    const messages = new Kept(isWhole, source, maxAnswerBytes, keep, land);
+    return iterable(() => messages);
+  };
+  const answer = (kept: Uint8Array | undefined): AsyncIterable<Batch> => {
+    const found = again(call, kept, ttlMs, wanted);
+    if (found) return found;
+    const landing = isWhole && wanted.maxAge > 0 ? flights.of(name) : undefined;
+    return landing ? deferred(() => collapsed(landing)) : asked();
+  };
+  /** The answer for which another call waits; where that left, of the one that asks in its place. */
+  const collapsed = async (landing: Promise<Landed>): Promise<AsyncIterable<Batch>> => {
+    let landed = await landing;
+    while (landed === "left") {
+      const next = flights.of(name);
+      if (!next) break;
+      landed = await next;
+    }
+    const found = landed instanceof Uint8Array && again(call, landed, ttlMs, wanted, true);
+    return found || asked();
+  };
   const kept = wanted.maxAge === 0 ? undefined : store.get(name);
-  return kept instanceof Promise ? deferred(async () => answer(await kept)) : answer(kept);
+  return kept instanceof Promise
+    ? deferred(async () => answer(await kept))
+    : iterable(() => answer(kept)[Symbol.asyncIterator]());
 }
 
 /** Whether its target left out what others can do: who asks once they are back gets more. */
@@ -85,12 +114,16 @@ function encode({ id, log, warnings }: ChatCall, answer: LLMResponse): Uint8Arra
   }
 }
 
-/** What is kept, as the answer of this call; `undefined` where the model has to be asked. */
+/**
+ * What is kept, as the answer of this call; `undefined` where the model has to be asked.
+ * @param collapsed whether it was on its way when it was asked for
+ */
 function again(
   call: ChatCall,
   kept: Uint8Array | undefined,
   ttlMs: number,
   { maxAge }: CacheControl,
+  collapsed = false,
 ): AsyncIterable<Batch> | undefined {
   const found = kept && decode(kept);
   const age = found ? ageOf(found) : Number.POSITIVE_INFINITY;
@@ -105,7 +138,7 @@ function again(
     return undefined;
   }
   call.attributes.cache = "hit";
-  call.metadata.set(header, `lintel; hit; ttl=${left}`);
+  call.metadata.set(header, `lintel; ${collapsed ? "fwd=miss; collapsed" : `hit; ttl=${left}`}`);
   for (const text of found.warnings) call.warnings.add(text);
   return once(async () => [call.method === "chat" ? inPiece(found) : found]);
 }
@@ -138,22 +171,25 @@ class Kept extends Steps<Batch> implements Waiter<Step> {
   readonly #whole: boolean;
   readonly #source: AsyncIterator<Batch>;
   readonly #mostBytes: number;
-  readonly #keep: (answer: LLMResponse) => void;
+  readonly #keep: (answer: LLMResponse) => Uint8Array | undefined;
+  readonly #land: ((landed: Landed) => void) | undefined;
   /** What there is of the answer, unless it is too much. */
   #gathered: Gathered | undefined = new Gathered();
   #by: Waiter<Step> | undefined;
 
   constructor(
-    { method }: ChatCall,
-    messages: AsyncIterable<Batch>,
+    whole: boolean,
+    source: AsyncIterator<Batch>,
     mostBytes: number,
-    keep: (answer: LLMResponse) => void,
+    keep: (answer: LLMResponse) => Uint8Array | undefined,
+    land: ((landed: Landed) => void) | undefined,
   ) {
     super();
-    this.#whole = method === "complete";
-    this.#source = messages[Symbol.asyncIterator]();
+    this.#whole = whole;
+    this.#source = source;
     this.#mostBytes = mostBytes;
     this.#keep = keep;
+    this.#land = land;
   }
 
   ask(by: Waiter<Step>): void {
@@ -170,10 +206,12 @@ class Kept extends Steps<Batch> implements Waiter<Step> {
   }
 
   failed(reason: unknown): void {
+    this.#land?.(undefined);
     this.#by?.failed(reason);
   }
 
   async return(): Promise<Step> {
+    this.#land?.("left");
     await this.#source.return?.();
     return { done: true, value: undefined };
   }
@@ -184,7 +222,8 @@ class Kept extends Steps<Batch> implements Waiter<Step> {
   }
 
   #done(answer: LLMResponse | undefined): void {
-    if (answer && isWorthKeeping(answer)) this.#keep(answer);
+    const kept = answer && isWorthKeeping(answer) ? this.#keep(answer) : undefined;
+    this.#land?.(kept);
   }
 }
 
