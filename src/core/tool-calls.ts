@@ -44,18 +44,25 @@ export function toolCall(
   };
 }
 
+/** What came of a call so far. */
+interface Begun {
+  /** Whether callers know of it. */
+  told: boolean;
+  name: string;
+  /** Arguments that come in pieces. */
+  readonly pieces: WholeCharacters;
+  /** Whether it has no arguments so far. */
+  bare: boolean;
+}
+
 /**
  * Gives the calls of one answer the contract's form, in the order in which their pieces come:
  * the first piece of each has an id, a type and the name, and the others none of these, since
  * clients join what repeats.
  */
 export class ToolCalls {
-  /** Names, by index. */
-  readonly #names = new Map<number, string>();
-  /** Arguments that come in pieces, by index. */
-  readonly #pieces = new Map<number, WholeCharacters>();
-  /** Indexes of calls without arguments so far. */
-  readonly #bare = new Set<number>();
+  /** By index. */
+  readonly #begun = new Map<number, Begun>();
   #bytes = 0;
 
   /** Bytes of names and arguments so far, UTF-8. */
@@ -71,10 +78,8 @@ export class ToolCalls {
 
   /** The piece as callers get it. */
   take(piece: ToolCall): ToolCall {
-    const { index, function: called } = piece;
-    const all = this.#pieces.get(index) ?? new WholeCharacters();
-    this.#pieces.set(index, all);
-    return this.#take(piece, all.push(called?.arguments ?? ""));
+    const { pieces } = this.#at(piece.index);
+    return this.#take(piece, pieces.push(piece.function?.arguments ?? ""));
   }
 
   /**
@@ -82,22 +87,30 @@ export class ToolCalls {
    * @param cut whether the answer was cut
    */
   end(cut: boolean): ToolCall[] {
-    return [...this.#pieces].flatMap(([index, all]) => {
-      const left = all.end() || (!cut && this.#bare.has(index) ? none : "");
+    return [...this.#begun].flatMap(([index, { pieces, bare }]) => {
+      const left = pieces.end() || (!cut && bare ? none : "");
       return left === "" ? [] : [this.#take(toolCall(index, "", "", ""), left)];
     });
   }
 
+  #at(index: number): Begun {
+    const known = this.#begun.get(index);
+    if (known) return known;
+    const call = { told: false, name: "", pieces: new WholeCharacters(), bare: true };
+    this.#begun.set(index, call);
+    return call;
+  }
+
   #take({ index, id, function: called, extraContent }: ToolCall, said: string): ToolCall {
-    const known = this.#names.get(index);
+    const call = this.#at(index);
+    const first = !call.told;
+    call.told = true;
     const name = wellFormed(called?.name ?? "");
     const args = wellFormed(said);
-    this.#names.set(index, known || name);
-    const news = name === known ? "" : name;
+    const news = name === call.name ? "" : name;
+    call.name ||= name;
+    if (args.trim() !== "") call.bare = false;
     this.#bytes += Buffer.byteLength(news) + Buffer.byteLength(args);
-    const first = known === undefined;
-    if (first) this.#bare.add(index);
-    if (args.trim() !== "") this.#bare.delete(index);
     const shown = first ? wellFormed(id) || newCallId() : "";
     const extra = wellFormed(extraContent);
     // Doors write it into their own JSON.
