@@ -1,7 +1,7 @@
 /** Answers of models that write on several channels, as gpt-oss does. */
 import type { Token } from "node-llama-cpp";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { ChannelReader, channelTokens, finalChannel } from "../../src/backends/llama/channels.js";
+import { ChannelReader, channelTokens, onChannel } from "../../src/backends/llama/channels.js";
 import { Evaluation } from "../../src/backends/llama/evaluation.js";
 import { generate } from "../../src/backends/llama/generate.js";
 import { loadModel } from "../../src/backends/llama/load.js";
@@ -158,7 +158,7 @@ it("an answer that begins at once is on the last channel", () => {
   const [channel, message, start, end] = [1, 2, 3, 4] as Token[] as [Token, Token, Token, Token];
   const tokens = { channel, message, start, end };
   const tokenize = () => [7 as Token];
-  const header = (...prompt: number[]) => finalChannel(tokens, prompt as Token[], tokenize);
+  const header = (...prompt: number[]) => onChannel("final", tokens, prompt as Token[], tokenize);
   expect(header(3, 8, 1, 9, 2, 4, 3, 8)).toEqual([channel, 7, message]);
   // The template chose one.
   expect(header(3, 8, 1, 9, 2)).toEqual([]);

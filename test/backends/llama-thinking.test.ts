@@ -44,6 +44,12 @@ const templates = {
   /** Wants thoughts in turns without a text. */
   strict: `{% for m in messages %}{% if m.thinking and m.content %}{{ raise_exception('not both!') }}{% endif %}{{ m.thinking }}${turn}{% endfor %}<|assistant|>`,
   gemma: `${all}{% if not enable_thinking %}<|channel>thought\n<channel|>{% endif %}`,
+  /** On channels, as gpt-oss does. */
+  harmony: `{% if tools %}<|start|>developer<|message|>{{ tools | tojson }}<|end|>{% endif %}
+{%- for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endfor %}<|start|>assistant
+{#- <|channel|>commentary #}`,
+  /** Thinks, or not, as it likes. */
+  untold: `${all}{# <think></think> #}`,
   none: all,
 };
 
@@ -247,22 +253,100 @@ describe("an answer", () => {
     });
   });
 
-  it("in a form has none, and says so to who wants some", async () => {
-    const model = await loaded("forced");
-    const responseFormat = jsonSchema({ const: "<think>" });
-    const messages: LLMResponse[] = [];
-    const request = chatRequest("hello", {
-      responseFormat,
-      reasoningEffort: "high",
-      maxTokens: 90,
+  describe("in a form", () => {
+    const forms: Record<string, Partial<LLMRequest>> = {
+      "a text": { responseFormat: jsonSchema({ const: "<think>" }) },
+      "a call": {
+        tools: [functionTool("stop", { additionalProperties: false })],
+        toolChoice: { $typeName: "lintel.v1.ToolChoice", type: "required" },
+      },
+    };
+    const tokens = { "<|user|>": "<think>", "<|system|>": "</think>" };
+    const channels = {
+      ...{ "<|user|>": "<|start|>", "<|assistant|>": "<|channel|>", "<|system|>": "<|message|>" },
+      // By its token for calls, which is one for a byte here, llama.cpp knows that a message's end is none of an answer.
+      ...{ "<|end|>": "<|return|>", "<|bos|>": "<|end|>", ā: "<|call|>" },
+    };
+    const models = [
+      ["qwen", tokens],
+      ["harmony", channels],
+    ] as const;
+    /** As noisy as can be, so that it ends its thoughts some time. */
+    const noisy = { temperature: 2, topK: 0, topP: 1, maxTokens: 1000 };
+
+    /** What it writes by itself. */
+    async function written(model: LoadedModel, more: Partial<LLMRequest>) {
+      const messages: LLMResponse[] = [];
+      for await (const batch of generate(model, chatRequest("hello", more), never)) {
+        messages.push(...batch);
+      }
+      const said = messages.map(({ choices }) => choices[0]?.delta);
+      const last = messages.at(-1);
+      return {
+        thought: said.map((it) => it?.reasoningContent ?? "").join(""),
+        text: said.map((it) => it?.content ?? "").join(""),
+        calls: said.flatMap((it) => it?.toolCalls ?? []).map(({ function: it }) => it?.name),
+        finishReason: last?.choices[0]?.finishReason,
+        thoughts: last?.usage?.reasoningTokens,
+        warnings: last?.warnings,
+      };
+    }
+
+    it.each(
+      models.flatMap(([name, words]) =>
+        Object.entries(forms).map(([what, form]) => [name, what, form, words] as const),
+      ),
+    )("has them in front where they are asked for: %s, %s", async (name, what, form, words) => {
+      const model = await loaded(name, words);
+      const told = await written(model, { ...form, ...noisy, reasoningEffort: "high", seed: 3n });
+      const isCall = what === "a call";
+      expect(told).toMatchObject({
+        text: isCall ? "" : '"<think>"',
+        calls: isCall ? ["stop"] : [],
+        finishReason: isCall ? "tool_calls" : "stop",
+        warnings: [],
+      });
+      expect(told.thought).not.toBe("");
+      // With the token that ends them.
+      expect(told.thoughts).toBeGreaterThan(1);
     });
-    for await (const batch of generate(model, request, never)) messages.push(...batch);
-    const deltas = messages.map(({ choices }) => choices[0]?.delta);
-    expect(deltas.map((it) => it?.content).join("")).toBe('"<think>"');
-    expect(deltas.some((it) => it?.reasoningContent)).toBe(false);
-    expect(messages.at(-1)?.warnings).toEqual([
-      "reasoning_effort: an answer in a form has no thoughts before it, ignored",
-    ]);
+
+    it.each([
+      ["", "qwen"],
+      ["none", "qwen"],
+      ["none", "forced"],
+    ] as const)("has none where they are not: %j, %s", async (reasoningEffort, name) => {
+      const model = await loaded(name, tokens);
+      const form = { ...forms["a text"], reasoningEffort, maxTokens: 90 };
+      expect(await written(model, form)).toMatchObject({
+        ...{ thought: "", text: '"<think>"', finishReason: "stop", thoughts: 0, warnings: [] },
+      });
+    });
+
+    const { ā: _, ...noCall } = channels;
+    const cant = "this model can't think before an answer in a form, ignored";
+    it.each([
+      ["their end is no token", "forced", {}, cant],
+      // It is what answers end with, too.
+      ["llama.cpp lets none end them", "harmony", noCall, cant],
+      ["the model is told of no effort", "untold", tokens, "not supported by this model, ignored"],
+    ] as const)("has none where %s, and says so to who wants some", async (_, name, words, why) => {
+      const model = await loaded(name, words);
+      const form = { ...forms["a text"], reasoningEffort: "high", maxTokens: 90 };
+      expect(await written(model, form)).toMatchObject({
+        ...{ thought: "", text: '"<think>"', finishReason: "stop", thoughts: 0 },
+        warnings: [`reasoning_effort: ${why}`],
+      });
+    });
+
+    it("begins them where the template leaves that to the model", async () => {
+      for (const name of ["qwen", "forced"] as const) {
+        const model = await loaded(name, tokens);
+        const asked = { effort: "high", thinksFirst: true };
+        const prompt = model.model.detokenize(model.tokenize([say("hi")], asked), true);
+        expect(prompt).toMatch(/<\|assistant\|><think>\n?$/);
+      }
+    });
   });
 
   it("of a model whose template knows no marks is all said", async () => {

@@ -46,16 +46,17 @@ export function channelTokens(
 }
 
 /**
- * What has to follow a prompt for the answer to be on the channel for its reader from the first
- * token on; nothing where the prompt has chosen a channel.
+ * What has to follow a prompt for the answer to be on a channel from the first token on: `final`,
+ * for its reader, or `analysis`, for thoughts; nothing where the prompt has chosen one.
  */
-export function finalChannel(
+export function onChannel(
+  name: "final" | "analysis",
   { start, channel, message }: ChannelTokens,
   prompt: readonly Token[],
   tokenize: (text: string) => readonly Token[],
 ): Token[] {
   const header = prompt.slice(prompt.lastIndexOf(start) + 1);
-  return header.includes(channel) ? [] : [channel, ...tokenize("final"), message];
+  return header.includes(channel) ? [] : [channel, ...tokenize(name), message];
 }
 
 /** A message to a tool. */

@@ -1,4 +1,5 @@
 /** What an answer has to be, as a grammar. */
+import type { Token } from "node-llama-cpp";
 import type { LLMRequest, ResponseFormat } from "../../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../core/errors.js";
 import { isObject, parseJson } from "../../core/json.js";
@@ -7,6 +8,7 @@ import { Gbnf, literal, Unsupported } from "./grammar/gbnf.js";
 import type { Constraint } from "./grammar/grammars.js";
 import { SchemaGrammar } from "./grammar/schema.js";
 import type { LoadedModel } from "./model.js";
+import { closingToken } from "./thoughts.js";
 import type { ToolForm } from "./tools/form.js";
 import { callsIn } from "./tools/grammar.js";
 
@@ -17,12 +19,14 @@ import { callsIn } from "./tools/grammar.js";
  * @throws LintelError `unsupported_parameter` where a model can't be held to it
  */
 export async function constraintOf(
-  { grammars }: LoadedModel,
+  loaded: LoadedModel,
   request: LLMRequest,
   tools: ToolForm | undefined,
 ): Promise<Constraint | undefined> {
   if (!isHeld(request, tools)) return undefined;
   const { responseFormat } = request;
+  const { grammars, channels } = loaded;
+  const thoughts = thoughtsBefore(loaded, request, tools);
   let param = "tools";
   const refused = (what: string, cause?: unknown) =>
     new LintelError(
@@ -36,17 +40,49 @@ export async function constraintOf(
     if (!isForced(request, tools) && responseFormat) {
       param = "response_format";
       const form = formIn(responseFormat, grammar);
-      // Whether it is a call stands in front of it, where there are channels.
-      const isOnChannel = tools?.call.as === "channel";
+      // Whether it is a call stands in front of it, where there are channels, and where thoughts end.
+      const isOnChannel = tools?.call.as === "channel" || (channels && thoughts !== undefined);
       roots.push(isOnChannel ? `${literal("final<|message|>")} (${form})` : form);
     }
-    const text = grammar.text(roots.join(" | "));
+    const root = roots.join(" | ");
+    const text = grammar.text(thoughts ? `${thoughts} (${root})` : root);
     return await grammars.begin(text).catch((cause) => {
       throw refused("parts that refer to each other without end", cause);
     });
   } catch (thrown) {
     throw thrown instanceof Unsupported ? refused(thrown.message, thrown) : thrown;
   }
+}
+
+/**
+ * Whether a model thinks before an answer that has a form: where it is told how much, and ends
+ * its thoughts with a token that stands nowhere else.
+ */
+export function thinksFirst(
+  loaded: LoadedModel,
+  request: LLMRequest,
+  tools: ToolForm | undefined,
+): boolean {
+  return thoughtsBefore(loaded, request, tools) !== undefined;
+}
+
+/** An expression for them, without their beginning, and for what stands between them and the form. */
+function thoughtsBefore(
+  { model, channels, thoughts, hasEffort }: LoadedModel,
+  request: LLMRequest,
+  tools: ToolForm | undefined,
+): string | undefined {
+  const { reasoningEffort: effort } = request;
+  if (!hasEffort || effort === "" || effort === "none" || !isHeld(request, tools)) return undefined;
+  const over = (end: Token) => `!<[${end}]>* <[${end}]>`;
+  if (channels) {
+    const { start, channel, end } = channels;
+    // Else it is one that ends answers for llama.cpp, and by a grammar none of these is let through.
+    const isPlain = model.getTokenAttributes(end).userDefined;
+    return isPlain ? `${over(end)} <[${start}]> "assistant" <[${channel}]>` : undefined;
+  }
+  const end = thoughts && closingToken(thoughts);
+  return end === undefined ? undefined : `${over(end)} "\\n"{0,2}`;
 }
 
 /** Whether an answer has a form, or calls a tool in any case. */

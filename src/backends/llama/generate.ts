@@ -11,7 +11,7 @@ import { nothing } from "../marked-thoughts.js";
 import { StopScanner } from "../stop.js";
 import type { AnswerReader, Heard } from "./answer.js";
 import { ChannelReader } from "./channels.js";
-import { constraintOf } from "./constraint.js";
+import { constraintOf, thinksFirst } from "./constraint.js";
 import { Detokenizer } from "./detokenizer.js";
 import { Evaluation, type Sampling } from "./evaluation.js";
 import type { LoadedModel } from "./model.js";
@@ -36,7 +36,7 @@ export async function* generate(
   if (isHopeless(loaded, request)) throw tooLong(`at least ${messages.length}`, loaded);
   const tools = toolsFor(loaded, request);
   const grammar = await constraintOf(loaded, request, tools);
-  const prompt = loaded.tokenize(messages, askedOf(request, tools));
+  const prompt = loaded.tokenize(messages, askedOf(loaded, request, tools));
   const room = loaded.contextSize - prompt.length;
   if (room < 1) throw tooLong(room < 0 ? `at least ${prompt.length}` : prompt.length, loaded);
   const limit = Math.min(request.maxTokens ?? chatDefaults.maxTokens, room);
@@ -44,8 +44,9 @@ export async function* generate(
     signal,
     ({ sequence }) => sequence.compareContextTokens(prompt).firstDifferentIndex,
   );
-  // By a grammar nothing follows on other channels.
-  const ends = (token: Token) => (grammar ? loaded.model.isEogToken(token) : loaded.ends(token));
+  // By a grammar nothing follows on other channels, unless it is thought ahead.
+  const isAlone = grammar !== undefined && !thinksFirst(loaded, request, tools);
+  const ends = (token: Token) => (isAlone ? loaded.model.isEogToken(token) : loaded.ends(token));
   const work = { prompt, sampling: samplingOf(request), grammar, limit, ends };
   const evaluation = loaded.begin(new Evaluation(place, work));
   try {
@@ -89,7 +90,7 @@ export async function* generate(
       {
         ...piece(request, "", told.reason(finishReason)),
         usage,
-        warnings: warningsOf(loaded, request, grammar !== undefined),
+        warnings: warningsOf(loaded, request, isAlone),
       },
     ];
   } finally {
@@ -115,7 +116,7 @@ function readerOf(
 }
 
 /** What was asked for in vain: before it was loaded, nobody knew what the model can do. */
-function warningsOf(loaded: LoadedModel, request: LLMRequest, hasForm: boolean): string[] {
+function warningsOf(loaded: LoadedModel, request: LLMRequest, isAlone: boolean): string[] {
   const warnings: string[] = [];
   if (!loaded.tools && request.tools.length > 0) {
     warnings.push("tools: not supported by this model, ignored");
@@ -123,8 +124,8 @@ function warningsOf(loaded: LoadedModel, request: LLMRequest, hasForm: boolean):
   if (request.reasoningEffort !== "" && request.reasoningEffort !== "none") {
     if (!loaded.hasEffort) {
       warnings.push("reasoning_effort: not supported by this model, ignored");
-    } else if (hasForm) {
-      warnings.push("reasoning_effort: an answer in a form has no thoughts before it, ignored");
+    } else if (isAlone) {
+      warnings.push("reasoning_effort: this model can't think before an answer in a form, ignored");
     }
   }
   return warnings;

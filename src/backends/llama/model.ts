@@ -4,7 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import type { CallSignal } from "../../core/cancellation.js";
-import { type ChannelTokens, finalChannel } from "./channels.js";
+import { type ChannelTokens, onChannel } from "./channels.js";
 import type { Evaluation, Place } from "./evaluation.js";
 import type { Speech } from "./file-template.js";
 import type { Grammars } from "./grammar/grammars.js";
@@ -113,10 +113,12 @@ export class LoadedModel {
   #framed(tokens: Token[], asked?: Asked): Token[] {
     const { bos, shouldPrependBosToken } = this.model.tokens;
     if (shouldPrependBosToken && bos !== null && tokens[0] !== bos) tokens.unshift(bos);
-    if (asked?.effort === "none" && this.channels) {
-      const { channels, model } = this;
-      const header = finalChannel(channels, tokens, (text) => model.tokenize(text));
-      tokens.push(...(asked.mayCall && header.length > 0 ? [channels.channel] : header));
+    const { channels, model } = this;
+    const first = asked?.thinksFirst ? "analysis" : "final";
+    if (channels && (asked?.thinksFirst || asked?.effort === "none")) {
+      const header = onChannel(first, channels, tokens, (text) => model.tokenize(text));
+      const isChosen = first === "final" && asked.mayCall && header.length > 0;
+      tokens.push(...(isChosen ? [channels.channel] : header));
     }
     return tokens;
   }

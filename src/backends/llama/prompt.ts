@@ -3,7 +3,7 @@ import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, unsupported } from "../../core/errors.js";
 import { mustCall } from "../../core/tool-calls.js";
-import { isHeld } from "./constraint.js";
+import { isHeld, thinksFirst } from "./constraint.js";
 import type { LoadedModel } from "./model.js";
 import type { Asked } from "./template.js";
 import type { ToolForm } from "./tools/form.js";
@@ -20,13 +20,19 @@ export function toolsFor({ tools }: LoadedModel, request: LLMRequest): ToolForm 
 }
 
 /** What the template is told of the answer. @param tools absent: none may be called */
-export function askedOf(request: LLMRequest, tools: ToolForm | undefined): Asked {
+export function askedOf(
+  loaded: LoadedModel,
+  request: LLMRequest,
+  tools: ToolForm | undefined,
+): Asked {
   const held = isHeld(request, tools);
+  const first = thinksFirst(loaded, request, tools);
   return {
-    // Nothing is thought ahead of an answer that has a form.
-    effort: held ? "none" : request.reasoningEffort,
+    // Nothing is thought ahead of an answer that has a form, unless that is asked for.
+    effort: held && !first ? "none" : request.reasoningEffort,
     tools: tools && toolsOf(request),
     mayCall: held && tools !== undefined,
+    thinksFirst: first,
   };
 }
 
@@ -50,6 +56,6 @@ export async function countTokens(
       "messages are so many that their tokens are not counted",
     );
   }
-  const asked = askedOf(request, toolsFor(loaded, request));
+  const asked = askedOf(loaded, request, toolsFor(loaded, request));
   return loaded.count(request.messages, asked, signal);
 }

@@ -6,7 +6,7 @@ import { type Rendering, TooMuch } from "./bounded.js";
 import { ControlTokenMarks } from "./control-tokens.js";
 import { effortFields } from "./effort.js";
 import { ShortRuns } from "./runs.js";
-import { withoutThoughts } from "./thoughts.js";
+import { withoutThoughts, withThoughts } from "./thoughts.js";
 import type { ToolForm } from "./tools/form.js";
 import { callFields, callsApart, withTexts } from "./tools/rendering.js";
 
@@ -39,6 +39,8 @@ export interface Asked {
   readonly tools?: readonly object[];
   /** Whether an answer that is held to a form may be a call; absent: it is none. */
   readonly mayCall?: boolean;
+  /** Whether thoughts come first in any case; absent: if the model has some. */
+  readonly thinksFirst?: boolean;
 }
 
 interface Turn extends Thought {
@@ -98,10 +100,9 @@ export class ChatTemplate {
       role: role === "developer" ? "system" : role,
       content: (role === "assistant" ? this.#assistantMarks : this.#marks).insert(content),
     }));
-    const { thoughts } = this.#texts;
     const split = (prompt: string) =>
       this.#marks
-        .split(asked.effort === "none" && thoughts ? withoutThoughts(prompt, thoughts) : prompt)
+        .split(this.#thinking(prompt, asked))
         .flatMap((piece) => this.#assistantMarks.split(piece))
         .flatMap((piece) => this.#runs.cut(piece));
     let partial: string | undefined;
@@ -119,6 +120,14 @@ export class ChatTemplate {
     }
     if (partial === undefined) throw refused(refusal);
     return split(partial);
+  }
+
+  /** With thoughts begun, or ended, as they were asked for. */
+  #thinking(prompt: string, { effort, thinksFirst }: Asked): string {
+    const { thoughts } = this.#texts;
+    if (!thoughts) return prompt;
+    if (thinksFirst) return withThoughts(prompt, thoughts);
+    return effort === "none" ? withoutThoughts(prompt, thoughts) : prompt;
   }
 
   /** No text of a tool is read as a control token either. */

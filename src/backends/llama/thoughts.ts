@@ -45,6 +45,14 @@ export const beginsThoughts = (prompt: string, { open }: ThoughtMarks): boolean 
 export const withoutThoughts = (prompt: string, marks: ThoughtMarks): string =>
   beginsThoughts(prompt, marks) ? `${prompt.trimEnd()}\n\n${marks.close}\n\n` : prompt;
 
+/** The prompt, thoughts begun, if it does not begin them itself. */
+export const withThoughts = (prompt: string, marks: ThoughtMarks): string =>
+  beginsThoughts(prompt, marks) ? prompt : prompt + marks.open;
+
+/** The token that thoughts end with; `undefined`: their mark is several. */
+export const closingToken = ({ marks, tokens }: WrittenMarks): Token | undefined =>
+  [...tokens].find(([, text]) => text === marks.close)?.[0];
+
 /** How marks stand in what a model writes. */
 export interface WrittenMarks {
   readonly marks: ThoughtMarks;
