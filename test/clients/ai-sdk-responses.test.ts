@@ -1,5 +1,5 @@
 /** The Vercel AI SDK with OpenAI's own provider as it is by default, which is the Responses API; unmodified. */
-import { createOpenAI } from "@ai-sdk/openai";
+import { createOpenAI, openai } from "@ai-sdk/openai";
 import {
   generateObject,
   generateText,
@@ -7,6 +7,7 @@ import {
   type ModelMessage,
   stepCountIs,
   streamText,
+  type ToolSet,
   tool,
 } from "ai";
 import { describe, expect, test } from "vitest";
@@ -14,7 +15,7 @@ import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { type Setting, serve } from "../doors/serve.js";
 import { breaksAfter, type Scripted, says, scripted } from "../support/scripted.js";
-import { citySchema, toldWeather, weatherBackend } from "./weather.js";
+import { citySchema, patchBackend, toldPatch, toldWeather, weatherBackend } from "./weather.js";
 
 async function modelOf(chat: Handle<"chat"> | Scripted = says("Hi", " there"), setting?: Setting) {
   const { url } = await serve(typeof chat === "function" ? scripted({ chat }) : chat, setting);
@@ -61,6 +62,28 @@ describe("Vercel AI SDK: responses", () => {
     expect(backend.asked.at(-1)).toMatchObject({ messages: toldWeather });
     expect(await streamText(asking).text).toBe("It is sunny");
     expect(backend.asked.at(-1)).toMatchObject({ messages: toldWeather });
+  });
+
+  test("custom tools, whole and in streams", async () => {
+    const backend = patchBackend();
+    const model = await modelOf(backend);
+    const written: unknown[] = [];
+    const patch = openai.tools.customTool({
+      ...{ name: "patch", format: { type: "text" } },
+      execute: async (input) => {
+        written.push(input);
+        return "done";
+      },
+    });
+    // The types of this SDK's own tools are not those that it takes.
+    const customTools = { patch } as unknown as ToolSet;
+    const stopWhen = stepCountIs(2);
+    const asking = { model, prompt, maxRetries, tools: customTools, providerOptions, stopWhen };
+    expect((await generateText(asking)).text).toBe("It is done");
+    expect(backend.asked.at(-1)).toMatchObject({ messages: toldPatch });
+    expect(await streamText(asking).text).toBe("It is done");
+    expect(backend.asked.at(-1)).toMatchObject({ messages: toldPatch });
+    expect(written).toEqual(["a\nb", "a\nb"]);
   });
 
   test("generateObject", async () => {

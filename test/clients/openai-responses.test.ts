@@ -22,7 +22,7 @@ import {
   says,
   scripted,
 } from "../support/scripted.js";
-import { citySchema, toldWeather, weatherBackend } from "./weather.js";
+import { citySchema, patchBackend, toldPatch, toldWeather, weatherBackend } from "./weather.js";
 
 const asked = { model: "chat-1", input: "Hello" };
 
@@ -115,6 +115,30 @@ describe("openai: responses", () => {
       });
       expect(second.output_text).toBe("It is sunny");
       expect(backend.asked.at(-1)).toMatchObject({ messages: toldWeather });
+    }
+  });
+
+  test("custom tools are called, and what they say comes back", async () => {
+    const backend = patchBackend();
+    const client = await sdk(backend);
+    const input: ResponseInput = [{ role: "user", content: "Hello" }];
+    const tools = [{ type: "custom" as const, name: "patch" }];
+    const first = await client.responses.create({ ...asked, input, tools });
+    const stream = client.responses.stream({ ...asked, input, tools });
+    const deltas: string[] = [];
+    for await (const event of stream) {
+      if (event.type === "response.custom_tool_call_input.delta") deltas.push(event.delta);
+    }
+    expect(deltas).toEqual(["a\n", "b"]);
+    for (const { output } of [first, await stream.finalResponse()]) {
+      expect(output).toMatchObject([
+        { type: "custom_tool_call", call_id: "c1", name: "patch", input: "a\nb" },
+      ]);
+      const result = { type: "custom_tool_call_output" as const, call_id: "c1", output: "done" };
+      const conversation = [...input, ...(output as ResponseInput), result];
+      const second = await client.responses.create({ ...asked, tools, input: conversation });
+      expect(second.output_text).toBe("It is done");
+      expect(backend.asked.at(-1)).toMatchObject({ messages: toldPatch });
     }
   });
 

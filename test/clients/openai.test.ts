@@ -25,6 +25,7 @@ import {
   scripted,
   usesTool,
 } from "../support/scripted.js";
+import { patchBackend, toldPatch } from "./weather.js";
 
 const messages = [{ role: "user" as const, content: "Hello" }];
 const asked = { model: "chat-1", messages };
@@ -211,6 +212,38 @@ describe("openai: tools", () => {
   });
 
   const place = zodResponseFormat(city, "place");
+
+  test("custom tools are called, and what they say comes back", async () => {
+    const backend = patchBackend();
+    const client = await sdk(backend);
+    const tools = [{ type: "custom" as const, custom: { name: "patch" } }];
+    const { choices } = await client.chat.completions.create({ ...asked, tools });
+    const message = choices[0]?.message as OpenAI.ChatCompletionMessage;
+    expect(message.tool_calls).toEqual([
+      { id: "c1", type: "custom", custom: { name: "patch", input: "a\nb" } },
+    ]);
+    const result = { role: "tool" as const, tool_call_id: "c1", content: "done" };
+    const conversation = [...messages, message, result];
+    const second = await client.chat.completions.create({
+      ...asked,
+      tools,
+      messages: conversation,
+    });
+    expect(second.choices[0]?.message.content).toBe("It is done");
+    expect(backend.asked.at(-1)).toMatchObject({ messages: toldPatch });
+    const pieces: unknown[] = [];
+    for await (const chunk of await client.chat.completions.create({
+      ...asked,
+      tools,
+      stream: true,
+    })) {
+      pieces.push(...(chunk.choices[0]?.delta.tool_calls ?? []));
+    }
+    expect(pieces).toEqual([
+      { index: 0, id: "c1", type: "custom", custom: { name: "patch", input: "a\n" } },
+      { index: 0, custom: { input: "b" } },
+    ]);
+  });
 
   test("parse reads an answer by a schema, which reaches the backend as it is", async () => {
     const backend = scripted({ chat: says('{"city":', '"Rome"}') });

@@ -1,4 +1,4 @@
-/** A model that asks for the weather, and says what it is told. */
+/** Models that ask for the weather, or write a patch, and say what they are told. */
 import { toolCall } from "../../src/core/tool-calls.js";
 import { callsTools, piece, type Scripted, says, scripted } from "../support/scripted.js";
 
@@ -16,6 +16,30 @@ export const weatherBackend = (): Scripted =>
       yield* callsTools(...pieces.map((it) => [it]))(call);
     },
   });
+
+/** Calls the custom tool `patch`, and then says what came of it. */
+export const patchBackend = (): Scripted =>
+  scripted({
+    async *chat(call) {
+      const last = call.request.messages.at(-1);
+      const pieces = [toolCall(0, "c1", "patch", '{"input":"a\\n'), toolCall(0, "", "", 'b"}')];
+      const handle =
+        last?.role === "tool"
+          ? says("It is ", last.content)
+          : callsTools(...pieces.map((it) => [it]));
+      yield* handle(call);
+    },
+  });
+
+/** The conversation as it has to reach a model when that tool was asked. */
+export const toldPatch = [
+  { role: "user", content: "Hello" },
+  {
+    role: "assistant",
+    toolCalls: [{ id: "c1", function: { name: "patch", arguments: '{"input":"a\\nb"}' } }],
+  },
+  { role: "tool", content: "done", toolCallId: "c1" },
+];
 
 /** JSON Schema of what `weather` takes. */
 export const citySchema = {

@@ -263,7 +263,7 @@ describe("parameters", () => {
       text: { verbosity: "high" },
       tools: [
         { type: "web_search" },
-        { type: "namespace", name: "n", tools: [{ type: "custom", name: "c" }] },
+        { type: "namespace", name: "n", tools: [{ type: "mcp", server_label: "c" }] },
         { type: "namespace", name: "n" },
         { type: "web_search" },
       ],
@@ -278,7 +278,7 @@ describe("parameters", () => {
       /^top_logprobs: /,
       /^context_management: /,
       /^tools: web_search is/,
-      /^tools: custom is/,
+      /^tools: mcp is/,
       /^tools: namespace is/,
       /^reasoning\.context: /,
       /^reasoning\.mode: /,
@@ -309,7 +309,7 @@ describe("parameters", () => {
       /constructor is not supported/,
     ],
     ["tool_choice", { tool_choice: { type: "web_search" } }, /only functions/],
-    ["tool_choice", { tool_choice: { type: "custom", name: "c" } }, /only functions/],
+    ["tool_choice", { tool_choice: { type: "mcp", server_label: "c" } }, /only functions/],
     [
       "input[1]",
       {

@@ -163,7 +163,7 @@ describe.each(paths)("POST %s", (path) => {
   test.each([
     ["tools", hello({ tools: {} })],
     ["tools[0]", hello({ tools: ["f"] })],
-    ["tools[0].type", hello({ tools: [{ type: "custom", function: { name: "f" } }] })],
+    ["tools[0].type", hello({ tools: [{ type: "web_search", function: { name: "f" } }] })],
     ["tools[0].function", hello({ tools: [{ type: "function" }] })],
     ["tools[0].function.name", hello({ tools: [{ function: {} }] })],
     ["tools[0].function.strict", tool({ strict: "yes" })],
@@ -217,7 +217,7 @@ describe.each(paths)("POST %s", (path) => {
 
   test("says which kind of tool there is", async () => {
     const server = await serve(scripted({ chat: says("Hi") }));
-    const answer = await server.post(path, hello({ tools: [{ ...weather, type: "custom" }] }));
+    const answer = await server.post(path, hello({ tools: [{ ...weather, type: "mcp" }] }));
     expect((await json(answer)).error.message).toBe("tools[0].type: must be function");
   });
 });

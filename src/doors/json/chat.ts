@@ -39,16 +39,22 @@ export function reasoningText({ reasoningContent, reasoningDetails }: Reasoning 
   return details.length > 0 ? `${said},"reasoning_details":${toJsonLine(details)}` : said;
 }
 
+/** Type of a call whose `arguments` are a text, as OpenAI's custom tools have it. The core knows none. */
+export const customType = "custom";
+
 /** `tool_calls`, where there are any, as they follow other members. @param inPieces as they stand in a stream */
 export function callsText(calls: readonly ToolCall[] = [], inPieces: boolean): string {
   if (calls.length === 0) return "";
   const written = calls.map(({ index, id, type, function: called, extraContent }) => {
     const { name = "", arguments: args = "" } = called ?? {};
-    const first = type !== "";
+    const first = id !== "";
+    const named = (first || name !== "") && { name };
     return {
       ...(inPieces && { index }),
       ...(first && { id, type }),
-      function: { ...((first || name !== "") && { name }), arguments: args },
+      ...(type === customType
+        ? { custom: { ...named, input: args } }
+        : { function: { ...named, arguments: args } }),
       ...(extraContent !== "" && { extra_content: parseJson(extraContent) }),
     };
   });

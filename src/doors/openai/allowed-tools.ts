@@ -1,6 +1,7 @@
 /** OpenAI's choice `allowed_tools`, of either of its APIs: among some of the tools. */
 import type { Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { isCustom } from "./custom-tools.js";
 
 /** What such a choice leaves. */
 export interface Allowed {
@@ -41,7 +42,7 @@ export function readAllowed(
     if (isDropped(tool)) continue;
     const name = nameOf(tool);
     if (!names.has(name)) {
-      return wrong(`tools[${i}]`, "must be a function by the name of one of the tools");
+      return wrong(`tools[${i}]`, "must have the name of one of the tools");
     }
     allowed.add(name);
   }
@@ -58,12 +59,20 @@ export function withAllowedTools(json: JsonObject, into: Violation[]): JsonObjec
   if (!isObject(choice) || choice.type !== "allowed_tools") return json;
   const offered: readonly unknown[] = Array.isArray(tools) ? tools : [];
   const told = isObject(choice.allowed_tools) ? choice.allowed_tools : {};
-  const telling = { at: "tool_choice.allowed_tools", nameOf: functionName };
-  const allowed = readAllowed(told, new Set(offered.map(functionName)), telling, into);
+  const telling = { at: "tool_choice.allowed_tools", nameOf: toolName };
+  const allowed = readAllowed(told, new Set(offered.map(toolName)), telling, into);
   if (allowed.choice === undefined) return { ...json, tool_choice: undefined };
-  const left = offered.filter((tool) => allowed.has(functionName(tool)));
+  const left = offered.filter((tool) => allowed.has(toolName(tool)));
   return { ...json, tools: left, tool_choice: allowed.choice };
 }
+
+/** The name of a tool of chat completions. */
+const toolName = (tool: unknown): unknown =>
+  isCustom(tool) ? customName(tool) : functionName(tool);
+
+/** The name of a custom tool of chat completions. */
+export const customName = ({ custom }: JsonObject): unknown =>
+  isObject(custom) ? custom.name : undefined;
 
 /** The name of a tool in the contract's form. */
 export const functionName = (tool: unknown): unknown =>

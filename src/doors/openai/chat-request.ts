@@ -6,6 +6,7 @@ import {
   LLMRequestSchema,
   ToolCallSchema,
   ToolChoiceSchema,
+  ToolSchema,
 } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidFields, type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
@@ -15,6 +16,9 @@ import { type AnswerForm, answerForm, formFields } from "../json/fields.js";
 import { fields, fieldsOf } from "../json/known.js";
 import type { Names } from "../json/rename.js";
 import { withAllowedTools } from "./allowed-tools.js";
+import { ChatCustoms, customCallFields, customFields, customsOf } from "./chat-customs.js";
+import type { Customs } from "./custom-calls.js";
+import { isCustom } from "./custom-tools.js";
 import { chatParameters, checkParameters, fieldsOfRules } from "./parameters.js";
 import { readReasoning, reasoningFields } from "./reasoning.js";
 
@@ -26,6 +30,7 @@ export interface ChatRequest {
   /** What was dropped. */
   readonly warnings: readonly string[];
   readonly names: Names;
+  readonly customs: Customs;
 }
 
 const decode = compileDecoder(LLMRequestSchema);
@@ -39,11 +44,12 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
   ...fieldsOfRules(chatParameters),
   max_completion_tokens: true,
   reasoning: reasoningFields,
-  tool_choice: fieldsOf(ToolChoiceSchema, { allowed_tools: true }),
+  tools: fieldsOf(ToolSchema, { custom: customFields }),
+  tool_choice: fieldsOf(ToolChoiceSchema, { allowed_tools: true, custom: fields({ name: true }) }),
   messages: fields({
     ...{ role: true, refusal: true, tool_call_id: true, function_call: true },
     ...{ reasoning_content: true, reasoning: true, reasoning_details: true },
-    tool_calls: fieldsOf(ToolCallSchema),
+    tool_calls: fieldsOf(ToolCallSchema, { custom: customCallFields }),
     content: fieldsOf(ContentPartSchema, {
       refusal: true,
       file: fieldsOf(FileDataSchema, { file_id: true }),
@@ -57,20 +63,24 @@ export function readChat(json: JsonObject): ChatRequest {
   let refused = checkParameters(json, chatParameters, warnings);
   const { messages, max_completion_tokens: limit } = json;
   const wrong: Violation[] = [];
-  let asked = withAllowedTools(json, wrong);
+  const customs = new ChatCustoms();
+  let asked = customs.read(withAllowedTools(json, wrong));
   const reasoning = readReasoning(json, warnings, wrong);
   if (reasoning.isSaid) asked = { ...asked, ...reasoning.asked };
-  const names: Record<string, string> = {
+  const names = Object.assign(customs.names, {
     ...reasoning.names,
     ...(limit != null && { max_tokens: "max_completion_tokens" }),
-  };
+  });
   if (Array.isArray(messages) && messages.some(isRewritten)) {
     const readable = messages.map((item, i) => {
       // What is no text is told of by its own name.
       if (isOtherwiseThought(item) && typeof item.reasoning !== "string") {
         names[`messages[${i}].reasoning_content`] = `messages[${i}].reasoning`;
       }
-      return rewritten(item, (part) => {
+      const message = callsCustoms(item)
+        ? { ...item, tool_calls: customs.calls(item.tool_calls, `messages[${i}].tool_calls`) }
+        : item;
+      return rewritten(message, (part) => {
         const said = `messages[${i}] has a part that is not supported here: ${part}`;
         refused ??= unsupported("messages", said);
       });
@@ -81,20 +91,29 @@ export function readChat(json: JsonObject): ChatRequest {
     warnings.push("messages: function_call in them is not supported, ignored");
   }
   if (limit != null) asked = { ...asked, max_tokens: limit };
+  warnings.push(...customs.warnings);
   const { message, violations } = decode(asked);
   violations.push(...wrong);
+  // Not as arguments, of which there may be too many for the stack.
+  for (const fault of customs.wrong) violations.push(fault);
   const form = answerForm(json, violations);
   const defect = violations.length > 0 ? invalidFields(violations) : refused;
-  return { message, form, defect, warnings, names };
+  return { message, form, defect, warnings, names, customs: customsOf(json) };
 }
 
-/** Whether a message has its text elsewhere than in `content`, or in parts, or an older role. */
+/** Whether a message has its text elsewhere than in `content`, or in parts, an older role, or calls of custom tools. */
 const isRewritten = (message: unknown) =>
   isObject(message) &&
   (Array.isArray(message.content) ||
     isRefusal(message) ||
     message.role === olderTool ||
-    isOtherwiseThought(message));
+    isOtherwiseThought(message) ||
+    callsCustoms(message));
+
+const callsCustoms = (
+  message: unknown,
+): message is JsonObject & { readonly tool_calls: readonly unknown[] } =>
+  isObject(message) && Array.isArray(message.tool_calls) && message.tool_calls.some(isCustom);
 
 /** Whether what a model thought stands where OpenRouter, Groq and vLLM have it in their answers. */
 const isOtherwiseThought = (message: unknown): message is JsonObject =>

@@ -12,6 +12,7 @@ import { areInParts, renamed } from "../json/rename.js";
 import { sendWhole } from "../json/reply.js";
 import { modelForm } from "../model-forms.js";
 import { chatFields, readChat } from "./chat-request.js";
+import { inputsTo, withInputs } from "./custom-calls.js";
 import { imageFields, readImage, wholeOpenAIImages } from "./image-request.js";
 import { oneModel } from "./models.js";
 import { inputTokens, responses } from "./responses/routes.js";
@@ -30,23 +31,24 @@ export const openai: Door = async (app, options) => {
   const readAsked = (request: FastifyRequest, reply: FastifyReply) => {
     const { json = {}, admission, defect } = bodyOf(request, chatFields);
     const read = readChat(json);
-    const { message, form, warnings, names } = read;
+    const { message, form, warnings, names, customs } = read;
     const inParts = areInParts(message);
     const origin = originOf(request, reply, "openai", settings, {
       admission,
       defect: defect ?? read.defect,
     });
     const { stream, includeUsage } = form;
-    return { message, stream, origin, names, inParts, warnings, includeUsage };
+    return { message, stream, origin, names, inParts, warnings, includeUsage, customs };
   };
 
   app.post("/v1/chat/completions", (request, reply) => {
-    const { includeUsage, ...asked } = readAsked(request, reply);
+    const { includeUsage, customs, ...asked } = readAsked(request, reply);
     const { message, warnings } = asked;
     const chunks = { fullDelta: false, usage: includeUsage ? "extra" : "none" } as const;
     return answerChat(reply, options, asked, {
-      whole: wholeChat,
-      encoder: (running) => chunkEncoder(chunks, running, message.model, warnings),
+      whole: (response, all) => wholeChat(withInputs(response, customs), all),
+      encoder: (running) =>
+        inputsTo(chunkEncoder(chunks, running, message.model, warnings), customs),
     });
   });
 

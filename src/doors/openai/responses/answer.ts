@@ -5,7 +5,7 @@ import { parseJson } from "../../../core/json.js";
 import { toJsonLine, toJsonString } from "../../../core/json-string.js";
 import type { Reasoning } from "../../../core/reasoning.js";
 import type { Stamp } from "../../../core/stamp.js";
-import { extras } from "../../json/chat.js";
+import { customType, extras } from "../../json/chat.js";
 import { sealed } from "../../json/kept-thoughts.js";
 import type { Echo } from "./echo.js";
 import type { Namespaces } from "./namespaces.js";
@@ -73,8 +73,11 @@ export function wholeResponse(
 }
 
 /** An id of a kind: the answer's own letters, and behind them a number that tells items apart. */
-export const idOf = (kind: "resp" | "rs" | "msg" | "fc", { id }: Stamp, number = 0): string =>
-  `${kind}_${id.slice(id.indexOf("-") + 1)}${number > 0 ? `_${number}` : ""}`;
+export const idOf = (
+  kind: "resp" | "rs" | "msg" | "fc" | "ctc",
+  { id }: Stamp,
+  number = 0,
+): string => `${kind}_${id.slice(id.indexOf("-") + 1)}${number > 0 ? `_${number}` : ""}`;
 
 /**
  * What the model thought, as an item. It stands where OpenAI's models have summaries: that is what
@@ -106,20 +109,47 @@ export function messageItem(stamp: Stamp, number: number, text: string, status: 
 export const textPart = (text: string): string =>
   `{"type":"output_text","text":${toJsonString(text)},"annotations":[],"logprobs":[]}`;
 
-/** A call of a function, as an item. */
+/** What is told of calls of one type, and how it is called. */
+export interface CallWords {
+  /** Kind of its ids. */
+  readonly id: "fc" | "ctc";
+  readonly item: string;
+  /** The member that has what is handed over. */
+  readonly said: string;
+  /** What the types of its events begin with. */
+  readonly events: string;
+}
+
+const functionWords: CallWords = {
+  ...{ id: "fc", item: "function_call", said: "arguments" },
+  events: "response.function_call_arguments",
+};
+
+const customWords: CallWords = {
+  ...{ id: "ctc", item: "custom_tool_call", said: "input" },
+  events: "response.custom_tool_call_input",
+};
+
+/** The words for a call. */
+export const wordsOf = ({ type }: Pick<ToolCall, "type">): CallWords =>
+  type === customType ? customWords : functionWords;
+
+/** A call of a tool, as an item. */
 export function callItem(
   stamp: Stamp,
   number: number,
-  { id, function: called, extraContent }: Pick<ToolCall, "id" | "function" | "extraContent">,
+  call: Pick<ToolCall, "id" | "type" | "function" | "extraContent">,
   status: Status,
   namespaces: Namespaces,
 ): string {
+  const { id, function: called, extraContent } = call;
+  const words = wordsOf(call);
   const { name: known = "", arguments: args = "" } = called ?? {};
   const { name, namespace } = namespaces.get(known) ?? { name: known };
   const within = namespace === undefined ? "" : `,"namespace":${toJsonString(namespace)}`;
   // What a server wants to see again: clients send items back as they came.
   const extra = extraContent === "" ? "" : `,"extra_content":${oneLine(extraContent)}`;
-  return `{"id":"${idOf("fc", stamp, number)}","type":"function_call","status":"${status}","call_id":${toJsonString(id)},"name":${toJsonString(name)}${within},"arguments":${toJsonString(args)}${extra}}`;
+  return `{"id":"${idOf(words.id, stamp, number)}","type":"${words.item}","status":"${status}","call_id":${toJsonString(id)},"name":${toJsonString(name)}${within},"${words.said}":${toJsonString(args)}${extra}}`;
 }
 
 const oneLine = (json: string): string => toJsonLine(parseJson(json) as object);

@@ -2,6 +2,7 @@
 import { type LintelError, unsupported, type Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
+import { argumentsOf } from "../custom-tools.js";
 import { qualified } from "./namespaces.js";
 import { contentOf } from "./parts.js";
 import { joined, readThoughts, type Thought } from "./thoughts.js";
@@ -113,7 +114,16 @@ class Reading implements Conversation {
       case "function_call":
         this.#call(item, at);
         break;
-      case "function_call_output": {
+      case "custom_tool_call": {
+        const args = argumentsOf(item.input);
+        if (args === undefined) {
+          this.violations.push({ field: `${at}.input`, message: "must be a string" });
+        }
+        this.#call({ ...item, arguments: args }, at);
+        break;
+      }
+      case "function_call_output":
+      case "custom_tool_call_output": {
         const content = this.#content(item.output, `${at}.output`);
         this.add({ role: "tool", tool_call_id: item.call_id, content }, at, `${at}.output`);
         break;
@@ -168,5 +178,5 @@ function whyNot(type: string): string {
   const named = `an item of the type ${type.slice(0, 40)} is not supported`;
   return type === "item_reference"
     ? `${named}: nothing is kept here, send the item itself`
-    : `${named}, only message, function_call, function_call_output and reasoning are`;
+    : `${named}, only message, function_call, custom_tool_call, their outputs and reasoning are`;
 }

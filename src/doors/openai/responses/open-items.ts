@@ -5,7 +5,15 @@ import type { Stamp } from "../../../core/stamp.js";
 import { toolCall } from "../../../core/tool-calls.js";
 import type { EventSink } from "../../json/sse.js";
 import { TextEvents } from "../../json/text-events.js";
-import { callItem, idOf, messageItem, type Status, textPart } from "./answer.js";
+import {
+  type CallWords,
+  callItem,
+  idOf,
+  messageItem,
+  type Status,
+  textPart,
+  wordsOf,
+} from "./answer.js";
 import type { Namespaces } from "./namespaces.js";
 
 /** An event: its type, and what it says besides, as members of an object. */
@@ -104,6 +112,8 @@ export class MessageItem implements Item {
 export class CallItem implements Item {
   readonly #where: Where;
   readonly #id: string;
+  readonly #type: string;
+  readonly #words: CallWords;
   readonly #namespaces: Namespaces;
   #name: string;
   #arguments = "";
@@ -111,11 +121,13 @@ export class CallItem implements Item {
   #status: Status = "in_progress";
 
   /** @param first its first piece, whose arguments are to be added, too */
-  constructor(where: Where, { id, function: called }: ToolCall, namespaces: Namespaces) {
+  constructor(where: Where, first: ToolCall, namespaces: Namespaces) {
     this.#where = where;
-    this.#id = id;
+    this.#id = first.id;
+    this.#type = first.type;
+    this.#words = wordsOf(first);
     this.#namespaces = namespaces;
-    this.#name = called?.name ?? "";
+    this.#name = first.function?.name ?? "";
   }
 
   get isOpen(): boolean {
@@ -133,19 +145,17 @@ export class CallItem implements Item {
     this.#arguments += args;
     this.#extra = extraContent || this.#extra;
     if (args === "") return [];
-    return [
-      ["response.function_call_arguments.delta", `${this.#at},"delta":${toJsonString(args)}`],
-    ];
+    return [[`${this.#words.events}.delta`, `${this.#at},"delta":${toJsonString(args)}`]];
   }
 
   close(status: Status): Said[] {
     this.#status = status;
     const { name } = this.#namespaces.get(this.#name) ?? { name: this.#name };
-    const whole = `"name":${toJsonString(name)},"arguments":${toJsonString(this.#arguments)}`;
-    return [
-      ["response.function_call_arguments.done", `${this.#at},${whole}`],
-      done(this.#where, this.text()),
-    ];
+    const { id, said, events } = this.#words;
+    // Of the other type OpenAI tells no name there.
+    const named = id === "fc" ? `"name":${toJsonString(name)},` : "";
+    const whole = `${named}"${said}":${toJsonString(this.#arguments)}`;
+    return [[`${events}.done`, `${this.#at},${whole}`], done(this.#where, this.text())];
   }
 
   text(): string {
@@ -155,11 +165,11 @@ export class CallItem implements Item {
   #as(status: Status): string {
     const { stamp, index } = this.#where;
     const call = toolCall(0, this.#id, this.#name, this.#arguments, this.#extra);
-    return callItem(stamp, index, call, status, this.#namespaces);
+    return callItem(stamp, index, { ...call, type: this.#type }, status, this.#namespaces);
   }
 
   get #at(): string {
     const { stamp, index } = this.#where;
-    return `"item_id":"${idOf("fc", stamp, index)}","output_index":${index}`;
+    return `"item_id":"${idOf(this.#words.id, stamp, index)}","output_index":${index}`;
   }
 }

@@ -6,6 +6,7 @@ import { compileDecoder } from "../../json/decode.js";
 import { answerForm } from "../../json/fields.js";
 import { fields, fieldsOf } from "../../json/known.js";
 import type { Names } from "../../json/rename.js";
+import type { Customs } from "../custom-calls.js";
 import { checkParameters, fieldsOfRules, responseParameters } from "../parameters.js";
 import { readReasoning, reasoningFields } from "../reasoning.js";
 import { type Echo, membersOf } from "./echo.js";
@@ -23,6 +24,7 @@ export interface ResponseRequest {
   readonly warnings: readonly string[];
   readonly names: Names;
   readonly echo: Echo;
+  readonly customs: Customs;
 }
 
 const decode = compileDecoder(LLMRequestSchema);
@@ -30,7 +32,10 @@ const decode = compileDecoder(LLMRequestSchema);
 const parts = fields(partFields);
 
 const named = { type: true, name: true, namespace: true };
-const toolFields = { type: true, name: true, description: true, parameters: true, strict: true };
+const toolFields = {
+  ...{ type: true, name: true, description: true, parameters: true, strict: true },
+  format: fields({ type: true, syntax: true, definition: true }),
+};
 
 /** Fields of the contract that have other names here. */
 const renamedFields = ["messages", "response_format"];
@@ -45,6 +50,7 @@ export const responseFields = fieldsOf(
       ...{ type: true, role: true, content: parts },
       ...{ summary: parts, encrypted_content: true },
       ...{ call_id: true, name: true, namespace: true, arguments: true, extra_content: true },
+      input: true,
       output: parts,
     }),
     tools: fields({ ...toolFields, tools: fields(toolFields) }),
@@ -86,11 +92,13 @@ export function readResponse(json: JsonObject): ResponseRequest {
   const names = namesOf(conversation.places, offer.places, {
     ...reasoning.names,
     ...(limit !== undefined && { max_tokens: "max_output_tokens" }),
+    // These have the client's names already.
+    ...Object.fromEntries(wrong.map(({ field }) => [field, field])),
   });
   const refused = parameter ?? offer.refused ?? conversation.refused;
   const defect = faults.length > 0 ? invalidFields(faults) : refused;
   const echo = { members: membersOf(json, offer.kept), namespaces: offer.namespaces };
-  return { message, stream, defect, warnings, names, echo };
+  return { message, stream, defect, warnings, names, echo, customs: offer.customs };
 }
 
 /** What is wrong with fields that the contract does not have. */

@@ -6,6 +6,7 @@ import type { DoorOptions } from "../../door.js";
 import { bodyOf } from "../../json/body.js";
 import { answerChat, answerCount } from "../../json/chat-answer.js";
 import { originOf } from "../../json/origin.js";
+import { inputsTo, withInputs } from "../custom-calls.js";
 import { wholeResponse } from "./answer.js";
 import { responseEncoder } from "./events.js";
 import { readResponse, responseFields } from "./request.js";
@@ -18,20 +19,21 @@ export function responses(app: FastifyInstance, options: DoorOptions): void {
   const { settings } = options;
   const read = (request: FastifyRequest, reply: FastifyReply) => {
     const { json = {}, admission, defect } = bodyOf(request, responseFields);
-    const { message, stream, warnings, names, echo, ...asked } = readResponse(json);
+    const { message, stream, warnings, names, echo, customs, ...asked } = readResponse(json);
     const origin = originOf(request, reply, "openai", settings, {
       admission,
       defect: defect ?? asked.defect,
     });
-    return { message, stream, origin, names, warnings, echo };
+    return { message, stream, origin, names, warnings, echo, customs };
   };
 
   app.post("/v1/responses", (request, reply) => {
-    const { echo, ...asked } = read(request, reply);
+    const { echo, customs, ...asked } = read(request, reply);
     const { message, warnings } = asked;
     return answerChat(reply, options, asked, {
-      whole: (response, all) => wholeResponse(response, echo, all),
-      encoder: (running) => responseEncoder(running, message.model, echo, warnings),
+      whole: (response, all) => wholeResponse(withInputs(response, customs), echo, all),
+      encoder: (running) =>
+        inputsTo(responseEncoder(running, message.model, echo, warnings), customs),
     });
   });
 

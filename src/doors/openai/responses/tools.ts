@@ -3,6 +3,8 @@ import { type LintelError, unsupported, type Violation } from "../../../core/err
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
 import { functionName, readAllowed } from "../allowed-tools.js";
+import type { Customs } from "../custom-calls.js";
+import { functionOf, isCustom } from "../custom-tools.js";
 import { type Named, type Namespaces, qualified } from "./namespaces.js";
 
 /** What a request says of tools. */
@@ -15,14 +17,15 @@ export interface Offer {
   /** Where each stands at the client. */
   readonly places: readonly string[];
   readonly namespaces: Namespaces;
+  readonly customs: Customs;
   readonly refused: LintelError | undefined;
 }
 
 /**
  * Reads `tools` and `tool_choice`. Tools that OpenAI runs itself are dropped: an answer goes
  * without them. To have to call one of them is refused.
- * @param warnings gets a line for each kind that is dropped
- * @param into gets what is wrong of tools that are allowed, by the client's names
+ * @param warnings gets a line for each kind that is dropped, and for what custom tools lose
+ * @param into gets what is wrong of custom tools, and of those that are allowed, by the client's names
  */
 export function readTools(
   { tools, tool_choice: choice }: JsonObject,
@@ -31,32 +34,44 @@ export function readTools(
 ): Offer {
   const refused =
     isForeign(choice) && choice.type !== "allowed_tools"
-      ? unsupported("tool_choice", "this gateway supports only functions, auto, none and required")
+      ? unsupported("tool_choice", choices)
       : undefined;
-  const flat = isObject(choice) && "name" in choice;
+  const flat = isObject(choice) && ("name" in choice || isCustom(choice));
   const chosen = refused ? undefined : flat ? nested(choice, ["name"]) : choice;
-  const reading = new Reading();
+  const reading = new Reading(into);
   if (Array.isArray(tools)) reading.list(tools, "tools");
   for (const type of reading.dropped) warnings.push(`tools: ${type} is not supported, ignored`);
-  const { read, kept, places, namespaces } = reading;
+  warnings.push(...reading.warnings);
+  const { read, kept, places, namespaces, customs } = reading;
+  const known = { kept, namespaces, customs, refused };
   if (isObject(choice) && choice.type === "allowed_tools") {
     const allowed = readAllowed(choice, new Set(read.map(functionName)), telling, into);
     const left = [...read.keys()].filter((i) => allowed.has(functionName(read[i])));
     return {
-      ...{ tools: left.map((i) => read[i]), choice: allowed.choice, kept, namespaces, refused },
+      ...{ ...known, tools: left.map((i) => read[i]), choice: allowed.choice },
       places: left.map((i) => places[i] ?? ""),
     };
   }
   const offered = Array.isArray(tools) ? read : tools;
-  return { tools: offered, choice: chosen, kept, places, namespaces, refused };
+  return { ...known, tools: offered, choice: chosen, places };
 }
+
+const choices = "this gateway supports only functions, custom tools, auto, none and required";
 
 class Reading {
   readonly read: unknown[] = [];
   readonly kept: unknown[] = [];
   readonly places: string[] = [];
   readonly namespaces = new Map<string, Named>();
+  readonly customs = new Set<string>();
   readonly dropped = new Set<string>();
+  readonly warnings = new Set<string>();
+  readonly #wrong: Violation[];
+
+  /** @param wrong gets what is wrong of custom tools */
+  constructor(wrong: Violation[]) {
+    this.#wrong = wrong;
+  }
 
   /** @param namespace of all of them, where they are in one */
   list(tools: readonly unknown[], at: string, namespace?: string): void {
@@ -71,18 +86,22 @@ class Reading {
       else {
         if (namespace === undefined) this.kept.push(tool);
         this.places.push(place);
-        this.read.push(this.#tool(tool, namespace));
+        this.read.push(this.#tool(tool, place, namespace));
       }
     }
   }
 
-  #tool(tool: unknown, namespace?: string): unknown {
+  #tool(tool: unknown, at: string, namespace?: string): unknown {
     if (!isObject(tool)) return tool;
     const { name } = tool;
+    const known = qualified(namespace, name);
     if (namespace !== undefined && typeof name === "string") {
-      this.namespaces.set(qualified(namespace, name) as string, { name, namespace });
+      this.namespaces.set(known as string, { name, namespace });
     }
-    return nested({ ...tool, namespace }, members);
+    if (!isCustom(tool)) return nested({ ...tool, namespace }, members);
+    if (typeof known === "string") this.customs.add(known);
+    const reading = { at, wrong: this.#wrong, warnings: this.warnings };
+    return nested({ ...tool, ...functionOf(tool, reading), namespace }, members);
   }
 }
 
@@ -90,24 +109,26 @@ const members = ["name", "description", "parameters", "strict"];
 
 /** With those members in an object `function`, where the contract has them. */
 const nested = (flat: JsonObject, names: readonly string[]) => ({
-  type: flat.type,
+  type: isCustom(flat) ? "function" : flat.type,
   function: {
     ...Object.fromEntries(names.map((name) => [name, flat[name]])),
     name: qualified(flat.namespace, flat.name),
   },
 });
 
-/** How it tells of tools that are allowed: those that are no functions are dropped, as among the tools. */
+const callable = ["function", "custom"];
+
+/** How it tells of tools that are allowed: those that OpenAI runs itself are dropped, as among the tools. */
 const telling = {
   at: "tool_choice",
   nameOf: (tool: unknown) => (isObject(tool) ? qualified(tool.namespace, tool.name) : undefined),
   isDropped: (tool: unknown) =>
-    isObject(tool) && typeof tool.type === "string" && tool.type !== "function",
+    isObject(tool) && typeof tool.type === "string" && !callable.includes(tool.type),
 };
 
-const ours = ["function", "auto", "none", "required"];
+const ours = [...callable, "auto", "none", "required"];
 
-/** Whether a tool, or the choice of one, is of a kind that OpenAI runs itself, or that is no function. */
+/** Whether a tool, or the choice of one, is of a kind that OpenAI runs itself. */
 const isForeign = (tool: unknown): tool is { readonly type: string } =>
   isObject(tool) && typeof tool.type === "string" && !ours.includes(tool.type);
 
