@@ -133,6 +133,10 @@ export const overflow = "context_length_exceeded";
 /** Whether a message says so. */
 export const tellsOverflow = (message: string): boolean => message.includes(overflow);
 
+/** Whether an error is that: other messages may quote a caller who wrote the word. */
+export const isOverflow = ({ code, message }: Pick<LintelError, "code" | "message">): boolean =>
+  code === "invalid_value" && tellsOverflow(message);
+
 /** The one error class: what steps and backends throw and doors encode. */
 export class LintelError extends Error {
   override readonly name = "LintelError";
@@ -162,9 +166,7 @@ export class LintelError extends Error {
     this.violations = bounded(options.violations ?? []);
     this.askedDelay = options.retryAfter && Math.min(options.retryAfter, year);
     this.retryAfter = this.askedDelay ?? defaultRetryAfter[code];
-    const tooLarge =
-      (code === "rate_limited" && this.param !== undefined) ||
-      (code === "invalid_value" && tellsOverflow(this.message));
+    const tooLarge = (code === "rate_limited" && this.param !== undefined) || isOverflow(this);
     this.retry = options.retry ?? (tooLarge ? "elsewhere" : retryOf[code]) ?? "never";
     this.leaving = options.leaving ?? false;
     this.allow = options.allow;

@@ -12,7 +12,7 @@ import {
 } from "ai";
 import { describe, expect, test } from "vitest";
 import type { Handle } from "../../src/core/call.js";
-import { LintelError } from "../../src/core/errors.js";
+import { invalidValue, LintelError, overflow } from "../../src/core/errors.js";
 import { type Setting, serve } from "../doors/serve.js";
 import { breaksAfter, type Scripted, says, scripted } from "../support/scripted.js";
 import { citySchema, patchBackend, toldPatch, toldWeather, weatherBackend } from "./weather.js";
@@ -124,6 +124,23 @@ describe("Vercel AI SDK: responses", () => {
     expect(errors).toHaveLength(1);
     expect(String(errors[0]) + JSON.stringify(errors)).toMatch("it broke");
     expect(await result.finishReason).toBe("error");
+  });
+
+  test("a conversation that is too long is a 400, and not asked again", async () => {
+    const handle = breaksAfter(invalidValue("messages", `too long (${overflow})`));
+    const backend = scripted({ chat: handle });
+    const errors: unknown[] = [];
+    const result = streamText({
+      ...{ model: await modelOf(backend), prompt, maxRetries: 2 },
+      onError: ({ error }) => {
+        errors.push(error);
+      },
+    });
+    for await (const _ of result.textStream);
+    expect(errors).toMatchObject([
+      { message: "input: too long (context_length_exceeded)", statusCode: 400, isRetryable: false },
+    ]);
+    expect(backend.asked).toHaveLength(1);
   });
 
   test("a validation error and a wrong token", async () => {

@@ -1,11 +1,12 @@
 /** LangChain.js on the Responses API, unmodified. */
+import { ContextOverflowError } from "@langchain/core/errors";
 import { type AIMessageChunk, HumanMessage } from "@langchain/core/messages";
 import type { ToolCall } from "@langchain/core/messages/tool";
 import { tool } from "@langchain/core/tools";
 import { ChatOpenAI } from "@langchain/openai";
 import { describe, expect, test } from "vitest";
 import type { Handle } from "../../src/core/call.js";
-import { LintelError } from "../../src/core/errors.js";
+import { invalidValue, LintelError, overflow } from "../../src/core/errors.js";
 import { serve } from "../doors/serve.js";
 import { breaksAfter, type Scripted, says, scripted } from "../support/scripted.js";
 import { citySchema, toldWeather, weatherBackend } from "./weather.js";
@@ -74,5 +75,16 @@ describe("LangChain.js: responses", () => {
       for await (const _ of stream);
     };
     await expect(read()).rejects.toThrow("it broke");
+  });
+
+  test("a conversation that is too long is told by its message, and whole by its class", async () => {
+    const asking = await model(breaksAfter(invalidValue("messages", `too long (${overflow})`)));
+    const whole = await asking.invoke("Hello").catch((thrown: unknown) => thrown);
+    expect(whole).toBeInstanceOf(ContextOverflowError);
+    const read = async () => {
+      for await (const _ of await asking.stream("Hello"));
+    };
+    const streamed = await read().catch((thrown: unknown) => thrown);
+    expect(streamed).toMatchObject({ message: expect.stringContaining(overflow) });
   });
 });

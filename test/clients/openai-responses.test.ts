@@ -12,7 +12,7 @@ import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import type { Handle } from "../../src/core/call.js";
 import { tokenCount } from "../../src/core/chat-messages.js";
-import { LintelError } from "../../src/core/errors.js";
+import { invalidValue, LintelError, overflow } from "../../src/core/errors.js";
 import { type Setting, serve } from "../doors/serve.js";
 import {
   breaksAfter,
@@ -199,6 +199,26 @@ describe("openai: responses", () => {
       expect(error).toBeInstanceOf(NotFoundError);
       expect(error).toMatchObject({ message: expect.stringMatching(/nothing is kept/) });
     }
+  });
+
+  test("a conversation that is too long is thrown out of the stream, by OpenAI's code", async () => {
+    const client = await sdk(breaksAfter(invalidValue("messages", `too long (${overflow})`)));
+    const stream = await client.responses.create({ ...asked, stream: true });
+    const types: string[] = [];
+    const read = async () => {
+      for await (const event of stream) types.push(event.type);
+    };
+    for (const reading of [read, () => client.responses.stream(asked).finalResponse()]) {
+      const error = await reading().catch((thrown: unknown) => thrown);
+      expect(error).toBeInstanceOf(APIError);
+      expect(error).toMatchObject({
+        ...{ code: overflow, type: "invalid_request_error", param: "input" },
+        message: expect.stringContaining("too long"),
+      });
+    }
+    expect(types).toEqual(["response.created", "response.in_progress"]);
+    const whole = await client.responses.create(asked).catch((thrown: unknown) => thrown);
+    expect(whole).toBeInstanceOf(BadRequestError);
   });
 
   test("a wrong token", async () => {

@@ -50,6 +50,8 @@ test.each([
   ["a list", '["a"]'],
   ["a string", '"a"'],
   ["more behind no arguments", "{} a"],
+  ["an object behind no arguments", '{}{"input":"a"}'],
+  ["half an object behind no arguments", '{}"input":"a"}'],
 ])("what is no such object is the text: %s", (_, args) => {
   expect(inputOf(args)).toBe(args);
   for (let i = 0; i <= args.length; i++) {

@@ -420,7 +420,7 @@ describe("faults have the client's names", () => {
     ["tools[1].name", { tools: [search, flat({ name: 5 })] }],
     ["tools[1].description", { tools: [search, flat({ description: 5 })] }],
     ["tools[1].format", { tools: [search, flat({ format: [] })] }],
-    ["tools[1].format.type", { tools: [search, flat({ format: {} })] }],
+    ["tools[1].format.type", { tools: [search, flat({ format: {} }), flat({ name: "g" })] }],
     ["tools[1].format.syntax", { tools: [search, flat({ format: { type: "grammar" } })] }],
     [
       "tools[1].tools[0].format.definition",

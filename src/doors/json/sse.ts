@@ -23,6 +23,8 @@ export interface EventEncoder<M extends MethodName> {
   messages(batch: readonly Output<M>[], to: EventSink): void;
   /** A failure in mid-stream. */
   failure(error: LintelError): string;
+  /** Whether a failure ahead of the first message is told likewise, and not by its status. Default: none is. */
+  isToldInStream?(error: LintelError): boolean;
   /** What stands between a complete answer and the stream's end. */
   end(): string;
   /** Whether the stream ends without `[DONE]`. */
@@ -39,7 +41,7 @@ const done = event("[DONE]");
 /**
  * Sends a call's messages as events, then `[DONE]`, unless the encoder knows none. The status waits for the
  * first messages, at most `holdMs`: a failure until then is sent as a whole
- * response. A client that reads slowly stops the iteration; one that left does
+ * response, unless the encoder has it in the stream. A client that reads slowly stops the iteration; one that left does
  * not, since the call hears of it by its signal and has to come to its end.
  * @param signal aborted when the client left
  * @param notes warnings of the door itself
@@ -84,8 +86,8 @@ class Sending<M extends MethodName> extends Delivery<readonly Output<M>[]> {
 
   failed(thrown: unknown): void {
     const error = toLintelError(thrown);
-    if (this.#writer) {
-      this.#writer.end(this.#encoder.failure(error) + this.#done);
+    if (this.#writer || this.#encoder.isToldInStream?.(error)) {
+      this.#open().end(this.#encoder.failure(error) + this.#done);
       return;
     }
     this.#heard();

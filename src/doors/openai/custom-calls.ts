@@ -57,6 +57,10 @@ class InputsEncoder implements EventEncoder<"chat"> {
     return this.#to.failure(error);
   }
 
+  isToldInStream(error: LintelError): boolean {
+    return this.#to.isToldInStream?.(error) ?? false;
+  }
+
   end(): string {
     return this.#to.end();
   }

@@ -1,6 +1,5 @@
 /** Answers of the Responses API: whole, and what stands in streams of them. */
 import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
-import type { LintelError } from "../../../core/errors.js";
 import { parseJson } from "../../../core/json.js";
 import { toJsonLine, toJsonString } from "../../../core/json-string.js";
 import type { Reasoning } from "../../../core/reasoning.js";
@@ -8,6 +7,7 @@ import type { Stamp } from "../../../core/stamp.js";
 import { customType, extras } from "../../json/chat.js";
 import { sealed } from "../../json/kept-thoughts.js";
 import type { Echo } from "./echo.js";
+import type { Failure } from "./failures.js";
 import type { Namespaces } from "./namespaces.js";
 
 /** Whether something is complete. */
@@ -18,7 +18,7 @@ export interface State {
   readonly status: Status;
   /** Why it is incomplete. */
   readonly reason?: string;
-  readonly error?: LintelError;
+  readonly error?: Failure;
   /** Its items, each as JSON text. */
   readonly output: readonly string[];
   readonly usage?: LLMTokenUsage | undefined;
@@ -41,7 +41,7 @@ export function endingOf(finishReason: string): Pick<State, "status" | "reason">
 /** A response as JSON text, in one line. */
 export function responseText(stamp: Stamp, state: State, { members }: Echo): string {
   const { status, reason, error, output, usage, estimated = false, warnings = [] } = state;
-  const failed = error ? toJsonLine({ code: error.code, message: error.message }) : "null";
+  const failed = error ? toJsonLine(error) : "null";
   const incomplete = reason === undefined ? "null" : `{"reason":"${reason}"}`;
   const counted = usage ? usageText(usage) : "null";
   return `{"id":"${idOf("resp", stamp)}","object":"response","created_at":${stamp.created},"status":"${status}","background":false,"error":${failed},"incomplete_details":${incomplete},"model":${toJsonString(stamp.model)},"output":[${output.join(",")}],${members},"usage":${counted}${extras(estimated, warnings)}}`;

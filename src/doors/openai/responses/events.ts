@@ -1,6 +1,6 @@
 /** Answers of the Responses API as streams of events. */
 import type { LLMResponse, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
-import type { LintelError } from "../../../core/errors.js";
+import { isOverflow, type LintelError, overflow } from "../../../core/errors.js";
 import type { Running } from "../../../core/gateway.js";
 import { toJsonLine } from "../../../core/json-string.js";
 import { type Reasoning, Thoughts } from "../../../core/reasoning.js";
@@ -10,6 +10,7 @@ import type { EventEncoder, EventSink } from "../../json/sse.js";
 import { Totals } from "../../json/totals.js";
 import { endingOf, responseText, type State, type Status } from "./answer.js";
 import type { Echo } from "./echo.js";
+import { wordsOfFailure } from "./failures.js";
 import { CallItem, type Item, MessageItem } from "./open-items.js";
 import { ReasoningItem } from "./reasoning-item.js";
 
@@ -88,13 +89,19 @@ class ResponseEncoder implements EventEncoder<"chat"> {
    */
   failure(error: LintelError): string {
     const begun = this.#stamp ? "" : this.#begin();
-    const said = errorObject(error);
+    const said = isOverflow(error) ? { ...errorObject(error), code: overflow } : errorObject(error);
     const { code, message, param } = said;
     const told = this.#event(
       "error",
       toJsonLine({ code, message, param, error: said }).slice(1, -1),
     );
-    return begun + told + this.#response("response.failed", { status: "failed", error });
+    const state = { status: "failed", error: wordsOfFailure(error) } as const;
+    return begun + told + this.#response("response.failed", state);
+  }
+
+  /** As OpenAI has it: Codex makes a conversation shorter by these events alone. */
+  isToldInStream(error: LintelError): boolean {
+    return isOverflow(error);
   }
 
   #begin(stamp?: Stamp): string {
