@@ -11,8 +11,8 @@ export interface Failure {
 const longestWait = 60;
 
 /**
- * A failure as the response says it. With a code that it does not know Codex asks again five times, at once and then
- * ever later: what the request is to blame for would only fail again.
+ * A failure as the response says it. Where Codex does not know the code it asks again five times: what the request is
+ * to blame for would only fail again.
  */
 export function wordsOfFailure(error: LintelError): Failure {
   const { code, message, http, retryAfter = 0 } = error;
