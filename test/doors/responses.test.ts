@@ -9,6 +9,13 @@ import { json, serve, serveChat } from "./serve.js";
 const path = "/v1/responses";
 const input = "Hello";
 
+/** Posts requests, and tells what the backend was asked for the last one. */
+async function posting() {
+  const backend = scripted({ chat: says("Hi") });
+  const server = await serve(backend);
+  return { post: (body: object) => server.post(path, body), asked: () => backend.asked.at(-1) };
+}
+
 /** What a backend is asked for a request that is answered, without any warning. */
 async function askedFor(body: object) {
   const backend = scripted({ chat: says("Hi") });
@@ -231,6 +238,27 @@ describe("parameters", () => {
     });
   });
 
+  test("items add tools, which are not told again", async () => {
+    const { post, asked } = await posting();
+    const f = { type: "function", name: "f" };
+    const within = { type: "namespace", name: "n", tools: [f, { type: "custom", name: "c" }] };
+    const added = (...tools: object[]) => ({ type: "additional_tools", role: "developer", tools });
+    const items = [added(within), { role: "user", content: "Hello" }, added(f)];
+    const tool_choice = { type: "function", name: "f" };
+    const alone = await json(await post({ input: items, tool_choice }));
+    expect(asked()).toMatchObject({
+      messages: [say("user", "Hello")],
+      tools: ["n__f", "n__c", "f"].map((name) => ({ function: { name } })),
+    });
+    expect(alone.tools).toEqual([]);
+    const g = { type: "function", name: "g" };
+    const beside = await json(await post({ input: items, tools: [g] }));
+    expect(asked()).toMatchObject({
+      tools: ["g", "n__f", "n__c", "f"].map((name) => ({ function: { name } })),
+    });
+    expect(beside.tools).toEqual([g]);
+  });
+
   test("a namespace in a namespace is none", async () => {
     const backend = scripted({ chat: says("Hi") });
     const { post } = await serve(backend);
@@ -363,6 +391,17 @@ describe("faults", () => {
     ["input", { input: [] }],
     ["input[0]", { input: ["a"] }],
     ["input[0].type", { input: [{ type: 5 }] }],
+    ["input[1].tools", { input: [user, { type: "additional_tools" }] }],
+    ["tools", { input: [user, { type: "additional_tools", tools: [f] }], tools: 5 }],
+    [
+      "input[1].tools[0].tools[1].name",
+      {
+        input: [
+          user,
+          { type: "additional_tools", tools: [{ ...within, tools: [f, { type: "function" }] }] },
+        ],
+      },
+    ],
     ["input[0].role", { input: [{ content: "a" }] }],
     ["input[0].content[0]", { input: [{ role: "user", content: [5] }] }],
     ["input[0].content", { input: [{ role: "user", content: 5 }] }],

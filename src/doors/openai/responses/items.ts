@@ -6,6 +6,7 @@ import { argumentsOf } from "../custom-tools.js";
 import { qualified } from "./namespaces.js";
 import { contentOf } from "./parts.js";
 import { joined, readThoughts, type Thought } from "./thoughts.js";
+import { addedTools } from "./tools.js";
 
 /** What became of the items. */
 export interface Conversation {
@@ -128,6 +129,9 @@ class Reading implements Conversation {
         this.add({ role: "tool", tool_call_id: item.call_id, content }, at, `${at}.output`);
         break;
       }
+      case addedTools:
+        // No part of what was said.
+        break;
       case "reasoning":
         this.#waiting.push(readThoughts(item, at, this.violations));
         break;
@@ -178,5 +182,5 @@ function whyNot(type: string): string {
   const named = `an item of the type ${type.slice(0, 40)} is not supported`;
   return type === "item_reference"
     ? `${named}: nothing is kept here, send the item itself`
-    : `${named}, only message, function_call, custom_tool_call, their outputs and reasoning are`;
+    : `${named}, only message, function_call, custom_tool_call, their outputs, reasoning and additional_tools are`;
 }

@@ -37,6 +37,8 @@ const toolFields = {
   format: fields({ type: true, syntax: true, definition: true }),
 };
 
+const tools = fields({ ...toolFields, tools: fields(toolFields) });
+
 /** Fields of the contract that have other names here. */
 const renamedFields = ["messages", "response_format"];
 
@@ -47,13 +49,13 @@ export const responseFields = fieldsOf(
     ...fieldsOfRules(responseParameters),
     ...{ stream: true, instructions: true, max_output_tokens: true, metadata: true },
     input: fields({
-      ...{ type: true, role: true, content: parts },
+      ...{ type: true, role: true, content: parts, tools },
       ...{ summary: parts, encrypted_content: true },
       ...{ call_id: true, name: true, namespace: true, arguments: true, extra_content: true },
       input: true,
       output: parts,
     }),
-    tools: fields({ ...toolFields, tools: fields(toolFields) }),
+    tools,
     tool_choice: fields({ ...named, mode: true, tools: fields(named) }),
     text: fields({
       format: fields({ type: true, name: true, description: true, schema: true, strict: true }),

@@ -22,13 +22,13 @@ export interface Offer {
 }
 
 /**
- * Reads `tools` and `tool_choice`. Tools that OpenAI runs itself are dropped: an answer goes
+ * Reads `tools`, those that items of `input` add, and `tool_choice`. Tools that OpenAI runs itself are dropped: an answer goes
  * without them. To have to call one of them is refused.
  * @param warnings gets a line for each kind that is dropped, and for what custom tools lose
  * @param into gets what is wrong of custom tools, and of those that are allowed, by the client's names
  */
 export function readTools(
-  { tools, tool_choice: choice }: JsonObject,
+  { tools, tool_choice: choice, input }: JsonObject,
   warnings: string[],
   into: Violation[],
 ): Offer {
@@ -40,9 +40,11 @@ export function readTools(
   const chosen = refused ? undefined : flat ? nested(choice, ["name"]) : choice;
   const reading = new Reading(into);
   if (Array.isArray(tools)) reading.list(tools, "tools");
+  const kept = [...reading.kept];
+  const added = Array.isArray(input) && reading.added(input);
   for (const type of reading.dropped) warnings.push(`tools: ${type} is not supported, ignored`);
   warnings.push(...reading.warnings);
-  const { read, kept, places, namespaces, customs } = reading;
+  const { read, places, namespaces, customs } = reading;
   const known = { kept, namespaces, customs, refused };
   if (isObject(choice) && choice.type === "allowed_tools") {
     const allowed = readAllowed(choice, new Set(read.map(functionName)), telling, into);
@@ -52,9 +54,12 @@ export function readTools(
       places: left.map((i) => places[i] ?? ""),
     };
   }
-  const offered = Array.isArray(tools) ? read : tools;
+  const offered = Array.isArray(tools) || (added && tools == null) ? read : tools;
   return { ...known, tools: offered, choice: chosen, places };
 }
+
+/** The type of items that add tools: Codex sends those of newer models so. */
+export const addedTools = "additional_tools";
 
 const choices = "this gateway supports only functions, custom tools, auto, none and required";
 
@@ -71,6 +76,19 @@ class Reading {
   /** @param wrong gets what is wrong of custom tools */
   constructor(wrong: Violation[]) {
     this.#wrong = wrong;
+  }
+
+  /** Those of items that add some. @returns whether there is such an item */
+  added(input: readonly unknown[]): boolean {
+    let some = false;
+    for (const [i, item] of input.entries()) {
+      if (!isObject(item) || item.type !== addedTools) continue;
+      const field = `input[${i}].tools`;
+      if (Array.isArray(item.tools)) this.list(item.tools, field);
+      else this.#wrong.push({ field, message: "must be an array" });
+      some = true;
+    }
+    return some;
   }
 
   /** @param namespace of all of them, where they are in one */
