@@ -4,7 +4,7 @@ import { isObject, type JsonObject } from "../../core/json.js";
 import { fields } from "../json/known.js";
 import { customName } from "./allowed-tools.js";
 import type { Customs } from "./custom-calls.js";
-import { argumentsOf, functionOf, isCustom } from "./custom-tools.js";
+import { asArguments, functionOf, isCustom } from "./custom-tools.js";
 
 /** What is read of a tool's member `custom`. */
 export const customFields = fields({
@@ -56,7 +56,7 @@ export class ChatCustoms {
   #call({ custom, ...call }: JsonObject, at: string): unknown {
     this.#rename(at);
     if (!isObject(custom)) return { ...call, type: "function", function: custom };
-    const args = argumentsOf(custom.input);
+    const args = asArguments(custom.input);
     if (args === undefined) {
       this.wrong.push({ field: `${at}.custom.input`, message: "must be a string" });
     }

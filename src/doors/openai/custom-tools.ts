@@ -72,5 +72,5 @@ function formOf(format: unknown, { at, grammarIn, wrong, warnings }: Reading): s
 }
 
 /** Arguments of the function, of a text that a call had; of what is none `undefined`. */
-export const argumentsOf = (input: unknown): string | undefined =>
+export const asArguments = (input: unknown): string | undefined =>
   typeof input === "string" ? JSON.stringify({ [inputMember]: input }) : undefined;

@@ -2,7 +2,7 @@
 import { type LintelError, unsupported, type Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
-import { argumentsOf } from "../custom-tools.js";
+import { asArguments } from "../custom-tools.js";
 import { qualified } from "./namespaces.js";
 import { contentOf } from "./parts.js";
 import { joined, readThoughts, type Thought } from "./thoughts.js";
@@ -116,7 +116,7 @@ class Reading implements Conversation {
         this.#call(item, at);
         break;
       case "custom_tool_call": {
-        const args = argumentsOf(item.input);
+        const args = asArguments(item.input);
         if (args === undefined) {
           this.violations.push({ field: `${at}.input`, message: "must be a string" });
         }

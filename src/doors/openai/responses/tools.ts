@@ -22,8 +22,8 @@ export interface Offer {
 }
 
 /**
- * Reads `tools`, those that items of `input` add, and `tool_choice`. Tools that OpenAI runs itself are dropped: an answer goes
- * without them. To have to call one of them is refused.
+ * Reads `tools`, those that items of `input` add, and `tool_choice`. Tools that OpenAI runs itself are
+ * dropped: an answer goes without them. To have to call one of them is refused.
  * @param warnings gets a line for each kind that is dropped, and for what custom tools lose
  * @param into gets what is wrong of custom tools, and of those that are allowed, by the client's names
  */
