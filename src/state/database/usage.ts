@@ -149,6 +149,7 @@ export class DatabaseUsage {
   }
 }
 
+/** Spend is summed as a number of ours: beyond 2^53 SQLite's libraries refuse to hand out a whole one. */
 const sums = `COUNT(*) AS calls,
   COALESCE(SUM(CASE WHEN outcome IN ('ok', 'cancelled') THEN 0 ELSE 1 END), 0) AS failed,
   COALESCE(SUM(CASE WHEN outcome = 'cancelled' THEN 1 ELSE 0 END), 0) AS cancelled,
@@ -157,7 +158,7 @@ const sums = `COUNT(*) AS calls,
   COALESCE(SUM(cached_tokens), 0) AS cached_tokens,
   COALESCE(SUM(reasoning_tokens), 0) AS reasoning_tokens,
   COALESCE(SUM(images), 0) AS images,
-  COALESCE(SUM(spend), 0) AS spend,
+  COALESCE(SUM(CAST(spend AS DOUBLE PRECISION)), 0) AS spend,
   COALESCE(AVG(duration_ms), 0) AS mean_duration_ms,
   AVG(first_ms) AS mean_first_ms`;
 

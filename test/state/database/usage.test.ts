@@ -163,6 +163,17 @@ onEveryDatabase((make) => {
     expect(await usage.totals(["token"], { token: "nobody" })).toEqual([]);
   });
 
+  test("spend in a small unit of money is summed, however many billionths that are", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    const exact = [record({ spend: 2 ** 52 }), record({ spend: 2 ** 52 - 1 })];
+    await usage.insert(linesOf(...exact));
+    expect(await usage.totals([])).toMatchObject([{ spend: 2 ** 53 - 1 }]);
+    await usage.insert(linesOf(record({ spend: 9e18 }), record({ spend: 9e18 })));
+    const [{ spend = 0 } = {}] = await usage.totals([]);
+    expect(spend / 1.8e19).toBeCloseTo(1, 2);
+  });
+
   test("sums may take as long as all records need", async () => {
     const asked: Statement[] = [];
     const run: Sql["run"] = async (statements) => {
