@@ -116,9 +116,9 @@ export class DatabaseTokens implements TokenStore {
     const now = Date.now();
     const renews = expiresAt !== undefined;
     const live = "(name = ? OR id = ?) AND revoked_at IS NULL";
-    // A token that expired has no grace, also where another expiry is given to its name.
+    // A token that expired has no grace, also where another expiry is given to its name: it ended then.
     const text = `UPDATE lintel_tokens SET previous_hash = hash, hash = ?,
-      previous_until = CASE WHEN expires_at <= ? THEN 0 ELSE CAST(? AS BIGINT) END,
+      previous_until = CASE WHEN expires_at <= ? THEN expires_at ELSE CAST(? AS BIGINT) END,
       ${renews ? "expires_at = ?," : ""} version = ${newVersion} WHERE ${live}
       ${renews ? "" : "AND (expires_at IS NULL OR expires_at > ?)"}
       ${force ? "" : "AND (previous_until IS NULL OR previous_until <= ? OR expires_at <= ?)"}

@@ -103,16 +103,17 @@ onEveryDatabase((make) => {
     expect(token.expiresAt).toBeUndefined();
   });
 
-  test("what expired counts no more, whatever grace is given or was", async () => {
+  test("what expired counts no more, whatever grace is given or was, and ended when it expired", async () => {
     const { again } = await make();
     const tokens = new DatabaseTokens(again());
     const long = { graceMs: 60_000, expiresAt: Date.now() + 60_000 };
-    await tokens.create({ name: "old", expiresAt: Date.now() - 1 });
-    expect((await rotate(tokens, "old", long)).token.previous?.until ?? 0).toBe(0);
+    const expired = Date.now() - 1;
+    await tokens.create({ name: "old", expiresAt: expired });
+    expect((await rotate(tokens, "old", long)).token.previous?.until).toBe(expired);
     await tokens.create({ name: "mine" });
-    await rotate(tokens, "mine", { ...long, expiresAt: Date.now() - 1 });
+    await rotate(tokens, "mine", { ...long, expiresAt: expired });
     // The grace of then ended with the token.
-    expect((await rotate(tokens, "mine", long)).token.previous?.until ?? 0).toBe(0);
+    expect((await rotate(tokens, "mine", long)).token.previous?.until).toBe(expired);
   });
 
   test("changes are told in the order in which they can be seen", async () => {
