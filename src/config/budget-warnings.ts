@@ -15,7 +15,9 @@ const lengths: Readonly<Record<BudgetPeriod, number>> = {
 /** A line for each. Limits of tokens in the database are not known here. */
 export function budgetWarnings(config: Config): string[] {
   const { limits, auth, prices, usage, state } = config;
-  const all = [limits.global, limits.caller, ...limits.models, ...auth.tokens.map((t) => t.limits)];
+  const { tokens, oidc } = auth;
+  const own = [...tokens, ...oidc, ...oidc.flatMap(({ rules }) => rules)];
+  const all = [limits.global, limits.caller, ...limits.models, ...own.map((one) => one.limits)];
   const budgets = all
     .flatMap((entry) => entry?.budget ?? [])
     .filter(({ amount }) => counts(amount));
@@ -24,7 +26,9 @@ export function budgetWarnings(config: Config): string[] {
     warnings.push("prices is empty: nothing has a price, and no budget is ever spent");
   }
   if (state.redis) return warnings;
-  const images = all.some((entry) => counts(entry?.images_per_day));
+  const images =
+    all.some((entry) => counts(entry?.images_per_day)) ||
+    oidc.some(({ claims }) => claims.images_per_day !== undefined);
   const periods = budgets.map(({ period }) => period).concat(images ? "day" : []);
   const [longest] = periods.toSorted((a, b) => lengths[b] - lengths[a]);
   if (longest === undefined) return warnings;

@@ -314,6 +314,18 @@ test("budgets that are never spent, and limits that a restart forgets, are warne
     expect.stringMatching(/^usage\.retention is shorter than the month that a limit lasts/),
   ]);
   expect(await kept("23h", images)).toEqual([expect.stringMatching(/shorter than the day/)]);
+  const issuer = (said: string) =>
+    `auth: { mode: token, oidc: [{ name: o, issuer: "https://o", audience: a, ${said} }] }\n`;
+  const monthly = "limits: { budget: { amount: 1 } }";
+  for (const said of [monthly, `rules: [{ claim: c, value: v, ${monthly} }]`]) {
+    expect(await warned(issuer(said))).toEqual([expect.stringMatching(/^prices is empty: /)]);
+    expect(await kept("30d", price + issuer(said))).toEqual([
+      expect.stringMatching(/shorter than the month/),
+    ]);
+  }
+  expect(await kept("23h", issuer("claims: { images_per_day: c }"))).toEqual([
+    expect.stringMatching(/shorter than the day/),
+  ]);
   const unlimited = "{ images_per_day: unlimited, budget: { amount: unlimited } }";
   for (const limits of ["{ requests_per_minute: 5 }", unlimited]) {
     expect(await kept("1h", `limits: { global: ${limits} }\n`)).toEqual([]);
