@@ -26,12 +26,20 @@ export function settle(
   attributes.completionTokens = completionMissing
     ? estimateTokens(bytes)
     : reported.completionTokens;
-  attributes.cachedTokens = promptMissing ? undefined : reported.cachedTokens;
-  attributes.reasoningTokens = completionMissing ? undefined : reported.reasoningTokens;
+  // A node may be of anyone's making: more of them in a cache than there are would earn money.
+  attributes.cachedTokens = promptMissing
+    ? undefined
+    : partOf(reported.promptTokens, reported.cachedTokens);
+  attributes.reasoningTokens = completionMissing
+    ? undefined
+    : partOf(reported.completionTokens, reported.reasoningTokens);
   const estimated = promptMissing || completionMissing || theirs;
   attributes.estimated = estimated;
   return estimated;
 }
+
+const partOf = (all: number, part: number | undefined) =>
+  part === undefined ? undefined : Math.min(part, all);
 
 /** What a call took of models: nothing where its answer was made for an earlier one. */
 export const takenBy = (attributes: Attributes): Partial<Attributes> =>

@@ -1,5 +1,6 @@
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
+import { detailsOf, tokenUsage } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
 import { imageEvent, inlineImage } from "../../src/core/image-events.js";
 import { silent } from "../../src/core/log.js";
@@ -131,6 +132,30 @@ describe("one record for each call", () => {
       { ...record, spend: 99_500 },
       { ...record, spend: 99_500 },
     ]);
+  });
+
+  test("with no more in a cache, or thought, than all of them, whatever a node tells", async () => {
+    const sink = new Sink();
+    const price = { model: "*", input: 2, cachedInput: 0.5, output: 10 };
+    const chat: Handle<"chat"> = async function* () {
+      yield [piece("a")];
+      yield [{ ...piece("", "stop"), usage: tokenUsage(7, 9, detailsOf(50, 80)) }];
+    };
+    const core = coreOf([scripted({ chat })], {}, { usage: { sink, prices: [price] } });
+    const [, last] = await run(core, "chat", { messages });
+    const told = { promptTokens: 7, completionTokens: 9, cachedTokens: 7, reasoningTokens: 9 };
+    expect(last?.usage).toMatchObject(told);
+    expect(sink.records).toMatchObject([{ ...told, spend: 93_500 }]);
+  });
+
+  test("with nothing in a cache of a prompt that was not counted", async () => {
+    const chat: Handle<"chat"> = async function* () {
+      yield [piece("a")];
+      yield [{ ...piece("", "stop"), usage: tokenUsage(0, 9, detailsOf(4, 1)) }];
+    };
+    const { sink, core } = metered([scripted({ chat })]);
+    await run(core, "chat", { messages });
+    expect(sink.records).toMatchObject([{ cachedTokens: undefined, reasoningTokens: 1 }]);
   });
 
   test("however many backends were asked", async () => {
