@@ -11,6 +11,9 @@ it("counts budgets to the billionth", () => {
   const price = { model: "m", input: 0.15, output: 0.6, image: 0.04 };
   expect(costOf(price, { promptTokens: 1, completionTokens: 1 })).toBe(750);
   expect(costOf(price, { images: 3 })).toBe(120_000_000);
+  // Stores count whole ones.
+  expect(costOf({ model: "m", input: 0.0375 }, { promptTokens: 1 })).toBe(38);
+  expect(costOf({ model: "m", output: 1.1 }, { completionTokens: 3 })).toBe(3300);
   expect(priceOf([{ model: "gpt-4*" }, { model: "*", input: 1 }], "gpt-4o")?.model).toBe("gpt-4*");
   expect(priceOf([{ model: "gpt-4" }], "gpt-4o")).toBeUndefined();
 });

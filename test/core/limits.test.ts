@@ -122,6 +122,8 @@ describe("a caller's own limits", () => {
       strict: { requestsPerMinute: 1 },
       free: { requestsPerMinute: Number.POSITIVE_INFINITY, imagesPerDay: 1 },
       plain: {},
+      // As those of the configuration are, which names them all.
+      quick: { requestsPerMinute: 9, imagesPerDay: undefined },
     };
     const { core } = limited({ caller: { requestsPerMinute: 2, imagesPerDay: 2 } }, { callers });
     const passed = async (who: string, method: "chat" | "textToImage", request: object) => {
@@ -133,6 +135,7 @@ describe("a caller's own limits", () => {
     expect(await passed("plain", "chat", chat)).toBe(2);
     expect(await passed("free", "chat", chat)).toBe(4);
     expect(await passed("free", "textToImage", draw)).toBe(1);
+    expect(await passed("quick", "textToImage", draw)).toBe(2);
     // What is without a limit is not told of as one.
     const { metadata } = await outcome(core, "chat", chat, "free");
     expect([...metadata.keys()].filter((name) => name.startsWith("x-ratelimit"))).toEqual([]);
