@@ -104,6 +104,20 @@ test("images are given again too, with the same address", async () => {
   expect(again).toEqual(first);
 });
 
+test("an answer without addresses is not given to who wants one with them", async () => {
+  const server = await limited(1);
+  const key = { "idempotency-key": "picture" };
+  const inline = { prompt: "a lintel", response_format: "b64_json" };
+  const first = await server.post("/v1/images/generations", inline, key);
+  expect((await json(first)).data[0].b64_json).toMatch(/^\S+$/);
+  const both = { prompt: "a lintel", includeData: true };
+  const other = await server.post("/lintel.v1.TextToImageService/TextToImage", both, key);
+  expect(await json(other)).toMatchObject({
+    code: "invalid_argument",
+    message: expect.stringContaining("was used for another request"),
+  });
+});
+
 test("a key that came twice, or is empty, is refused", async () => {
   const server = await limited(10);
   for (const key of ["", "a, b", "x".repeat(256)]) {
