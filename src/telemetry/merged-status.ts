@@ -50,6 +50,7 @@ function mergedModel(all: readonly [ModelTally, ...ModelTally[]]): ModelTally {
     requests: added(({ requests }) => requests),
     failed: added(({ failed }) => failed),
     cancelled: added(({ cancelled }) => cancelled),
+    cacheHits: added(({ cacheHits }) => cacheHits),
     promptTokens: added(({ promptTokens }) => promptTokens),
     completionTokens: added(({ completionTokens }) => completionTokens),
     images: added(({ images }) => images),

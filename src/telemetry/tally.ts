@@ -19,6 +19,8 @@ export interface ModelTally {
   /** Those that ended in an error, other than the caller's leaving. */
   readonly failed: number;
   readonly cancelled: number;
+  /** Those that got an answer which was kept. */
+  readonly cacheHits: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly images: number;
@@ -36,6 +38,7 @@ class Entry {
   requests = 0;
   failed = 0;
   cancelled = 0;
+  cacheHits = 0;
   promptTokens = 0;
   completionTokens = 0;
   images = 0;
@@ -67,6 +70,7 @@ export class Tally {
     entry.requests++;
     if (code === "cancelled") entry.cancelled++;
     else if (code !== "ok") entry.failed++;
+    else if (attributes.cache === "hit") entry.cacheHits++;
     entry.rates.add(this.#now(), 1, completionTokens);
     entry.promptTokens += promptTokens;
     entry.completionTokens += completionTokens;

@@ -72,8 +72,8 @@ test("shows models and targets of a gateway that runs; nobody else is told", {
     /^lintel \d.* pid \d+ up \d+s 0 running [\d.]+ requests\/s [\d.]+ tokens\/s$/,
   );
   const model = rows.find(([name]) => name === "tiny");
-  const [, rate, requests, failed, cancelled, , tokens] = model ?? [];
-  expect([requests, failed, cancelled, tokens]).toEqual(["2", "1", "0", "23"]);
+  const [, rate, requests, failed, cancelled, hits, , tokens] = model ?? [];
+  expect([requests, failed, cancelled, hits, tokens]).toEqual(["2", "1", "0", "0", "23"]);
   expect(Number(rate)).toBeGreaterThan(0);
   expect(rows.find(([name]) => name === "remote")?.slice(0, 7)).toEqual([
     "remote",
@@ -191,7 +191,7 @@ const cells = (line = "") => line.trim().split(/ {2,}/);
 test("workers, calls without a model, targets that are out, and times in few digits", () => {
   const model = {
     ...{ model: "", requests: 12, failed: 1, cancelled: 2, promptTokens: 30, completionTokens: 4 },
-    ...{ images: 5, requestRate: 0, tokenRate: 99.94 },
+    ...{ cacheHits: 3, images: 5, requestRate: 0, tokenRate: 99.94 },
     ...{ firstMs: { p50: 9.94, p95: 10.4, p99: 0 }, totalMs: { p50: 12.5, p95: 1234.5, p99: 0 } },
   };
   const target = {
@@ -211,7 +211,7 @@ test("workers, calls without a model, targets that are out, and times in few dig
     ...["0 requests/s", "99.9 tokens/s"],
   ]);
   expect(cells(models?.split("\n")[1])).toEqual([
-    ...["(none)", "0", "12", "1", "2", "99.9", "34", "5", "9.9", "10", "13", "1235"],
+    ...["(none)", "0", "12", "1", "2", "3", "99.9", "34", "5", "9.9", "10", "13", "1235"],
   ]);
   expect(targets?.split("\n").slice(1).map(cells)).toEqual([
     ["b", "m", "resting 3s", "1/4", "3", "20", "6", "timeout"],
@@ -281,6 +281,7 @@ test("a model's name can't steer the terminal", () => {
     requests: 1,
     failed: 0,
     cancelled: 0,
+    cacheHits: 0,
     promptTokens: 0,
     completionTokens: 0,
     images: 0,

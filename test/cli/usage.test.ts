@@ -29,6 +29,7 @@ async function filled(): Promise<string> {
       ...{ at, caller: '=HYPERLINK("x")', model: "n,1", images: 2, outcome: "timeout" },
       reasoningTokens: 3,
     }),
+    record({ at, caller: "alice", model: "m", attempts: 0, promptTokens: 0, completionTokens: 0 }),
     record({ at: at - 30 * 24 * hour, caller: "old", requestId: "req-old" }),
   ];
   await new DatabaseUsage(sql).insert(linesOf(...records));
@@ -56,6 +57,7 @@ test("as a table, as CSV and as JSON", async () => {
       "CALLS",
       "FAILED",
       "CANCELLED",
+      "CACHE HITS",
       "PROMPT TOKENS",
       "COMPLETION TOKENS",
       "CACHED TOKENS",
@@ -65,21 +67,22 @@ test("as a table, as CSV and as JSON", async () => {
       "MEAN DURATION MS",
       "MEAN FIRST MS",
     ],
-    ["alice", "m", "2", "0", "1", "1010", "10", "900", "0", "0", "1.500000001", "20", "5.3"],
-    ['=HYPERLINK("x")', "n,1", "1", "1", "0", "10", "5", "0", "3", "2", "0", "20"],
-    ["total", "3", "1", "1", "1020", "15", "900", "3", "2", "1.500000001"],
+    ["alice", "m", "3", "0", "1", "1", "1010", "10", "900", "0", "0", "1.500000001", "20", "5.3"],
+    ['=HYPERLINK("x")', "n,1", "1", "1", "0", "0", "10", "5", "0", "3", "2", "0", "20"],
+    ["total", "4", "1", "1", "1", "1020", "15", "900", "3", "2", "1.500000001"],
   ]);
   expect(csv.stdout.split("\r\n")).toEqual([
-    "token,model,calls,failed,cancelled,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,images,spend,mean_duration_ms,mean_first_ms",
-    "alice,m,2,0,1,1010,10,900,0,0,1.500000001,20,5.3",
-    `"'=HYPERLINK(""x"")","n,1",1,1,0,10,5,0,3,2,0,20,\n`,
+    "token,model,calls,failed,cancelled,cache_hits,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,images,spend,mean_duration_ms,mean_first_ms",
+    "alice,m,3,0,1,1,1010,10,900,0,0,1.500000001,20,5.3",
+    `"'=HYPERLINK(""x"")","n,1",1,1,0,0,10,5,0,3,2,0,20,\n`,
   ]);
   expect(JSON.parse(json.stdout)).toEqual([
     {
       model: "m",
-      calls: 2,
+      calls: 3,
       failed: 0,
       cancelled: 1,
+      cache_hits: 1,
       prompt_tokens: 1010,
       completion_tokens: 10,
       cached_tokens: 900,
@@ -90,8 +93,8 @@ test("as a table, as CSV and as JSON", async () => {
       mean_first_ms: 5.3,
     },
   ]);
-  expect(all.stdout).toMatch(/^old +1 +0 +0 +10 +5 /m);
-  expect(one.stdout.split("\r\n").slice(1)).toEqual(["old,1,0,0,10,5,0,0,0,0,20,\n"]);
+  expect(all.stdout).toMatch(/^old +1 +0 +0 +0 +10 +5 /m);
+  expect(one.stdout.split("\r\n").slice(1)).toEqual(["old,1,0,0,0,10,5,0,0,0,0,20,\n"]);
   expect(none).toMatchObject({ code: 0, stdout: "", stderr: "nothing was used\n" });
 });
 

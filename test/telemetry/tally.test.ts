@@ -15,14 +15,16 @@ test("calls count by how they ended, and what they used counts once", () => {
   end("ok");
   end("ok", { replayed: true });
   end("ok", { cache: "hit" });
+  end("cancelled", { cache: "hit" });
+  end("ok", { cache: "miss" });
   end("unavailable");
   end("cancelled");
   end("ok", { model: "l", images: undefined });
   expect(tally.snapshot()).toMatchObject([
     { model: "l", requests: 1, failed: 0, cancelled: 0, images: 0 },
     {
-      ...{ model: "m", requests: 5, failed: 1, cancelled: 1 },
-      ...{ promptTokens: 9, completionTokens: 15, images: 6 },
+      ...{ model: "m", requests: 7, failed: 1, cancelled: 2, cacheHits: 1 },
+      ...{ promptTokens: 12, completionTokens: 20, images: 8 },
     },
   ]);
 });

@@ -38,6 +38,8 @@ export interface UsageTotals {
   readonly failed: number;
   /** Calls that their callers left. */
   readonly cancelled: number;
+  /** Calls that got an answer which was kept: no model was asked. */
+  readonly cacheHits: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
   /** Of the prompts' tokens those in a cache, as far as model servers told. */
@@ -149,10 +151,14 @@ export class DatabaseUsage {
   }
 }
 
+/** Of a record: whoever has a whole answer to a chat, and no backend was asked, has one that was kept. */
+const isCacheHit = "outcome = 'ok' AND attempts = 0 AND method IN ('chat', 'complete')";
+
 /** Spend is summed as a number of ours: beyond 2^53 SQLite's libraries refuse to hand out a whole one. */
 const sums = `COUNT(*) AS calls,
   COALESCE(SUM(CASE WHEN outcome IN ('ok', 'cancelled') THEN 0 ELSE 1 END), 0) AS failed,
   COALESCE(SUM(CASE WHEN outcome = 'cancelled' THEN 1 ELSE 0 END), 0) AS cancelled,
+  COALESCE(SUM(CASE WHEN ${isCacheHit} THEN 1 ELSE 0 END), 0) AS cache_hits,
   COALESCE(SUM(prompt_tokens), 0) AS prompt_tokens,
   COALESCE(SUM(completion_tokens), 0) AS completion_tokens,
   COALESCE(SUM(cached_tokens), 0) AS cached_tokens,
@@ -179,6 +185,7 @@ function totalsOf(row: Row, by: readonly Group[]): UsageTotals {
     calls: Number(row.calls),
     failed: Number(row.failed),
     cancelled: Number(row.cancelled),
+    cacheHits: Number(row.cache_hits),
     promptTokens: Number(row.prompt_tokens),
     completionTokens: Number(row.completion_tokens),
     cachedTokens: Number(row.cached_tokens),

@@ -74,6 +74,24 @@ onEveryDatabase((make) => {
     expect(oldest).toEqual({ cached_tokens: null, reasoning_tokens: null });
   });
 
+  test("answers that were kept are counted: chats that went well, and no backend was asked", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    const kept = { attempts: 0, backend: undefined };
+    await usage.insert(
+      linesOf(
+        record({ ...kept, method: "chat" }),
+        record({ ...kept, method: "complete" }),
+        record({ ...kept, method: "countTokens" }),
+        record({ ...kept, method: "textToImage" }),
+        record({ ...kept, outcome: "cancelled" }),
+        record({ ...kept, outcome: "rate_limited" }),
+        record(),
+      ),
+    );
+    expect(await usage.totals([])).toMatchObject([{ calls: 7, cacheHits: 2 }]);
+  });
+
   test("a database of an earlier version gets the columns that it lacks, and keeps its records", async () => {
     const { again } = await make();
     const old = again();
