@@ -193,6 +193,12 @@ describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, bina
     expect([again.code, again.metadata.get("idempotent-replayed")]).toEqual(["ok", undefined]);
     expect(backend.asked).toHaveLength(2);
     expect((await ask()).metadata.get("idempotent-replayed")).toBe("true");
+    // What is left of it is no part of the next one.
+    const [list = ""] = parts;
+    expect(await connection.client.del(list.replace(/:parts$/, ""))).toBe(1);
+    expect((await ask()).metadata.get("idempotent-replayed")).toBeUndefined();
+    expect((await ask()).metadata.get("idempotent-replayed")).toBe("true");
+    expect(backend.asked).toHaveLength(3);
     await close();
   });
 
