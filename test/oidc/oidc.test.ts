@@ -89,6 +89,7 @@ describe("refused", () => {
     ["another audience", { aud: "elsewhere" }, /meant for another service/],
     ["no audience", { aud: undefined }, /has no claim aud$/],
     ["nobody", { sub: undefined }, /claim sub must say who calls$/],
+    ["an empty text as who", { sub: "" }, /claim sub must say who calls$/],
     ["something as who", { sub: { a: 1 } }, /claim sub must say who calls$/],
   ])("%s", async (_what, claims, words) => {
     const said = await who(callersOf(), await issuer.sign(claims));
@@ -395,6 +396,7 @@ describe("claims", () => {
 rules:
   - { claim: realm.roles, value: admin, limits: { requests_per_minute: unlimited } }
   - { claim: email_verified, value: "true", models: [large] }
+  - { claim: department, value: Research and Art, models: [image-2] }
   - { claim: scope, value: images, models: [image-1], limits: { images_per_day: 5 } }
 models: [small]
 limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
@@ -428,6 +430,11 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
       "no rule by what is not so",
       { email_verified: false, scope: "images" },
       { models: ["image-1"], limits: { imagesPerDay: 5 } },
+    ],
+    [
+      "a rule by a text with blanks in it",
+      { department: "Research and Art" },
+      { models: ["image-2"] },
     ],
     [
       "a rule by a scope, and no model at all by a claim",
