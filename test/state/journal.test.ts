@@ -295,6 +295,8 @@ test("a record that the database does not take is put aside, the others go on", 
   expect(await counted()).toBe(1);
   expect(files()).toEqual([]);
   expect(linesIn("refused.jsonl").map((line) => JSON.parse(line)[0])).toEqual(["bad"]);
+  // Who called is nobody else's business, here either.
+  expect(statSync(join(directory, "refused.jsonl")).mode & 0o777).toBe(0o600);
   expect(log.error).toHaveBeenCalledTimes(1);
 });
 

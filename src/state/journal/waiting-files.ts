@@ -2,11 +2,12 @@
  * The journal's files that wait for the database, and sending one of them. A file is
  * deleted when the database has all of it; what arrives twice counts once.
  */
-import { appendFile, mkdir, readdir, readFile, rename, rm, stat } from "node:fs/promises";
+import { appendFile, readdir, readFile, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { type Logger, reasonOf } from "../../core/log.js";
 import { DatabaseAway } from "../database/sql.js";
 import type { DatabaseUsage } from "../database/usage.js";
+import { makeFolder } from "../directory.js";
 import type { Journal } from "./journal.js";
 import { extension, isOrphan, isOwn, takenName } from "./segment.js";
 
@@ -114,8 +115,8 @@ export class WaitingFiles {
     const refused = await usage.insert(lines.filter((line) => line !== ""));
     for (const { line, reason } of refused) {
       log.error({ error: reason, line }, "the database does not take a record of usage");
-      await mkdir(directory, { recursive: true });
-      await appendFile(join(directory, "refused.jsonl"), `${line}\n`);
+      makeFolder(directory);
+      await appendFile(join(directory, "refused.jsonl"), `${line}\n`, { mode: 0o600 });
     }
     await rm(path, { force: true });
     this.#torn.delete(name);
