@@ -68,7 +68,7 @@ const modelRow = (it: ModelTally): string[] => [
   String(it.requests),
   String(it.failed),
   String(it.cancelled),
-  String(it.cacheHits),
+  String(it.cacheHits ?? 0),
   rate(it.tokenRate),
   String(it.promptTokens + it.completionTokens),
   String(it.images),

@@ -50,7 +50,7 @@ function mergedModel(all: readonly [ModelTally, ...ModelTally[]]): ModelTally {
     requests: added(({ requests }) => requests),
     failed: added(({ failed }) => failed),
     cancelled: added(({ cancelled }) => cancelled),
-    cacheHits: added(({ cacheHits }) => cacheHits),
+    cacheHits: added(({ cacheHits = 0 }) => cacheHits),
     promptTokens: added(({ promptTokens }) => promptTokens),
     completionTokens: added(({ completionTokens }) => completionTokens),
     images: added(({ images }) => images),

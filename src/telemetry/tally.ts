@@ -19,8 +19,8 @@ export interface ModelTally {
   /** Those that ended in an error, other than the caller's leaving. */
   readonly failed: number;
   readonly cancelled: number;
-  /** Those that got an answer which was kept. */
-  readonly cacheHits: number;
+  /** Those that got an answer which was kept. Absent: a gateway of an earlier version tells none. */
+  readonly cacheHits?: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly images: number;

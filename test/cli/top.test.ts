@@ -281,7 +281,6 @@ test("a model's name can't steer the terminal", () => {
     requests: 1,
     failed: 0,
     cancelled: 0,
-    cacheHits: 0,
     promptTokens: 0,
     completionTokens: 0,
     images: 0,
@@ -306,7 +305,7 @@ test("a model's name can't steer the terminal", () => {
     lastReload,
   });
   expect(text).not.toContain("\x1b");
-  expect(text).toMatch(/^x +0\.1/m);
+  expect(text).toMatch(/^x +0\.1 +1 +0 +0 +0 +250 /m);
   expect(text).toContain("up 1d 1h");
   expect(text).toContain("250 tokens/s");
   expect(text).toContain("2 retries denied");
