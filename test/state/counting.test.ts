@@ -165,6 +165,37 @@ describe("in memory", () => {
       await counting.close();
     });
 
+    it("takes nothing off for calls that the database does not have", async () => {
+      let rows: ReturnType<typeof used>[] = [];
+      const tokens = { ...settings, limits: { models: [] }, callersOwn: true };
+      const counting = await openCounting(tokens, silent, { between: async () => rows });
+      (await begin(counting, "alice", 3))(3);
+      rows = [used("alice", 1)];
+      await counting.change({ ...tokens, limits: settings.limits }).added;
+      expect(await left(counting, "alice")).toBe(7);
+      await counting.close();
+    });
+
+    it("knows of none that began on the day before", async () => {
+      vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 0, 1, 23, 59, 59) });
+      onTestFinished(() => void vi.useRealTimers());
+      let answer = (_: ReturnType<typeof used>[]) => {};
+      const between = () =>
+        new Promise<ReturnType<typeof used>[]>((resolve) => {
+          answer = resolve;
+        });
+      const opening = openCounting({ ...settings, ...none }, silent, { between });
+      const counting = await opening;
+      const runs = await begin(counting, "alice", 3);
+      vi.setSystemTime(Date.UTC(2026, 0, 2, 0, 0, 1));
+      const { added } = counting.change(everyone);
+      runs(3);
+      answer([used("alice", 5)]);
+      await added;
+      expect(await left(counting, "alice")).toBe(5);
+      await counting.close();
+    });
+
     it("adds nothing twice where what was used before the start comes late", async () => {
       const answers: ((rows: ReturnType<typeof used>[]) => void)[] = [];
       const between = () =>
