@@ -279,6 +279,30 @@ describe.skipIf(!redisBinary).each(redisServers)(
       });
     });
 
+    it("counts of an outage over the hour what was used in this one, and all of it in the month", async () => {
+      let now = Date.UTC(2026, 0, 15, 12, 50);
+      const clock = () => now;
+      const spend = (amount: number): Claim => ({
+        ...counter("spend", { type: "calendar", period: "hour" }, 10),
+        amount,
+      });
+      const store = await replica({ clock });
+      const other = await replica({ clock });
+      await server.kill();
+      await gone(store);
+      const use = async (amount: number) =>
+        store.settle(reservationOf(await store.reserve([spend(amount), images(1)])), [amount, 1]);
+      await use(4);
+      now += 20 * 60_000;
+      await use(3);
+      await server.start();
+      await Promise.all([back(store), back(other)]);
+      await vi.waitFor(async () => {
+        const { standings } = await other.reserve([spend(11), images(11)]);
+        expect(standings.map(({ remaining }) => remaining)).toEqual([7, 8]);
+      });
+    });
+
     it.each([
       ["before it ends", true],
       ["after it ended", false],
