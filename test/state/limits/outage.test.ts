@@ -464,6 +464,7 @@ describe.skipIf(!redisBinary).each(redisServers)(
       return {
         store,
         clock,
+        client,
         /** Waits until all leases of some counters are those of now. */
         renewed: (...keys: string[]) =>
           expect
@@ -486,6 +487,16 @@ describe.skipIf(!redisBinary).each(redisServers)(
         await renewed("concurrent");
       }
       expect((await store.reserve([slot(2)])).granted).toBe(true);
+    });
+
+    it("renews no slot of a call that was refused", async () => {
+      const { store, clock, client, renewed } = await renewing();
+      expect((await store.reserve([slot(1)])).granted).toBe(true);
+      expect((await store.reserve([slot(1)])).granted).toBe(false);
+      clock.now += 50;
+      await renewed("concurrent");
+      // One script renews all that there are.
+      await expect.poll(() => client.zcard("lintel:{limits}:concurrent")).toBe(1);
     });
 
     it("renews every slot, however many there are", async () => {
