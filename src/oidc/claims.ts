@@ -92,7 +92,8 @@ function limitsFrom(
     if (typeof amount !== "number" || !Number.isInteger(amount) || amount < 0) {
       throw unusable(claim, "must be a whole number, 0 or more");
     }
-    limits[limit] = amount;
+    // Some issuers say the largest number of theirs where there is no limit, which stores can't tell.
+    limits[limit] = Math.min(amount, Number.MAX_SAFE_INTEGER);
   }
   return limits;
 }

@@ -450,6 +450,16 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
     });
   });
 
+  test.each([2 ** 63, "9223372036854775807", 1e300])(
+    "a limit of %s, as of none, is one that stores can tell",
+    async (rpm) => {
+      const token = await issuer.sign({ email: "a", lintel: { rpm } });
+      expect(await who(callersOf(mapping), token)).toMatchObject({
+        limits: { requestsPerMinute: Number.MAX_SAFE_INTEGER },
+      });
+    },
+  );
+
   test("a claim that is not what it has to be lets nobody in", async () => {
     const sign = (claims: object) => issuer.sign({ email: "a", ...claims });
     const callers = callersOf(mapping);
