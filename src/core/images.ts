@@ -190,6 +190,8 @@ function requestFor(request: TextToImageRequest, job: Job): TextToImageRequest {
 async function* counted(call: Call, events: Events, undelivered: Undelivered): Events {
   try {
     for await (const batch of events) {
+      // Its caller left while an image of it was being stored, and gets none.
+      call.signal.throwIfAborted();
       const images = batch.filter(({ event }) => event.case === "image").length;
       if (images > 0) call.attributes.images = (call.attributes.images ?? 0) + images;
       undelivered.deliver();
@@ -215,6 +217,8 @@ async function* gather(
         else if (e.case === "done") warnings = e.value.warnings;
       }
     }
+    // As in a stream.
+    call.signal.throwIfAborted();
     undelivered.deliver();
   } finally {
     undelivered.discard(call);

@@ -4,7 +4,7 @@ import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import type { MediaStore } from "../../src/core/media.js";
 import { coreDefaults } from "../../src/core/settings.js";
-import { outcome } from "../support/calls.js";
+import { gate, outcome } from "../support/calls.js";
 import { settled } from "../support/clock.js";
 import { coreOf } from "../support/core.js";
 import { memoryStore } from "../support/media.js";
@@ -79,6 +79,35 @@ test("all of an answer are kept", async () => {
   expect((await outcome(core, "textToImage", whole)).code).toBe("ok");
   expect(await kept()).toEqual([true, true]);
 });
+
+test.each(["textToImage", "streamTextToImage"] as const)(
+  "one that is being stored when its caller leaves is not kept: %s",
+  async (method) => {
+    const [begun, ended] = [gate(), gate()];
+    const media = memoryStore(() => "http://here");
+    const { put } = media;
+    media.put = async (...image) => {
+      begun.open();
+      await ended.opened;
+      return put(...image);
+    };
+    const { core, kept } = storing(paints(1), media);
+    const leaving = new AbortController();
+    const call = outcome(
+      core,
+      method,
+      { ...bar, prompt: "a circle" },
+      {
+        signal: leaving.signal,
+      },
+    );
+    await begun.opened;
+    leaving.abort();
+    expect((await call).code).toBe("cancelled");
+    ended.open();
+    expect(await kept()).toEqual([false]);
+  },
+);
 
 test("the call fails alike where they can't be deleted", async () => {
   const media = memoryStore(() => "http://here");
