@@ -94,13 +94,15 @@ async function* run(
     const out: StreamTextToImageResponse[] = [];
     for (const { event: e } of batch) {
       if (e.case === "progress") {
-        const { step, steps } = e.value;
-        const index = e.value.index + offset;
+        const { steps } = e.value;
+        // What a server says may be beyond what there is.
+        const step = Math.min(e.value.step, steps);
+        const index = Math.min(e.value.index, job.images - 1) + offset;
         const each = Math.max(steps, 1);
         // Divided once, and last: doors show whole numbers, and 57.99… would be 57 of 58.
         const percent = (100 * (index * each + step)) / (each * images);
         const preview = finish.preview(call, e.value.preview);
-        out.push(progressEvent({ ...e.value, index, images, percent, preview }));
+        out.push(progressEvent({ ...e.value, index, images, step, percent, preview }));
       } else if (e.case === "image" && e.value.media) {
         const { index } = e.value;
         // Places become positions of a list, which is as long as the last one says.

@@ -1,7 +1,7 @@
 import { PNG } from "pngjs";
 import { describe, expect, it } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
-import { doneEvent, imageEvent, inlineImage } from "../../src/core/image-events.js";
+import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
 import type { MediaStore } from "../../src/core/media.js";
 import { coreOf, run } from "../support/core.js";
 import { stateOf } from "../support/routing.js";
@@ -115,6 +115,33 @@ describe("decisions 2: images", () => {
             : e.case,
       ),
     ).toEqual(["0/2 1/2", "0/2 2/2", "image 0", "1/2 1/2", "1/2 2/2", "image 1", "done"]);
+  });
+  it("progress stays within the steps and the images that there are, whatever a server says", async () => {
+    const said = [
+      { index: 0, images: 1, step: 12, steps: 4 },
+      { index: 7, images: 9, step: 2, steps: 4 },
+      { index: 0, images: 1, step: 5, steps: 0 },
+    ];
+    const backend = scripted({
+      async *streamTextToImage(call) {
+        yield said.map(progressEvent);
+        yield* paints(0)(call);
+      },
+    });
+    const events = await run(coreOf([backend]), "streamTextToImage", { prompt: "a|b" });
+    const told = events.flatMap(({ event: e }) => (e.case === "progress" ? [e.value] : []));
+    expect(told.map(({ index, step, steps, percent }) => [index, step, steps, percent])).toEqual([
+      ...[
+        [0, 4, 4, 50],
+        [0, 2, 4, 25],
+        [0, 0, 0, 0],
+      ],
+      ...[
+        [1, 4, 4, 100],
+        [1, 2, 4, 75],
+        [1, 0, 0, 50],
+      ],
+    ]);
   });
   it("a backend that only has the unary form serves the streamed one", async () => {
     const backend = scripted({
