@@ -5,7 +5,8 @@ import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import { noSeed } from "../../src/core/image-events.js";
 import { silent } from "../../src/core/log.js";
-import { never } from "../support/calls.js";
+import { never, outcome } from "../support/calls.js";
+import { coreOf } from "../support/core.js";
 import { text } from "./contract-chat.js";
 import { fixture } from "./fixture.js";
 import { chatRequest } from "./openai-subject.js";
@@ -355,6 +356,20 @@ describe("a Livepeer gateway", () => {
     expect(images.map(({ media }) => media?.seed)).toEqual([4294967295, 0]);
     const unasked = await drawn(backend, { numImagesPerPrompt: 2, seed: undefined });
     expect(unasked.images.map(({ media }) => media?.seed)).toEqual([noSeed, noSeed]);
+  });
+
+  it.each([-7, 2 ** 40, 0.5, "7"])("must say a seed where it says one, not %j", async (seed) => {
+    const wrong: Script = (exchange) => {
+      const url = `http://${exchange.request.headers.host}/media/7-64x48.png`;
+      return exchange.sendJson(200, { images: [{ url, seed, nsfw: false }] });
+    };
+    const { backend } = await against(wrong);
+    const request = { modelId: "draw", prompt: "a circle" };
+    const { error } = await outcome(coreOf([backend]), "textToImage", request);
+    expect(error).toMatchObject({
+      code: "upstream_failed",
+      message: "the model server answered with a seed that is none",
+    });
   });
 
   it("says why it refuses", async () => {

@@ -137,7 +137,9 @@ async function mediaOf(
   const { seed: asked } = call.request;
   // A gateway that says no seed is taken to have used the one that it was given.
   const unsaid = asked === undefined ? noSeed : nthSeed(Number(asked), index);
-  const seed = image.seed == null ? unsaid : uint32(image.seed);
+  // What is no seed is not made one: the core refuses it.
+  const said = typeof image.seed === "number" ? image.seed : Number.NaN;
+  const seed = image.seed == null ? unsaid : said;
   return inlineImage(data, seed, { nsfw: image.nsfw === true });
 }
 
