@@ -86,8 +86,10 @@ function lorasOf(given: Given): string {
   const loras = given.texts("lora").map((text) => {
     const [, name, weight] = /^(.+)=(\d+(?:\.\d+)?)$/.exec(text) ?? [];
     if (name === undefined) throw new UsageError("--lora must be NAME=WEIGHT, for example ink=0.8");
-    return [name, Number(weight)];
+    return [name, Number(weight)] as const;
   });
+  const twice = loras.find(([name], i) => loras.findIndex(([other]) => other === name) < i);
+  if (twice) throw new UsageError(`--lora names ${twice[0]} twice`);
   return loras.length === 0 ? "" : JSON.stringify(Object.fromEntries(loras));
 }
 

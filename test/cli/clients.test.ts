@@ -570,6 +570,7 @@ describe("lintel image", () => {
     [["--size", "big"], "--size must be WIDTHxHEIGHT"],
     [["--seed", "x"], "--seed must be a whole number"],
     [["--lora", "style"], "--lora must be NAME=WEIGHT"],
+    [["--lora", "ink=1", "--lora", "style=1", "--lora", "ink=0.5"], "--lora names ink twice"],
   ])("%j is used wrongly", async (args, words) => {
     const ended = await runHere(["image", "a cat", ...at, ...args]);
     expect(ended.code).toBe(2);
