@@ -3,8 +3,8 @@ import { expect, test } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { type Listed, Retention } from "../../src/media/retention.js";
 
-/** A shelf of so many bytes, with so many of others on it. */
-function shelfOf(room: number) {
+/** A shelf of so many bytes, with so many of others on it; `code` is what the disk says that is full. */
+function shelfOf(room: number, code = "ENOSPC") {
   const images = new Map<string, Listed>();
   const said: string[] = [];
   const disk = { others: 0 };
@@ -21,14 +21,15 @@ function shelfOf(room: number) {
     retention.store(bytes, async () => {
       clock.now += 61_000;
       const used = [...images.values()].reduce((sum, one) => sum + one.bytes, disk.others);
-      if (used + bytes > room) throw Object.assign(new Error("full"), { code: "ENOSPC" });
+      if (used + bytes > room) throw Object.assign(new Error("full"), { code });
       images.set(name, { name, bytes, storedAt: clock.now });
     });
   return { retention, put, shelf, disk, clock, said, names: () => [...images.keys()] };
 }
 
-test("has room made on it by the oldest images", async () => {
-  const { retention, put, said, names } = shelfOf(1000);
+// EDQUOT: of a disk that others share, the owner's part of it.
+test.each(["ENOSPC", "EDQUOT"])("has room made on it by the oldest images: %s", async (code) => {
+  const { retention, put, said, names } = shelfOf(1000, code);
   await retention.sweep();
   for (const name of ["a", "b", "c", "d", "e"]) await put(name, 200);
   await put("f", 200);
@@ -48,6 +49,20 @@ test("takes no image where others fill it, and keeps those that are there once t
   for (const name of ["b", "c", "d"]) await put(name, 200);
   await retention.sweep();
   expect(names()).toEqual(["b", "c", "d"]);
+  await retention.close();
+});
+
+test("is no longer taken for full once others make room", async () => {
+  const { retention, put, disk, names } = shelfOf(1000);
+  await retention.sweep();
+  await put("a", 200);
+  await put("b", 200);
+  disk.others = 600;
+  await put("c", 200);
+  expect(names()).toEqual(["c"]);
+  disk.others = 0;
+  for (const name of ["d", "e"]) await put(name, 200);
+  expect(names()).toEqual(["c", "d", "e"]);
   await retention.close();
 });
 
