@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import {
+  existsSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
@@ -36,7 +37,7 @@ const folder = () => mkdtempSync(join(tmpdir(), "lintel-store-"));
 async function storeOf(settings: Partial<FilesystemSettings> = {}) {
   const clock = { now: Date.UTC(2030, 0, 1) };
   const store = await filesystemMedia({
-    directory: settings.directory ?? folder(),
+    directory: folder(),
     ttlMs: 24 * hour,
     maxBytes: 1000,
     baseUrl: () => "https://ai.example.com/lintel",
@@ -283,6 +284,24 @@ describe("the folder", () => {
     expect(opened).toMatchObject({ temporary: true });
     expect(warnings).toEqual(["no folder for images, they are lost at the end"]);
     await expect(openDirectory(join(file, "media"), log)).rejects.toThrow("media.directory");
+  });
+
+  test("that is temporary goes with its store", async () => {
+    const file = join(folder(), "file");
+    writeFileSync(file, "");
+    vi.stubEnv("XDG_STATE_HOME", file);
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const { store, files } = await storeOf({ directory: undefined });
+    await store.put(bytes(3));
+    expect(files()).toHaveLength(1);
+    await store.close();
+    expect(existsSync(store.directory)).toBe(false);
+  });
+
+  test("has images that only their owner may read", async () => {
+    const { store } = await storeOf();
+    const name = nameIn(await store.put(bytes(3)));
+    expect(statSync(join(store.directory, name)).mode & 0o777).toBe(0o600);
   });
 
   test("is asked for by name where no temporary one can be made either", async () => {
