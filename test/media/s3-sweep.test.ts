@@ -59,6 +59,21 @@ test("many are deleted at once, the oldest first, and no more than needed", asyn
   expect(deleted.sort()).toEqual(names(55));
 });
 
+test("what is not ours is neither counted nor deleted", async () => {
+  const others = new Map([
+    ["notes.txt", 5000],
+    [`old-${names(1)[0]}`, 5000],
+  ]);
+  const server = await scriptedS3(new Map([...others, ...bucketOf(10)]));
+  const store = await open(server, { maxBytes: 1000 });
+  await store.sweep();
+  expect([...server.objects.keys()]).toEqual([...others.keys(), ...names(10)]);
+  // A year later the images are too old.
+  const later = await open(server, { now: () => Date.UTC(2031, 0, 1) });
+  await later.sweep();
+  expect([...server.objects.keys()]).toEqual([...others.keys()]);
+});
+
 test("an image does not wait for the room that it needs", async () => {
   const held = gate();
   const server = await scriptedS3(bucketOf(10), async () => {

@@ -114,6 +114,31 @@ test.each([
   },
 );
 
+test("an image that is too old is none, swept or not", async () => {
+  const stored = Date.UTC(2030, 0, 1);
+  const server = createHttpServer(({ method, url }, response) => {
+    if (url?.includes("list-type")) return response.end("<ListBucketResult></ListBucketResult>");
+    const headers = { "content-length": 7, "last-modified": new Date(stored).toUTCString() };
+    return response.writeHead(200, headers).end(method === "GET" ? "picture" : undefined);
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close().closeAllConnections());
+  let now = stored + hour - 1;
+  const store = await s3Media({
+    ...{ bucket: "pictures", prefix: "", region: "us-east-1", pathStyle: true },
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    credentials: { accessKeyId: "a", secretAccessKey: "b" },
+    address: { by: "gateway", baseUrl: () => "http://gateway" },
+    ...{ ttlMs: hour, maxBytes: 1000, log: silent, now: () => now },
+  });
+  onTestFinished(() => store.close());
+  const name = `${"0".repeat(32)}.png`;
+  expect(String(await bytesOf(store, name))).toBe("picture");
+  now++;
+  expect(await store.get(name)).toBeUndefined();
+});
+
 test("an image that goes before it is read is none, which says nothing of the bucket", async () => {
   const server = createHttpServer(({ method, url }, response) => {
     if (url?.includes("list-type")) return response.end("<ListBucketResult></ListBucketResult>");
