@@ -24,6 +24,19 @@ it.each([1, 2 ** 31 - 1, -1])(
   },
 );
 
+it("all images without an end are a failure of the model server", async () => {
+  const backend = scripted({
+    async *streamTextToImage() {
+      yield [imageEvent(0, inlineImage(png(1), 1, {}))];
+    },
+  });
+  for (const method of ["textToImage", "streamTextToImage"] as const) {
+    await expect(run(coreOf([backend]), method, { prompt: "a cat" })).rejects.toEqual(
+      failure("upstream_failed"),
+    );
+  }
+});
+
 it("the same place twice is not all images", async () => {
   const backend = scripted({
     async *streamTextToImage() {
