@@ -2,7 +2,9 @@
 import { describe, expect, it } from "vitest";
 import type { CallSignal } from "../../src/core/cancellation.js";
 import { LintelError } from "../../src/core/errors.js";
+import { type Logger, silent } from "../../src/core/log.js";
 import type { CoreSettings } from "../../src/core/settings.js";
+import { settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
 import { imageModel } from "../support/models.js";
 import { stateOf } from "../support/routing.js";
@@ -90,6 +92,28 @@ describe("decisions 2: nsfw", () => {
       safetyCheck: false,
     });
     expect(answer?.images[0]?.nsfw).toBe(false);
+  });
+  it("whoever leaves during the check is no failure of it for the log", async () => {
+    const leaving = new AbortController();
+    const isHarmful = async (_: Uint8Array, signal: CallSignal) => {
+      leaving.abort();
+      throw signal.reason;
+    };
+    const said: string[] = [];
+    const log: Logger = {
+      ...silent,
+      warn: (_: object, message: string) => void said.push(message),
+    };
+    const core = coreOf([painter()], {}, { checker: { isHarmful }, log });
+    const asked = run(core, "textToImage", { prompt: "a" }, { signal: leaving.signal });
+    await expect(asked).rejects.toEqual(failure("cancelled"));
+    await settled();
+    expect(said).not.toContain("a safety check failed");
+  });
+  it("a model's word counts only where it is believed to check", async () => {
+    const [answer] = await run(coreOf([painter(undefined, true)]), "textToImage", { prompt: "a" });
+    expect(answer?.images[0]?.nsfw).toBe(false);
+    expect(answer?.warnings.join()).toMatch(/safety_check/);
   });
   it("a model's own check counts, with a checker or without", async () => {
     const blind = { isHarmful: async () => false };
