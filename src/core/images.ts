@@ -44,12 +44,20 @@ export function images(settings: CoreSettings, finish: Finish): Middleware {
     const whole = call.method === "textToImage";
     if (!whole && call.method !== method) return next(call);
     const undelivered = new Undelivered(finish);
-    const streamed = { ...call, ...(whole && { method, unseen: true }) } as Call<typeof method>;
+    const streamed = whole ? unseen(call as Call<"textToImage">) : (call as Call<typeof method>);
     const make = next as Handle<typeof method>;
     const events = generate(streamed, make, settings.bounds, undelivered.finish);
     return whole ? gather(call, events, undelivered) : counted(call, events, undelivered);
   };
 }
+
+/** The streamed form of a whole call. Nobody is shown previews of it: a model server may take money for them. */
+const unseen = (call: Call<"textToImage">): Call<"streamTextToImage"> => ({
+  ...call,
+  method: "streamTextToImage",
+  unseen: true,
+  request: { ...call.request, includePreviews: false },
+});
 
 async function* generate(
   call: Call<"streamTextToImage">,

@@ -93,6 +93,18 @@ describe("previews of images that may be withheld", () => {
 });
 
 describe("previews", () => {
+  it("are neither made for a whole answer, which shows none, nor refused there", async () => {
+    const model = imageModel("plain", { supports: ["seed"] });
+    const plain = scripted({ streamTextToImage: shows }, [imageModel("image-1"), model]);
+    const core = coreOf([plain], { models: [{ name: "plain", unsupported: "reject" }] });
+    for (const modelId of ["image-1", "plain"]) {
+      const wanted = { modelId, prompt: "a", includePreviews: true, safetyCheck: false };
+      const [answer] = await run(core, "textToImage", wanted);
+      expect(answer?.warnings).toEqual([]);
+    }
+    expect(plain.asked).toMatchObject([{ includePreviews: false }, { includePreviews: false }]);
+  });
+
   it("that nobody asked for are not shown", async () => {
     const { previews } = await stream({ request: { includePreviews: false } });
     expect(previews).toEqual([empty]);
