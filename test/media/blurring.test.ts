@@ -71,6 +71,19 @@ test("whoever leaves is told at once, and the next one's turn comes", async () =
   expect((await next).length).toBeGreaterThan(0);
 });
 
+test("for who left while others were before no thread begins", async () => {
+  let threads = 0;
+  const watch = () => void threads++;
+  process.on("worker", watch);
+  onTestFinished(() => void process.off("worker", watch));
+  const one = blurring();
+  const leaving = new AbortController();
+  const blurred = [one.blur(large, never), one.blur(good, leaving.signal), one.blur(good, never)];
+  leaving.abort(new LintelError("cancelled", "the caller left"));
+  await Promise.allSettled(blurred);
+  expect(threads).toBe(2);
+});
+
 test("closing ends what is being blurred and what waits, and refuses what comes", async () => {
   const one = blurring();
   const begun = new Promise<void>((resolve) => process.once("worker", () => resolve()));

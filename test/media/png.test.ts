@@ -124,6 +124,15 @@ describe("the size of a picture", () => {
     fails(promising(12_000, 12_000));
   });
 
+  test("is never more than 16384 pixels along one side", () => {
+    for (const [width, height] of [
+      [16_385, 1],
+      [1, 16_385],
+    ] as const) {
+      expect(() => sanitizePng(promising(width, height), 1e9)).toThrow("a broken image");
+    }
+  });
+
   test("is as the operator bounds it, but never below what models make by themselves", () => {
     const most = (width?: number, height?: number) =>
       mostPixels({ width: { max: width }, height: { max: height } });
