@@ -121,6 +121,22 @@ export function completionTokens(
   return Math.min(asked, capOf(model, settings));
 }
 
+/** How many steps a model is asked for, where the request fits it. */
+export function stepsOf(
+  { numInferenceSteps }: TextToImageRequest,
+  model: Model,
+  settings: ModelSettings | undefined,
+  bounds: Bounds,
+): number {
+  const own =
+    isSet(numInferenceSteps, imageDefaults.numInferenceSteps) &&
+    model.supports.includes("num_inference_steps");
+  const asked = own
+    ? numInferenceSteps
+    : planOf(model, settings, bounds, false).unset.numInferenceSteps;
+  return asked as number;
+}
+
 /** Whether guidance is so little that negative prompts are passed over. */
 const isLittle = (guidance: unknown): boolean => (guidance as number) < 1;
 

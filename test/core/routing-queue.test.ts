@@ -193,6 +193,38 @@ describe("calls that wait for room", () => {
     // However often it was told.
     expect(core.routing.snapshot().retries.requests).toBe(3);
   });
+  it("who waits is told the steps that will run: the caller's, else the operator's, else the model's", async () => {
+    const ask = async (setup: { own?: number; operator?: number; asked?: number }) => {
+      const { own, operator, asked } = setup;
+      const held = hangsAfter();
+      const defaults: Record<string, number> =
+        own === undefined ? {} : { num_inference_steps: own };
+      const model = imageModel("i", { defaults });
+      const one = scripted({ streamTextToImage: held.handle as never }, [model], "one");
+      const named = operator === undefined ? {} : { defaults: { num_inference_steps: operator } };
+      const { core } = bench([one], {}, [{ name: "i", maxInFlight: 1, ...named }]);
+      const leaving = new AbortController();
+      const origin = { signal: leaving.signal };
+      const first = run(core, "streamTextToImage", { prompt: "a" }, origin).catch(() => {});
+      await settled();
+      const request = create(TextToImageRequestSchema, { prompt: "a", numInferenceSteps: asked });
+      const about = { door: "test", credential: "me", signal: leaving.signal };
+      const [told] =
+        (
+          await core
+            .call("streamTextToImage", request, about)
+            .messages[Symbol.asyncIterator]()
+            .next()
+        ).value ?? [];
+      leaving.abort();
+      await first;
+      return told?.event.case === "progress" ? told.event.value.steps : undefined;
+    };
+    expect(await ask({ own: 4, operator: 6, asked: 7 })).toBe(7);
+    expect(await ask({ own: 4, operator: 6 })).toBe(6);
+    expect(await ask({ own: 4 })).toBe(4);
+    expect(await ask({})).toBe(50);
+  });
   it("calls that wait hear at once that nothing is left to wait for", async () => {
     const door = gate();
     const { core } = bench([backend("only", door.handle)], {

@@ -230,12 +230,13 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
   }
 
   #enter(): Waiting {
-    const { settings, clock } = this.#tools;
+    const { settings, bounds, clock } = this.#tools;
     const endpoints = this.#candidates.fit().map(({ endpoint }) => endpoint);
     const { size, timeoutMs } = settings.queue;
     const now = clock.now();
     this.#waitsUntil ??= now + timeoutMs;
-    return new Waiting(this.#call, endpoints, { size, timeoutMs: this.#waitsUntil - now }, clock);
+    const patience = { size, timeoutMs: this.#waitsUntil - now };
+    return new Waiting(this.#call, endpoints, patience, bounds, clock);
   }
 
   #targetOf({ endpoint }: Place): Target {

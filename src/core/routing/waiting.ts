@@ -7,7 +7,9 @@ import type {
 import type { Call } from "../call.js";
 import { imageDefaults } from "../defaults.js";
 import { callerLeft, LintelError } from "../errors.js";
+import { stepsOf } from "../fit.js";
 import { progressEvent } from "../image-events.js";
+import type { Bounds } from "../settings.js";
 import type { Batch } from "./attempt.js";
 import type { Clock, Timer } from "./clock.js";
 import type { Endpoint } from "./endpoint.js";
@@ -17,6 +19,7 @@ import type { QueueSettings } from "./settings.js";
 /** A call that waits for room at any of some endpoints: it leaves when its time is over, or its caller has left. */
 export class Waiting {
   readonly #call: Call;
+  readonly #bounds: Bounds;
   readonly #clock: Clock;
   readonly #since: number;
   readonly #waiter: Waiter;
@@ -27,14 +30,19 @@ export class Waiting {
   #moved: boolean;
   #onMoved: (() => void) | undefined;
 
-  /** @throws LintelError `overloaded` if every queue is full, or that of each target that takes calls, or will in time */
+  /**
+   * @param bounds of request fields
+   * @throws LintelError `overloaded` if every queue is full, or that of each target that takes calls, or will in time
+   */
   constructor(
     call: Call,
     endpoints: readonly Endpoint[],
     { size, timeoutMs }: QueueSettings,
+    bounds: Bounds,
     clock: Clock,
   ) {
     this.#call = call;
+    this.#bounds = bounds;
     this.#clock = clock;
     this.#since = clock.now();
     // Only a stream of images can tell of it.
@@ -74,7 +82,7 @@ export class Waiting {
     const place = await Promise.race([moved, this.#waiter.place]);
     if (place === "moved") {
       this.#moved = false;
-      return queueEvent(this.#call, this.#waiter.position());
+      return queueEvent(this.#call, this.#bounds, this.#waiter.position());
     }
     return place;
   }
@@ -128,13 +136,15 @@ export const onlyWaits = (first: IteratorResult<Batch>): boolean => onlyTells(fi
 const isUnbegun = ({ step, preview }: Progress) => step === 0 && preview.length === 0;
 
 /** What a caller who waits is told: how many are served before. */
-function queueEvent(call: Call, queuePosition: number): StreamTextToImageResponse {
+function queueEvent(call: Call, bounds: Bounds, queuePosition: number): StreamTextToImageResponse {
   const request = call.request as TextToImageRequest;
+  // Targets may have other defaults each: of these the best one's.
+  const model = call.targets?.[0]?.model;
   return progressEvent({
     index: 0,
     images: request.numImagesPerPrompt ?? imageDefaults.numImagesPerPrompt,
     step: 0,
-    steps: request.numInferenceSteps ?? imageDefaults.numInferenceSteps,
+    steps: model ? stepsOf(request, model, call.modelSettings, bounds) : 0,
     queuePosition,
   });
 }
