@@ -38,9 +38,9 @@ export const image: Command = {
       const request = requestOf(given);
       const stdout = given.text("out") === "-";
       const file = stdout ? undefined : given.text("out");
-      const obstacle = file === undefined ? undefined : await obstacleTo(file);
+      const obstacle = stdout ? undefined : await obstacleTo(file);
       if (obstacle !== undefined) {
-        say(unwritable(file ?? "", obstacle));
+        say(unwritable(file ?? "this folder", obstacle));
         return 1;
       }
       const several = (request.numImagesPerPrompt ?? 1) > 1;
@@ -98,11 +98,15 @@ const severalToStdout = () =>
 
 const unwritable = (file: string, code: string) => `lintel: ${file} can't be written (${code})`;
 
-/** Why a file can't be written, as far as that shows before minutes were spent on a picture for it. */
-async function obstacleTo(file: string): Promise<string | undefined> {
+/**
+ * Why a file can't be written, as far as that shows before minutes were spent on a picture for it.
+ * @param file absent: one of another name, in the current folder
+ */
+async function obstacleTo(file: string | undefined): Promise<string | undefined> {
   try {
-    await access(existsSync(file) ? file : dirname(file), constants.W_OK);
-    return (await stat(file).catch(() => undefined))?.isDirectory() ? "EISDIR" : undefined;
+    const there = file !== undefined && existsSync(file);
+    await access(there ? file : dirname(file ?? "a.png"), constants.W_OK);
+    return there && (await stat(file)).isDirectory() ? "EISDIR" : undefined;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code;
   }

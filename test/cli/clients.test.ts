@@ -566,6 +566,17 @@ describe("lintel image", () => {
     expect(seen).toHaveLength(asked);
   });
 
+  // A folder in which not even root makes files.
+  test.runIf(existsSync("/proc/self"))("so is a folder that takes no file", async () => {
+    const before = process.cwd();
+    process.chdir("/proc/self");
+    onTestFinished(() => process.chdir(before));
+    const asked = seen.length;
+    const stderr = expect.stringMatching(/^lintel: this folder can't be written \(E[A-Z]+\)\n$/);
+    expect(await runHere(["image", "a cat", ...at])).toEqual({ code: 1, stdout: "", stderr });
+    expect(seen).toHaveLength(asked);
+  });
+
   test.each([
     [["--size", "big"], "--size must be WIDTHxHEIGHT"],
     [["--seed", "x"], "--seed must be a whole number"],
