@@ -268,6 +268,11 @@ describe("LocalAI", () => {
     server.script((exchange) => exchange.play(at(server.url)));
     const { images } = await generate(backend, { modelId: "stablediffusion" });
     expect(pixels(images[0]?.data ?? new Uint8Array())).toEqual(pixels(png));
+    // Empty where the image is elsewhere.
+    const url = "/generated-images/b6412.png";
+    server.script((exchange) => exchange.sendJson(200, { data: [{ b64_json: "", url }] }));
+    const other = await generate(backend, { modelId: "stablediffusion" });
+    expect(pixels(other.images[0]?.data ?? new Uint8Array())).toEqual(pixels(png));
     server.script((exchange) => exchange.play(at("http://169.254.169.254")));
     expect(await failure(generate(backend, { modelId: "stablediffusion" }))).toMatchObject({
       code: "upstream_failed",

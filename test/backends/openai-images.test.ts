@@ -222,7 +222,9 @@ describe("OpenAI", () => {
   });
 
   it("must answer with as many images as were asked for, and with images", async () => {
-    for (const data of [[], [{}], [{ b64_json: "aGVsbG8=" }], [{ b64_json: "" }, {}], {}]) {
+    const b64_json = picture(64, 48, 1).toString("base64");
+    const two = [{ b64_json }, { b64_json }];
+    for (const data of [[], [{}], [{ b64_json: "aGVsbG8=" }], [{ b64_json: "" }, {}], {}, two]) {
       const script: Script = (exchange) => exchange.sendJson(200, { data });
       const { backend } = await against("vllm/models", script, openai);
       expect(await failure(generate(backend, { modelId: "gpt-image-2" }))).toMatchObject({
