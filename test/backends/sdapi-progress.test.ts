@@ -85,6 +85,37 @@ describe("the server's one progress", () => {
     expect(webui.interrupted).toEqual(["a red cube"]);
   });
 
+  it("is no longer ours where other work took its place, and that is not interrupted", async () => {
+    const { webui, backend } = await against("old");
+    const caller = new AbortController();
+    const reason = new LintelError("cancelled", "the caller left");
+    const at = (job_timestamp: string, sampling_step: number) => ({
+      state: {
+        job: "job",
+        job_count: 1,
+        job_no: 0,
+        job_timestamp,
+        sampling_step,
+        sampling_steps: 4,
+      },
+    });
+    const idle = { state: { job: "", job_count: 0 } };
+    const looks = [idle, at("1", 1), at("1", 2)];
+    webui.upstream.route("/sdapi/v1/progress", (exchange) => {
+      const look = looks.shift();
+      if (!look) caller.abort(reason);
+      return exchange.sendJson(200, look ?? at("2", 3));
+    });
+    const steps: number[] = [];
+    const running = run(backend, {}, caller.signal, (event) => {
+      if (event.case === "progress") steps.push(event.value.step);
+    });
+    await expect(running).rejects.toBe(reason);
+    expect(steps).toEqual([1, 2]);
+    await backend.close();
+    expect(webui.interrupted).toEqual([]);
+  });
+
   it("interrupts nothing where it may be somebody else's", async () => {
     const { webui, backend } = await against("old");
     webui.occupy();
