@@ -246,6 +246,13 @@ describe("another Lintel's images", () => {
     expect(server.requests[1]?.headers.authorization).toBe("Bearer lintel");
   });
 
+  it("are not asked to be checked where that check is not to be believed", async () => {
+    const models = [{ id: "draw", task: "image", supports: ["width", "height", "seed"] }];
+    const { server, backend } = await against(undefined, { models });
+    await drawn(backend);
+    expect(posted(server).body).toMatchObject({ safety_check: false });
+  });
+
   it("are not looked for elsewhere, unless that is allowed", async () => {
     const files = await gateway();
     onTestFinished(() => files.close());
