@@ -7,8 +7,9 @@ import { tokenCount } from "../../src/core/chat-messages.js";
 import { type ErrorCode, invalidValue, LintelError } from "../../src/core/errors.js";
 import type { UsageRecord } from "../../src/core/usage/record.js";
 import { MemoryIdempotency } from "../../src/state/idempotency/memory.js";
-import { outcome, start } from "../support/calls.js";
-import { settled } from "../support/clock.js";
+import { gate, outcome, start } from "../support/calls.js";
+import { FakeClock, settled } from "../support/clock.js";
+import { coreOf } from "../support/core.js";
 import { chatModel } from "../support/models.js";
 import { backend, bench, fails, failure, hello, stateOf } from "../support/routing.js";
 import { says, scripted } from "../support/scripted.js";
@@ -173,6 +174,23 @@ describe("the tokens of a prompt", () => {
     expect(clock.timers).toBe(0);
     expect(core.readiness.running).toBe(0);
     expect(other.asked).toEqual([]);
+  });
+
+  it("are asked for of nobody once the caller left, also where it is found out late who that is", async () => {
+    const caller = new AbortController();
+    const known = gate();
+    const callers = [{ find: () => known.opened.then(() => ({ id: "me" })) }];
+    const one = counting("a", counts(5));
+    const auth = { mode: "token", tokens: [] } as const;
+    const core = coreOf([one], { auth }, { clock: new FakeClock(), callers });
+    const asked = { ...hello, model: "m" };
+    const counted = outcome(core, "countTokens", asked, { signal: caller.signal });
+    await settled();
+    caller.abort();
+    expect((await counted).code).toBe("cancelled");
+    known.open();
+    await settled();
+    expect(one.asked).toEqual([]);
   });
 
   it("are counted though all places at the model are taken", async () => {

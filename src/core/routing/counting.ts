@@ -82,6 +82,8 @@ async function countedBy(
   { signal, attributes, log, id }: Counting,
   tools: Tools,
 ) {
+  // The caller may have left while it was found out who calls.
+  signal.throwIfAborted();
   const limit = new Cancellation();
   const stop = () => limit.abort(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
