@@ -155,3 +155,31 @@ describe("a document that all targets are told of as text", () => {
     expect([code, documents.begun]).toEqual(["unsupported_parameter", 0]);
   });
 });
+
+describe("a document in a prompt whose tokens are counted", () => {
+  it("is read once, however long that takes: model servers have their time from then on", async () => {
+    const documents = slowReader();
+    let asked = 0;
+    const countTokens: Handle<"countTokens"> = async function* ({ signal }) {
+      yield* [];
+      asked++;
+      signal.throwIfAborted();
+      await new Promise<void>((_, reject) =>
+        signal.addEventListener("abort", () => reject(signal.reason)),
+      );
+    };
+    const model = chatModel("m", { supports: [] });
+    const one = scripted({ chat: says("Hi"), countTokens }, [model], "a");
+    const { core, clock } = bench([one], {}, [], { documents });
+    const counted = outcome(core, "countTokens", asking);
+    await clock.advance(15_000);
+    expect([documents.begun, asked]).toEqual([1, 0]);
+    documents.done();
+    await clock.advance(9999);
+    expect([documents.begun, asked]).toEqual([1, 1]);
+    await clock.advance(1);
+    documents.done();
+    expect((await counted).messages).toMatchObject([{ estimated: true }]);
+    expect(clock.timers).toBe(0);
+  });
+});

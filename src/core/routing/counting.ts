@@ -8,12 +8,13 @@ import { State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Call, Handle } from "../call.js";
 import { Cancellation } from "../cancellation.js";
 import { tokenCount } from "../chat-messages.js";
-import { haveFiles, readingDocuments } from "../documents.js";
+import { type DocumentReader, haveFiles, readingDocuments } from "../documents.js";
 import { LintelError, toLintelError } from "../errors.js";
 import { estimatePrompt } from "../estimate.js";
 import { fitRequest } from "../fit.js";
 import { once } from "../iterate.js";
 import { Warnings } from "../warnings.js";
+import { AttemptReader } from "./attempt-reader.js";
 import { lesserFor } from "./lesser.js";
 import type { RoutingTools } from "./routing.js";
 import type { Target } from "./target.js";
@@ -21,7 +22,7 @@ import type { Target } from "./target.js";
 type Counting = Call<"countTokens">;
 type Tools = Pick<RoutingTools, "clock" | "bounds" | "documents">;
 
-/** How long model servers are asked, in all, milliseconds: an estimate is better than to wait. */
+/** How long model servers are asked, in all, besides the reading of documents, milliseconds: an estimate is better than to wait. */
 const patienceMs = 10_000;
 
 /**
@@ -87,15 +88,20 @@ async function countedBy(
   const limit = new Cancellation();
   const stop = () => limit.abort(signal.reason);
   signal.addEventListener("abort", stop, { once: true });
-  const timer = tools.clock.after(patienceMs, () => limit.abort(tooSlow()));
+  const { clock, documents } = tools;
+  const reader = documents && new AttemptReader(documents, clock, () => timer.refresh());
+  const timer = clock.after(patienceMs, () => {
+    // Its time begins anew once that was read.
+    if (!reader?.busy) limit.abort(tooSlow());
+  });
   try {
     for (const { target, call } of fitting) {
       const { backend, model, endpoint } = target;
       const handle = backend.handlers.countTokens;
-      if (!handle || model.state === State.FAILED || !endpoint.usable(tools.clock.now())) continue;
+      if (!handle || model.state === State.FAILED || !endpoint.usable(clock.now())) continue;
       try {
         const own = { ...call, signal: limit };
-        const counted = await only(withDocuments(handle, target, own, tools)(own));
+        const counted = await only(withDocuments(handle, target, own, reader)(own));
         attributes.backend = backend.name;
         return { counted, by: call };
       } catch (thrown) {
@@ -114,7 +120,7 @@ async function countedBy(
 
 async function estimated([first]: readonly Fitting[], tools: Tools) {
   const { target, call } = first as Fitting;
-  const counted = await only(withDocuments(estimating, target, call, tools)(call));
+  const counted = await only(withDocuments(estimating, target, call, tools.documents)(call));
   return { counted, by: call };
 }
 
@@ -126,10 +132,10 @@ function withDocuments(
   handle: Handle<"countTokens">,
   { model }: Target,
   { request }: Counting,
-  { documents }: Tools,
+  reader: DocumentReader | undefined,
 ): Handle<"countTokens"> {
-  if (!documents || !haveFiles(request)) return handle;
-  return readingDocuments(handle as Handle, documents, model) as Handle<"countTokens">;
+  if (!reader || !haveFiles(request)) return handle;
+  return readingDocuments(handle as Handle, reader, model) as Handle<"countTokens">;
 }
 
 async function only(counted: ReturnType<Handle<"countTokens">>): Promise<CountTokensResponse> {
