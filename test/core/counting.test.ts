@@ -68,6 +68,16 @@ describe("the tokens of a prompt", () => {
     expect((await count(core)).messages).toMatchObject([{ promptTokens: 5 }]);
   });
 
+  it("wait for no model that is being loaded: who has it decides whether it can count by then", async () => {
+    const model = chatModel("m", { state: State.LOADING });
+    const countTokens = refuses(new LintelError("unimplemented", "not in memory"));
+    const ready = () => new Promise<void>(() => {});
+    const one = scripted({ chat: says("a"), countTokens }, [model], "a", { ready });
+    const { core } = bench([one]);
+    expect((await count(core)).messages).toMatchObject([estimate]);
+    expect(one.asked).toHaveLength(1);
+  });
+
   it("are asked of none that failed to load, or asked to be left alone", async () => {
     const failed = counting("a", counts(5), { state: State.FAILED });
     expect((await count(bench([failed]).core)).messages).toMatchObject([estimate]);

@@ -11,8 +11,8 @@ import type { Found } from "./lookup.js";
 import type { Target } from "./target.js";
 
 /**
- * Sets `call.targets` and `call.modelSettings`, having waited for a model that
- * is being loaded, and for backends that don't know their models yet.
+ * Sets `call.targets` and `call.modelSettings`, having waited for a model that is being loaded, unless
+ * tokens are only counted, and for backends that don't know their models yet.
  */
 export function resolve(catalogue: Catalogue): Middleware {
   return (next) => (call) => {
@@ -30,9 +30,9 @@ export function resolve(catalogue: Catalogue): Middleware {
       });
     }
     // Another backend that has the model ready is not made to wait.
-    if (found.targets.some(({ model }) => model.state !== State.LOADING)) {
-      return next(withFound(call, found));
-    }
+    const isThere = found.targets.some(({ model }) => model.state !== State.LOADING);
+    // An estimate of tokens is better than to wait.
+    if (isThere || call.method === "countTokens") return next(withFound(call, found));
     const loading = found.targets.filter(({ backend }) => backend.ready);
     if (loading.length === 0) return next(withFound(call, found));
     return deferred(async () => {
