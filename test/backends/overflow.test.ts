@@ -130,6 +130,12 @@ describe("a conversation that is too long", () => {
     expect(failureIn({ error })).toMatchObject(tooLong);
   });
 
+  it("is told by its code also where that stands behind what callers are told of the words", () => {
+    const message = `This model's maximum context length is 4096 tokens. ${"However. ".repeat(60)}(context_length_exceeded)`;
+    expect(refused(400, { message })).toMatchObject(tooLong);
+    expect(failureIn({ error: { message, code: 400 } })).toMatchObject(tooLong);
+  });
+
   it("is told by its code where the words are many", () => {
     const message = `This model's maximum context length is 4096 tokens. ${"However. ".repeat(200)}`;
     expect(refused(400, { message }).message).toMatch(

@@ -82,7 +82,8 @@ function errorOf(
   retryAfter: number | undefined,
 ): LintelError {
   if (overflows(status, errorsIn(body), said)) {
-    const words = withoutAddresses(withCode(said, overflow));
+    // Cut ahead, too: it may have the word where callers are told no more.
+    const words = withoutAddresses(withCode(withoutAddresses(said), overflow));
     return new LintelError("invalid_value", `${refusedRequest}: ${words}`, { param: "messages" });
   }
   const refused = ofRequest(status, body, said, retryAfter);
