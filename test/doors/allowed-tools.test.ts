@@ -51,6 +51,20 @@ test.each([
   expect((await json(answer)).error.param).toBe(field);
 });
 
+test.each([
+  ["tools[2].function.parameters", { function: { name: "places", parameters: 7 } }, "Hello"],
+  ["tools[2].type", { type: "custom" }, "Hello"],
+  ["messages[0].content[0]", {}, [{ type: "image_url", image_url: { url: "no" } }]],
+])("what is wrong is found where that stands: %s", async (field, more, content) => {
+  const { answer } = await post({
+    ...among(["time", "places"]),
+    tools: [...tools.slice(0, 2), { ...named("places"), ...more }],
+    messages: [{ role: "user", content }],
+  });
+  expect(answer.status).toBe(422);
+  expect((await json(answer)).error.param).toContain(field);
+});
+
 describe("the Responses API's form", () => {
   const flat = (name: string, more: object = {}) => ({ type: "function", name, ...more });
   const sky = { type: "namespace", name: "sky", tools: [flat("moon")] };

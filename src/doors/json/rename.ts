@@ -70,15 +70,16 @@ export const areInParts = ({ messages }: LLMRequest): boolean =>
 
 const ofParts = /^(messages\[\d+\])\.parts(?![^[])/;
 
+/** What finds the client's names: by a table, parts of messages have theirs, too. */
+export function finding(names: Names): (field: string) => string {
+  if (typeof names === "function") return names;
+  return (field) =>
+    Object.hasOwn(names, field) ? (names[field] ?? field) : field.replace(ofParts, "$1.content");
+}
+
 /** An error with the client's names. Of two fields with one name at the client the same is said once. */
 function renamedError(error: LintelError, names: Names): LintelError {
-  const nameOf =
-    typeof names === "function"
-      ? names
-      : (field: string) =>
-          Object.hasOwn(names, field)
-            ? (names[field] ?? field)
-            : field.replace(ofParts, "$1.content");
+  const nameOf = finding(names);
   if (error.violations.length > 0) {
     const said = error.violations.map((v) => renamedViolation(v, nameOf));
     return invalidFields([...new Map(said.map((v) => [`${v.field}: ${v.message}`, v])).values()]);

@@ -1,6 +1,7 @@
 /** OpenAI's choice `allowed_tools`, of either of its APIs: among some of the tools. */
 import type { Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { finding, type Names } from "../json/rename.js";
 import { isCustom } from "./custom-tools.js";
 
 /** What such a choice leaves. */
@@ -49,22 +50,35 @@ export function readAllowed(
   return { choice: mode, has: (name) => allowed.has(name) };
 }
 
+/** A request of chat completions, and which of its tools are left: their positions; absent: all are. */
+interface Among {
+  readonly asked: JsonObject;
+  readonly places?: readonly number[];
+}
+
 /**
  * A request of chat completions the contract's way: its tools are those that are allowed, its choice
  * the mode.
  * @param into gets what is wrong of the choice, which then counts as not sent
  */
-export function withAllowedTools(json: JsonObject, into: Violation[]): JsonObject {
+export function withAllowedTools(json: JsonObject, into: Violation[]): Among {
   const { tools, tool_choice: choice } = json;
-  if (!isObject(choice) || choice.type !== "allowed_tools") return json;
+  if (!isObject(choice) || choice.type !== "allowed_tools") return { asked: json };
   const offered: readonly unknown[] = Array.isArray(tools) ? tools : [];
   const told = isObject(choice.allowed_tools) ? choice.allowed_tools : {};
   const telling = { at: "tool_choice.allowed_tools", nameOf: toolName };
   const allowed = readAllowed(told, new Set(offered.map(toolName)), telling, into);
-  if (allowed.choice === undefined) return { ...json, tool_choice: undefined };
-  const left = offered.filter((tool) => allowed.has(toolName(tool)));
-  return { ...json, tools: left, tool_choice: allowed.choice };
+  if (allowed.choice === undefined) return { asked: { ...json, tool_choice: undefined } };
+  const places = [...offered.keys()].filter((i) => allowed.has(toolName(offered[i])));
+  const left = places.map((i) => offered[i]);
+  return { asked: { ...json, tools: left, tool_choice: allowed.choice }, places };
 }
+
+/** The names of a client's fields where its tools are at other places. */
+export const withPlaces =
+  (names: Names, places: readonly number[]): Names =>
+  (field) =>
+    finding(names)(field).replace(/^tools\[(\d+)\]/, (_, i) => `tools[${places[Number(i)] ?? i}]`);
 
 /** The name of a tool of chat completions. */
 const toolName = (tool: unknown): unknown =>

@@ -15,7 +15,7 @@ import { compileDecoder } from "../json/decode.js";
 import { type AnswerForm, answerForm, formFields } from "../json/fields.js";
 import { fields, fieldsOf } from "../json/known.js";
 import type { Names } from "../json/rename.js";
-import { withAllowedTools } from "./allowed-tools.js";
+import { withAllowedTools, withPlaces } from "./allowed-tools.js";
 import { ChatCustoms, customCallFields, customFields, customsOf } from "./chat-customs.js";
 import type { Customs } from "./custom-calls.js";
 import { isCustom } from "./custom-tools.js";
@@ -63,8 +63,9 @@ export function readChat(json: JsonObject): ChatRequest {
   let refused = checkParameters(json, chatParameters, warnings);
   const { messages, max_completion_tokens: limit } = json;
   const wrong: Violation[] = [];
+  const among = withAllowedTools(json, wrong);
   const customs = new ChatCustoms();
-  let asked = customs.read(withAllowedTools(json, wrong));
+  let asked = customs.read(among.asked);
   const reasoning = readReasoning(json, warnings, wrong);
   if (reasoning.isSaid) asked = { ...asked, ...reasoning.asked };
   const names = Object.assign(customs.names, {
@@ -98,7 +99,11 @@ export function readChat(json: JsonObject): ChatRequest {
   for (const fault of customs.wrong) violations.push(fault);
   const form = answerForm(json, violations);
   const defect = violations.length > 0 ? invalidFields(violations) : refused;
-  return { message, form, defect, warnings, names, customs: customsOf(json) };
+  const { places } = among;
+  return {
+    ...{ message, form, defect, warnings, customs: customsOf(json) },
+    names: places ? withPlaces(names, places) : names,
+  };
 }
 
 /** Whether a message has its text elsewhere than in `content`, or in parts, an older role, or calls of custom tools. */
