@@ -11,6 +11,8 @@ export class CallsInTurn {
   /** The call whose pieces pass. */
   #index: number | undefined;
   #arguments = "";
+  /** Whether its last piece ends as an object does: else there is nothing to parse yet. */
+  #ends = false;
   /** Indexes of calls that are over. */
   readonly #over = new Set<number>();
   /** Pieces of further calls, by their index. Where there are any, the one that passes is not complete. */
@@ -28,8 +30,7 @@ export class CallsInTurn {
       return this.#isComplete() ? this.#next() : [];
     }
     this.#pass(piece);
-    const ends = /\}\s*$/.test(piece.function?.arguments ?? "");
-    const goesOn = ends && this.#waiting.size > 0 && this.#isComplete();
+    const goesOn = this.#waiting.size > 0 && this.#isComplete();
     return goesOn ? [piece, ...this.#next()] : [piece];
   }
 
@@ -44,14 +45,19 @@ export class CallsInTurn {
   }
 
   #pass({ index, function: called }: ToolCall): void {
-    if (this.#index !== index) this.#arguments = "";
+    if (this.#index !== index) {
+      this.#arguments = "";
+      this.#ends = false;
+    }
     this.#index = index;
-    this.#arguments += called?.arguments ?? "";
+    const said = called?.arguments ?? "";
+    this.#arguments += said;
+    if (said.trim() !== "") this.#ends = said.trimEnd().endsWith("}");
   }
 
   /** Nothing can follow a whole object. */
   #isComplete(): boolean {
-    return isObject(parseJson(this.#arguments));
+    return this.#ends && isObject(parseJson(this.#arguments));
   }
 
   /** What waited of the calls that follow, up to one that is not complete. */
