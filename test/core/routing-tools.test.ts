@@ -97,6 +97,45 @@ describe("a call that offers tools", () => {
     expect(plainly.asked).toEqual([]);
   });
 
+  it("waits for that alone: it does not go to another one when other calls come and go there", async () => {
+    const held = gate("able");
+    const plainly = plain("plain");
+    const { core, clock } = bench([plainly, backend("able", held.handle)], { maxInFlight: 1 });
+    const both = [1, 2].map(() => textOf(run(core, "chat", offering)));
+    await clock.advance(0);
+    expect(await textOf(run(core, "chat", hello))).toBe("plain");
+    held.open();
+    await clock.advance(0);
+    held.open();
+    expect(await Promise.all(both)).toEqual(["able", "able"]);
+    expect(plainly.asked).toHaveLength(1);
+  });
+
+  it("goes to another one where as many wait for it as may", async () => {
+    const held = gate("able");
+    const some = { maxInFlight: 1, queue: { size: 1 } };
+    const { core, clock } = bench([plain("plain"), backend("able", held.handle)], some);
+    const both = [1, 2].map(() => textOf(run(core, "chat", offering)));
+    await clock.advance(0);
+    expect(await textOf(run(core, "chat", offering))).toBe("plain");
+    held.open();
+    await clock.advance(0);
+    held.open();
+    expect(await Promise.all(both)).toEqual(["able", "able"]);
+    expect(clock.timers).toBe(0);
+  });
+
+  it("goes to another one once what it waits for is out", async () => {
+    const held = gate("able");
+    const some = { maxInFlight: 1, health: { failures: 1 } };
+    const { core, clock } = bench([plain("plain"), backend("able", held.handle)], some);
+    const both = [1, 2].map(() => textOf(run(core, "chat", offering)));
+    await clock.advance(0);
+    held.fail(new LintelError("upstream_unreachable", "refused"));
+    await clock.advance(0);
+    expect(await Promise.all(both)).toEqual(["plain", "plain"]);
+  });
+
   it("goes to one that knows them again, where the others fail as well", async () => {
     const busy = fails("unavailable");
     const able = backend("able", inTurn(busy, says("able")));

@@ -11,7 +11,7 @@ export class Candidates {
   readonly #random: () => number;
   readonly #patient: boolean;
   /** Those that would leave out what others can do: asked where no other one is there. */
-  readonly #lesser: ReadonlySet<Target> | undefined;
+  #lesser: ReadonlySet<Target> | undefined;
   /** Those that were asked. */
   #tried: Set<Target> | undefined;
   /** Those that can't do it, whenever they are asked, and those that are about to leave. */
@@ -59,6 +59,23 @@ export class Candidates {
   /** Those that could do what is asked. */
   fit(): Target[] {
     return this.all.filter((target) => !this.#unfit?.has(target));
+  }
+
+  /** Where it is waited for room: at those that leave nothing out, where one of them takes calls. */
+  awaited(now: number): Target[] {
+    const fit = this.fit();
+    const better = fit.filter((target) => !this.#lesser?.has(target));
+    return better.some(({ endpoint }) => endpoint.usable(now)) ? better : fit;
+  }
+
+  /**
+   * From now on those that leave something out are as good as all others.
+   * @returns whether they were not before
+   */
+  settle(): boolean {
+    const some = this.#lesser !== undefined;
+    this.#lesser = undefined;
+    return some;
   }
 
   wasTried(target: Target): boolean {

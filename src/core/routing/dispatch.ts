@@ -107,6 +107,7 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
       let start: Started | undefined;
       if (chosen === "full") {
         this.#waiting ??= this.#enter();
+        if (!this.#waiting) continue;
         const place = await this.#waiting.next();
         if (place && "event" in place) return { done: false, value: [place] };
         // Whoever ended the call meanwhile has given the place back.
@@ -229,14 +230,20 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
     }
   }
 
-  #enter(): Waiting {
+  /** `undefined`: no more may wait for those that leave nothing out, choose anew among all. */
+  #enter(): Waiting | undefined {
     const { settings, bounds, clock } = this.#tools;
-    const endpoints = this.#candidates.fit().map(({ endpoint }) => endpoint);
     const { size, timeoutMs } = settings.queue;
     const now = clock.now();
+    const endpoints = this.#candidates.awaited(now).map(({ endpoint }) => endpoint);
     this.#waitsUntil ??= now + timeoutMs;
     const patience = { size, timeoutMs: this.#waitsUntil - now };
-    return new Waiting(this.#call, endpoints, patience, bounds, clock);
+    try {
+      return new Waiting(this.#call, endpoints, patience, bounds, clock);
+    } catch (thrown) {
+      if (!this.#candidates.settle()) throw thrown;
+      return undefined;
+    }
   }
 
   #targetOf({ endpoint }: Place): Target {
