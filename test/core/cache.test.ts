@@ -379,6 +379,27 @@ describe("is not kept", () => {
     },
   );
 
+  test("what a target left out that was found out by the call not to know it", async () => {
+    const models = (...supports: string[]) => [chatModel("m", { supports })];
+    const unsure = models("tools");
+    const learns: Handle<"chat"> = (call) => {
+      unsure.splice(0, 1, ...models());
+      return says("plain")(call);
+    };
+    const backends = [
+      scripted({ chat: learns }, unsure, "unsure"),
+      scripted({ chat: says("able") }, models("tools"), "able"),
+    ];
+    const cache = { ttlMs: hour, scope: "caller", maxAnswerBytes: 1000 } as const;
+    const store = memoryCache(1e6);
+    const core = coreOf(backends, { cache }, { cache: store });
+    const tools = [{ type: "function", function: { name: "f" } }];
+    const { messages } = await calls.outcome(core, "complete", { ...hello, tools });
+    expect(saidIn(messages as LLMResponse[])).toBe("plain");
+    const again = await calls.outcome(core, "complete", { ...hello, tools });
+    expect(again.metadata.get("cache-status")).toBe(miss);
+  });
+
   const failure = new LintelError("upstream_failed", "no");
 
   test.each<[string, Handle<"chat">]>([

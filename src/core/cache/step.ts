@@ -6,7 +6,7 @@ import { Gathered, inPiece } from "../gathered.js";
 import { deferred, iterable, once } from "../iterate.js";
 import { isChat } from "../methods.js";
 import { lesserFor } from "../routing/lesser.js";
-import { targetOf } from "../routing/target.js";
+import { type Target, targetOf } from "../routing/target.js";
 import type { CacheSettings } from "../settings.js";
 import { ask, Steps, type Waiter } from "../steps.js";
 import { type CacheControl, cacheControlOf } from "./control.js";
@@ -97,8 +97,16 @@ function leftOut(call: ChatCall): boolean {
   const last = attributes.tried.findLast(
     ({ outcome }) => outcome === "running" || outcome === "ok",
   );
-  const by = targetOf(last, targets);
-  return by !== undefined && lesserFor(call, targets)?.has(by) === true;
+  // What it can't do may have been found out by this very call.
+  const known = targets.map(asKnown);
+  const by = targetOf(last, known);
+  return by !== undefined && lesserFor(call, known)?.has(by) === true;
+}
+
+/** A target with its model as its backend has it now. */
+function asKnown(target: Target): Target {
+  const model = target.backend.models().find(({ id }) => id === target.model.id);
+  return model ? { ...target, model } : target;
 }
 
 /** The answer as it is kept: with the time, and with what the gateway said of it. */
