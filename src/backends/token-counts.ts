@@ -1,11 +1,16 @@
 /** What backends have in common that ask a server for the tokens of a prompt. */
 import { LintelError } from "../core/errors.js";
+import { messageIn } from "./http/error-body.js";
 
 /** Stands among what a server refused for a model: it is not asked for that again. */
 export const counting = "count_tokens";
 
-/** Whether a status says that there is no such path. */
-export const lacksCounting = (status: number): boolean => [404, 405, 501].includes(status);
+/**
+ * Whether an answer says that there is no such path: not where the model is missing, which may be back.
+ * @param body parsed
+ */
+export const lacksCounting = (status: number, body: unknown): boolean =>
+  status === 404 ? !/\bmodel\b/i.test(messageIn(body)) : status === 405 || status === 501;
 
 /** The number that a server tells; `undefined` where it is none. */
 export const countOf = (value: unknown): number | undefined =>

@@ -78,6 +78,7 @@ describe.each(vendors)("%s", (_, backendAt, path, field) => {
   });
 
   test.each([
+    [404, { error: { type: "not_found_error", message: "model: m" } }],
     [400, {}],
     [429, {}],
     [200, {}],

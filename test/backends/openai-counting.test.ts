@@ -30,7 +30,7 @@ describe("llama.cpp, and who is not known", () => {
     expect(counted).toMatchObject({ promptTokens: 17, estimated: false });
     expect(paths(server)).toEqual(["/v1/chat/completions/input_tokens"]);
     expect(server.bodies()).toMatchObject([
-      { model: "m", messages: [{ role: "user", content: "Hello" }], tools: told },
+      { model: "m", stream: false, messages: [{ role: "user", content: "Hello" }], tools: told },
     ]);
   });
 
@@ -60,8 +60,14 @@ describe("vLLM", () => {
 });
 
 describe("a server", () => {
-  test.each([404, 405, 501])("that says %i is not asked again", async (status) => {
-    const server = await against((exchange) => exchange.send(status, {}, ""));
+  test.each([
+    [404, ""],
+    [404, '{"detail":"Not Found"}'],
+    [404, "404 page not found"],
+    [405, ""],
+    [501, ""],
+  ])("that says %i is not asked again: %s", async (status, body) => {
+    const server = await against((exchange) => exchange.send(status, {}, body));
     await expect(count(server)).rejects.toMatchObject({ code: "unimplemented" });
     await expect(count(server)).rejects.toMatchObject({ code: "unimplemented" });
     expect(server.upstream.requests).toHaveLength(1);
@@ -72,6 +78,17 @@ describe("a server", () => {
     await expect(count(server)).rejects.toMatchObject({ code: "unimplemented" });
     await expect(count(server)).rejects.toMatchObject({ code: "unimplemented" });
     expect(server.upstream.requests).toHaveLength(2);
+  });
+
+  test("that has no such model is asked again: it may be back", async () => {
+    const error = { message: 'there is no model "m"', code: "model_not_found", param: "model" };
+    let isThere = false;
+    const server = await against((exchange) =>
+      isThere ? exchange.sendJson(200, { input_tokens: 17 }) : exchange.sendJson(404, { error }),
+    );
+    await expect(count(server)).rejects.toMatchObject({ code: "unimplemented" });
+    isThere = true;
+    expect(await count(server)).toMatchObject({ promptTokens: 17 });
   });
 
   test.each([{}, { input_tokens: -1 }, { input_tokens: 1.5 }, { input_tokens: 2 ** 32 }, [7]])(

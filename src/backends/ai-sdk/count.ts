@@ -15,13 +15,14 @@ import { optionsOf } from "./request.js";
 
 /** What came of a request for a number: thrown through the provider, which waits for an answer. */
 class Counted extends Error {
-  readonly status: number;
   readonly tokens: number | undefined;
+  /** Whether it is done nowhere. */
+  readonly lacks: boolean;
 
-  constructor(status: number, tokens?: number) {
+  constructor(status: number, said?: unknown, tokens?: number) {
     super("tokens were counted");
-    this.status = status;
     this.tokens = tokens;
+    this.lacks = lacksCounting(status, said);
   }
 }
 
@@ -50,7 +51,7 @@ export function countingFetch(fetch: Fetch, counts: Counts | undefined): Fetch {
     const response = await fetch(url, { ...init, headers: Object.fromEntries(headers), body });
     const said = parseJson(await response.text());
     const tokens = response.ok && isObject(said) ? said[counts.field] : undefined;
-    throw new Counted(response.status, countOf(tokens));
+    throw new Counted(response.status, said, countOf(tokens));
   };
 }
 
@@ -70,10 +71,10 @@ export async function* countTokens(
   const options = await optionsOf(call, known, known.refused, signal);
   const headers = { ...options.headers, [marker]: "true" };
   // What it would answer is never there.
-  const { status, tokens } = await Promise.resolve(
+  const { lacks, tokens } = await Promise.resolve(
     known.model.doGenerate({ ...options, headers }),
   ).then(() => new Counted(501), countedIn(signal));
-  if (lacksCounting(status)) known.learn(counting);
+  if (lacks) known.learn(counting);
   if (tokens === undefined) throw countsNone();
   yield [tokenCount(tokens)];
 }

@@ -6,7 +6,7 @@ import { once } from "../../core/iterate.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { answerLimit } from "../completions/reading.js";
-import { refuses } from "../http/refused.js";
+import { errorBodyOf, refuses } from "../http/refused.js";
 import { counting, countOf, countsNone, lacksCounting } from "../token-counts.js";
 import type { Server } from "./chat.js";
 import { requestFields } from "./request.js";
@@ -40,8 +40,9 @@ async function count(
     signal,
   });
   if (refuses(answer)) {
+    const body = answer.status === 404 ? await errorBodyOf(answer, signal) : "";
     answer.drain();
-    if (lacksCounting(answer.status)) models.refuse(request.model, counting);
+    if (lacksCounting(answer.status, parseJson(body))) models.refuse(request.model, counting);
     throw countsNone();
   }
   return tokenCount(...countIn(await answer.text(answerLimit)));
