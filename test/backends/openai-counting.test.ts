@@ -73,12 +73,17 @@ describe("a server", () => {
     expect(server.upstream.requests).toHaveLength(1);
   });
 
-  test.each([400, 429, 500, 503])("that says %i is asked again", async (status) => {
-    const server = await against((exchange) => exchange.send(status, {}, ""));
-    await expect(count(server)).rejects.toMatchObject({ code: "unimplemented" });
-    await expect(count(server)).rejects.toMatchObject({ code: "unimplemented" });
-    expect(server.upstream.requests).toHaveLength(2);
-  });
+  test.each([400, 429, 500, 503])(
+    "that says %i is asked again, whose words hold no connection",
+    async (status) => {
+      const server = await against((exchange) => exchange.send(status, {}, "x".repeat(2 ** 23)), {
+        connections: 1,
+      });
+      await expect(count(server)).rejects.toMatchObject({ code: "unimplemented" });
+      await expect(count(server)).rejects.toMatchObject({ code: "unimplemented" });
+      expect(server.upstream.requests).toHaveLength(2);
+    },
+  );
 
   test("that has no such model is asked again: it may be back", async () => {
     const error = { message: 'there is no model "m"', code: "model_not_found", param: "model" };
