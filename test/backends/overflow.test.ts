@@ -136,6 +136,11 @@ describe("a conversation that is too long", () => {
     expect(failureIn({ error: { message, code: 400 } })).toMatchObject(tooLong);
   });
 
+  it("is told by its code also where the words are many bytes", () => {
+    const message = `Prompt exceeds max length. ${"请缩短输入内容。".repeat(45)}`;
+    expect(refused(400, { message, code: "1261" })).toMatchObject(tooLong);
+  });
+
   it("is told by its code where the words are many", () => {
     const message = `This model's maximum context length is 4096 tokens. ${"However. ".repeat(200)}`;
     expect(refused(400, { message }).message).toMatch(

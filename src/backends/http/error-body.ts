@@ -26,7 +26,7 @@ export function messageIn(body: unknown): string {
   return beginningOf(words.find((said) => said !== "") ?? "");
 }
 
-/** Letters after which a code would be cut off with the end of what callers are told. */
+/** Bytes after which a code would be cut off with the end of what callers are told. */
 const longMessage = 400;
 
 /** A word, not a number. */
@@ -46,7 +46,7 @@ export function saidIn(body: unknown): string {
 /** Words with a code, where they don't have it. */
 export function withCode(said: string, code: string): string {
   if (said === "" || said.includes(code)) return said || code;
-  return said.length > longMessage ? `${code}: ${said}` : `${said} (${code})`;
+  return Buffer.byteLength(said) > longMessage ? `${code}: ${said}` : `${said} (${code})`;
 }
 
 /**
