@@ -105,6 +105,17 @@ describe("the Responses API's form", () => {
     expect((await json(answer)).error.param).toBe(field);
   });
 
+  test("finds what is wrong of all tools beside what is wrong of the choice", async () => {
+    const broken = flat("time", { parameters: "{" });
+    const body = { ...choice([flat("weather")], "none"), tools: [flat("weather"), broken] };
+    const { answer } = await ask(body);
+    const { detail } = await json(answer);
+    expect(detail.map(({ loc }: { loc: unknown[] }) => loc.slice(1).join("."))).toEqual([
+      "tools.1.parameters",
+      "tool_choice.mode",
+    ]);
+  });
+
   test("finds what is wrong of a tool where that stands", async () => {
     const broken = { ...sky, tools: [flat("moon", { parameters: "{" })] };
     const tools = [...offered.slice(0, 3), broken];
