@@ -53,7 +53,13 @@ test.each([
 
 test.each([
   ["tools[2].function.parameters", { function: { name: "places", parameters: 7 } }, "Hello"],
-  ["tools[2].type", { type: "custom" }, "Hello"],
+  ["tools[2].type", { type: "other" }, "Hello"],
+  ["tools[2].custom", { type: "custom", custom: 7 }, "Hello"],
+  [
+    "tools[2].custom.format.type",
+    { type: "custom", custom: { name: "places", format: { type: "other" } } },
+    "Hello",
+  ],
   ["messages[0].content[0]", {}, [{ type: "image_url", image_url: { url: "no" } }]],
 ])("what is wrong is found where that stands: %s", async (field, more, content) => {
   const { answer } = await post({
