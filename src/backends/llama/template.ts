@@ -8,7 +8,8 @@ import { effortFields } from "./effort.js";
 import { ShortRuns } from "./runs.js";
 import { withoutThoughts, withThoughts } from "./thoughts.js";
 import type { ToolForm } from "./tools/form.js";
-import { callFields, callsApart, withTexts } from "./tools/rendering.js";
+import { type CallStyle, callStyleOf, type ToldMessage, toldMessages } from "./tools/history.js";
+import { withTexts } from "./tools/rendering.js";
 
 /** For models that bring none: the form that llama.cpp falls back to as well. */
 export const chatML =
@@ -45,7 +46,8 @@ export interface Asked {
 
 interface Turn extends Thought {
   readonly role: string;
-  readonly content: string;
+  /** `null` of one that only calls, for some templates. */
+  readonly content: string | null;
   // And what it says of tools.
 }
 
@@ -71,6 +73,8 @@ export class ChatTemplate {
    */
   readonly #assistantMarks: ControlTokenMarks;
   readonly #runs: ShortRuns;
+  /** How calls of tools are told; absent: not at all. */
+  readonly #style: CallStyle | undefined;
 
   /** @throws Error if the template does not work at all */
   constructor(template: Rendering, texts: TemplateTexts) {
@@ -81,6 +85,8 @@ export class ChatTemplate {
     this.#assistantMarks = new ControlTokenMarks(texts.control.filter((text) => !sought.has(text)));
     this.#runs = new ShortRuns(texts.control);
     this.#render([{ role: "user", content: "Hello" }]);
+    this.#style =
+      texts.tools && callStyleOf((messages, style) => this.#render(this.#turns(messages, style)));
   }
 
   /**
@@ -90,16 +96,8 @@ export class ChatTemplate {
    * @throws LintelError `invalid_value` if the template refuses the conversation
    */
   render(given: readonly LLMMessage[], asked: Asked = {}): string[] {
-    const form = this.#texts.tools;
-    const messages = form?.call.as === "channel" ? callsApart(given) : given;
-    const said = form ? callFields(messages, form) : [];
     const tools = asked.tools && this.#marked(asked.tools);
-    const turns = messages.map(({ role, content, reasoningContent = "" }, i) => ({
-      ...(this.#marked(said[i] ?? {}) as object),
-      ...(role === "assistant" && thoughtFields(this.#marks.insert(reasoningContent))),
-      role: role === "developer" ? "system" : role,
-      content: (role === "assistant" ? this.#assistantMarks : this.#marks).insert(content),
-    }));
+    const turns = this.#turns(given, this.#style);
     const split = (prompt: string) =>
       this.#marks
         .split(this.#thinking(prompt, asked))
@@ -128,6 +126,21 @@ export class ChatTemplate {
     if (!thoughts) return prompt;
     if (thinksFirst) return withThoughts(prompt, thoughts);
     return effort === "none" ? withoutThoughts(prompt, thoughts) : prompt;
+  }
+
+  #turns(given: readonly LLMMessage[], style: CallStyle | undefined): Turn[] {
+    const form = this.#texts.tools;
+    const told: readonly ToldMessage[] =
+      form && style
+        ? toldMessages(given, form, style, (value) => this.#marked(value))
+        : given.map((message) => ({ message, fields: {}, written: "" }));
+    return told.map(({ message: { role, content, reasoningContent = "" }, fields, written }) => ({
+      ...(role === "assistant" && thoughtFields(this.#marks.insert(reasoningContent))),
+      role: role === "developer" ? "system" : role,
+      content:
+        (role === "assistant" ? this.#assistantMarks : this.#marks).insert(content) + written,
+      ...fields,
+    }));
   }
 
   /** No text of a tool is read as a control token either. */
@@ -198,7 +211,7 @@ function oftenPassedOver(turns: readonly Turn[]): string[][] {
   const hasUser = turns.some(({ role }) => role === "user");
   const roles = hasUser && !hasLateSystem(turns) ? ["tool"] : ["tool", "system"];
   return roles.map((wanted) =>
-    turns.filter(({ role }) => role === wanted).map(({ content }) => content.trim()),
+    turns.filter(({ role }) => role === wanted).map(({ content }) => content?.trim() ?? ""),
   );
 }
 
@@ -241,7 +254,11 @@ function joinTurns(turns: readonly Turn[]): readonly Turn[] {
   for (const turn of turns) {
     const last = joined.at(-1);
     if (last?.role !== turn.role) joined.push(turn);
-    else joined.push({ ...turn, content: `${joined.pop()?.content}\n\n${turn.content}` });
+    else {
+      joined.pop();
+      const texts = [last.content, turn.content].filter((text) => text !== null);
+      joined.push({ ...turn, content: texts.join("\n\n") });
+    }
   }
   return joined;
 }

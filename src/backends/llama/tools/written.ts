@@ -1,0 +1,38 @@
+/** Calls as a model writes them. */
+import type { JsonObject } from "../../../core/json.js";
+import type { ToolForm } from "./form.js";
+
+/** A call, its arguments as an object. */
+export interface Call {
+  readonly name: string;
+  readonly args: JsonObject;
+}
+
+/** Several calls, with what stands around them. Of a form whose calls are no text: none. */
+export function writtenCalls(calls: readonly Call[], form: ToolForm): string {
+  const { begin, end, several } = form;
+  const all = calls.map((call, at) => written(call, at, form));
+  if (several === "list") return `${begin}[${all.join(", ")}]${end}`;
+  if (several === "together") return `${begin}${all.join("")}${end}`;
+  return all.map((call) => `${begin}${call}${end}`).join("\n");
+}
+
+function written({ name, args }: Call, at: number, { call: form }: ToolForm): string {
+  switch (form.as) {
+    case "json":
+      return `{"name": ${JSON.stringify(name)}, "${form.args}": ${JSON.stringify(args)}}`;
+    case "named": {
+      const number = form.isNumbered ? `:${at}` : "";
+      return form.open + name + number + form.between + JSON.stringify(args) + form.close;
+    }
+    case "tagged": {
+      const all = Object.entries(args).map(([key, value]) => {
+        const text = typeof value === "string" ? value : JSON.stringify(value);
+        return form.key[0] + key + form.key[1] + text + form.next;
+      });
+      return form.name[0] + name + form.name[1] + all.join("") + form.close;
+    }
+    case "channel":
+      return "";
+  }
+}
