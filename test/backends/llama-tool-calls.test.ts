@@ -1,6 +1,7 @@
 /** Calls of tools in what models write: found wherever pieces cut them, and nothing else is. */
 import { describe, expect, it } from "vitest";
-import { type ToolForm, toolFormOf } from "../../src/backends/llama/tools/form.js";
+import { toolFormOf } from "../../src/backends/llama/tools/families.js";
+import type { ToolForm } from "../../src/backends/llama/tools/form.js";
 import { cuts, form, read } from "./llama-tool-forms.js";
 
 const forms = {
@@ -11,6 +12,8 @@ const forms = {
   phi: form("<|tool_call|>[{{ calls }}]<|/tool_call|>"),
   kimi: form("<|tool_calls_section_begin|>{{ calls }}<|tool_calls_section_end|>"),
   jamba: form("<tool_calls>[{{ calls }}]</tool_calls>"),
+  deepSeek: form("<｜tool▁calls▁begin｜>```json{{ calls }}```<｜tool▁calls▁end｜>"),
+  deepSeekNamed: form("<｜tool▁calls▁begin｜>{{ calls }}<｜tool▁calls▁end｜>"),
 };
 
 type Call = [name: string, args: object];
@@ -20,6 +23,10 @@ const json = (call: Call, args = "arguments") =>
   `{"name": "${call[0]}", "${args}": ${JSON.stringify(call[1])}}`;
 const kimi = (call: Call, at = 0) =>
   `<|tool_call_begin|>functions.${call[0]}:${at}<|tool_call_argument_begin|>${JSON.stringify(call[1])}<|tool_call_end|>`;
+const deepSeek = ([name, args]: Call) =>
+  `<｜tool▁call▁begin｜>function<｜tool▁sep｜>${name}\n\`\`\`json\n${JSON.stringify(args)}\n\`\`\`<｜tool▁call▁end｜>`;
+const deepSeekNamed = ([name, args]: Call) =>
+  `<｜tool▁call▁begin｜>${name}<｜tool▁sep｜>${JSON.stringify(args)}<｜tool▁call▁end｜>`;
 
 describe("calls", () => {
   it.each<[string, ToolForm, string, string, Call[]]>([
@@ -79,6 +86,34 @@ describe("calls", () => {
       [weather, add],
     ],
     ["Kimi, without a section", forms.kimi, `So: ${kimi(add, 12)}.`, "So: .", [add]],
+    [
+      "DeepSeek",
+      forms.deepSeek,
+      `I look.<｜tool▁calls▁begin｜>${deepSeek(weather)}\n${deepSeek(add)}<｜tool▁calls▁end｜>`,
+      "I look.",
+      [weather, add],
+    ],
+    [
+      "DeepSeek, without a beginning, and a line more at the end",
+      forms.deepSeek,
+      `So: ${deepSeek(weather).replace("```<", "```\n<")}<｜tool▁calls▁end｜>`,
+      "So: ",
+      [weather],
+    ],
+    [
+      "DeepSeek, without the kind of a call, nor that of its arguments",
+      forms.deepSeek,
+      "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>add\n{}<｜tool▁call▁end｜>",
+      "",
+      [add],
+    ],
+    [
+      "DeepSeek's newer ones",
+      forms.deepSeekNamed,
+      `I look.<｜tool▁calls▁begin｜>${deepSeekNamed(weather)}${deepSeekNamed(add)}<｜tool▁calls▁end｜>`,
+      "I look.",
+      [weather, add],
+    ],
     ["Jamba", forms.jamba, `<tool_calls>\n[${json(add)}]\n</tool_calls>`, "", [add]],
   ])("are read wherever they are cut: %s", (_, form, answer, text, calls) => {
     for (const pieces of cuts(answer)) {
@@ -107,6 +142,8 @@ describe("calls", () => {
       forms.kimi,
       "<|tool_call_begin|>functions.add:0<|tool_call_end|>",
     ],
+    ["another's name, as DeepSeek writes", forms.deepSeek, `a${deepSeek(["rm", {}])} b`],
+    ["no name, as DeepSeek writes", forms.deepSeekNamed, "<｜tool▁call▁begin｜><｜tool▁sep｜>{} b"],
     ["nothing", forms.llama, "  "],
   ])("that are none come out as the text that they are: %s", (_, form, answer) => {
     for (const pieces of cuts(answer)) {

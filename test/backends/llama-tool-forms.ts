@@ -1,6 +1,7 @@
 /** Reads answers in which tools are called. */
 import type { KnownTools } from "../../src/backends/llama/tools/calls.js";
-import { type ToolForm, toolFormOf } from "../../src/backends/llama/tools/form.js";
+import { toolFormOf } from "../../src/backends/llama/tools/families.js";
+import type { ToolForm } from "../../src/backends/llama/tools/form.js";
 import { CallReader } from "../../src/backends/llama/tools/reader.js";
 
 /** The form of a template. */

@@ -63,6 +63,8 @@ Call them so:
   kimi: `{%- set asked = namespace(ids=[]) %}{% if tools %}<|system|>{{ tools | tojson }}<|end|>{% endif %}
 {%- for m in messages %}<|{{ 'system' if m.role == 'tool' else m.role }}|>{% if m.role == 'tool' %}## Return of {{ asked.ids.pop(0) }}
 {% endif %}{{ m.content }}{% if m.tool_calls %}<|tool_calls_section_begin|>{% for call in m.tool_calls %}{% set _ = asked.ids.append(call.id) %}<|tool_call_begin|>{{ call.id }}<|tool_call_argument_begin|>{{ call.function.arguments | tojson }}<|tool_call_end|>{% endfor %}<|tool_calls_section_end|>{% endif %}<|end|>{% endfor %}<|assistant|>`,
+  deepSeek: `{% if tools %}<|system|>{{ tools | tojson }}<|end|>{% endif %}{% for m in messages %}<|{{ m.role }}|>{% if m.tool_calls and m.content is none %}<｜tool▁calls▁begin｜>{% for call in m.tool_calls %}{{ '<｜tool▁call▁begin｜>' + call.type + '<｜tool▁sep｜>' + call.function.name + '\n\`\`\`json\n' + call.function.arguments + '\n\`\`\`<｜tool▁call▁end｜>' }}{% endfor %}<｜tool▁calls▁end｜>{% else %}{{ m.content }}{% endif %}<|end|>{% endfor %}<|assistant|>`,
+  deepSeekNamed: `{% for m in messages %}<|{{ m.role }}|>{{ m.content }}{% if m.tool_calls %}<｜tool▁calls▁begin｜>{% for call in m.tool_calls %}{{ '<｜tool▁call▁begin｜>' + call.function.name + '<｜tool▁sep｜>' + call.function.arguments | tojson + '<｜tool▁call▁end｜>' }}{% endfor %}<｜tool▁calls▁end｜>{% endif %}<|end|>{% endfor %}<|assistant|>`,
 };
 
 /** Texts of the tiny model's marks, where a template's model has others. */

@@ -134,6 +134,14 @@ describe("a prompt", () => {
       '<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>{"city": "Oslo", "days": 2}<|tool_call_end|><|tool_calls_section_end|>',
     ],
     [
+      "deepSeek",
+      '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>weather\n```json\n{"city":"Oslo","days":2}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    ],
+    [
+      "deepSeekNamed",
+      '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>{"city": "Oslo", "days": 2}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
+    ],
+    [
       "glmTight",
       "<tool_call>weather<arg_key>city</arg_key><arg_value>Oslo</arg_value>" +
         "<arg_key>days</arg_key><arg_value>2</arg_value></tool_call>",
@@ -249,7 +257,7 @@ describe("a model that has to call", () => {
     },
   );
 
-  it.each(["phi", "kimi"] as const)(
+  it.each(["phi", "kimi", "deepSeek"] as const)(
     "may call several, where the caller takes them: %s",
     async (name) => {
       const backend = await backendWith(name, templates[name]);

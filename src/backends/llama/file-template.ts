@@ -7,7 +7,9 @@ import { effortsOf } from "./effort.js";
 import type { LlamaLibrary } from "./library.js";
 import { ChatTemplate, chatML, looksFor } from "./template.js";
 import { textsOf as textsOfMarks, thoughtMarksOf } from "./thoughts.js";
-import { textsOf, toolFormOf } from "./tools/form.js";
+import { toolFormOf } from "./tools/families.js";
+import { textsOf } from "./tools/form.js";
+import { isTold } from "./tools/telling.js";
 
 /** How a model is spoken to, and how it answers. */
 export type Speech = ReturnType<typeof chatTemplateOf>;
@@ -58,19 +60,8 @@ export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
 const noMarks: ReadonlyMap<Token, string> = new Map();
 
 /** Whether a template tells the model of a tool. */
-function tells(template: ChatTemplate): boolean {
-  const name = "a_tool_of_this_name";
-  const schema = { type: "object", properties: {} };
-  const tool = { type: "function", function: { name, description: "Some.", parameters: schema } };
-  try {
-    return template
-      .render([hello], { tools: [tool] })
-      .join("")
-      .includes(name);
-  } catch {
-    return false;
-  }
-}
+const tells = (template: ChatTemplate): boolean =>
+  isTold((tools) => template.render([hello], { tools }).join(""));
 
 /** Whether a template's prompt is another where the model shall think, and where it shall not. */
 function changesByEffort(template: ChatTemplate): boolean {

@@ -10,6 +10,8 @@ import { withoutThoughts, withThoughts } from "./thoughts.js";
 import type { ToolForm } from "./tools/form.js";
 import { type CallStyle, callStyleOf, type ToldMessage, toldMessages } from "./tools/history.js";
 import { withTexts } from "./tools/rendering.js";
+import { isTold, type ToldTool, toolText } from "./tools/telling.js";
+import { formsOf, oftenPassedOver, shows, type Turn, thoughtFields } from "./turns.js";
 
 /** For models that bring none: the form that llama.cpp falls back to as well. */
 export const chatML =
@@ -37,30 +39,12 @@ export interface Asked {
   /** How much is to be thought before, as in the contract; absent: as the template has it. */
   readonly effort?: string;
   /** Tools that the model may call, as templates read them. */
-  readonly tools?: readonly object[];
+  readonly tools?: readonly ToldTool[];
   /** Whether an answer that is held to a form may be a call; absent: it is none. */
   readonly mayCall?: boolean;
   /** Whether thoughts come first in any case; absent: if the model has some. */
   readonly thinksFirst?: boolean;
 }
-
-interface Turn extends Thought {
-  readonly role: string;
-  /** `null` of one that only calls, for some templates. */
-  readonly content: string | null;
-  // And what it says of tools.
-}
-
-/** What was thought before a message, as templates read it. */
-interface Thought {
-  /** As Qwen's, GLM's and others call it. */
-  readonly reasoning_content?: string;
-  /** As gpt-oss'. */
-  readonly thinking?: string;
-}
-
-const thoughtFields = (thought: string): Thought =>
-  thought !== "" ? { reasoning_content: thought, thinking: thought } : {};
 
 /** A template that was parsed. */
 export class ChatTemplate {
@@ -75,6 +59,8 @@ export class ChatTemplate {
   readonly #runs: ShortRuns;
   /** How calls of tools are told; absent: not at all. */
   readonly #style: CallStyle | undefined;
+  /** The form of calls, if the template does not tell of tools, and need not; absent: it has to. */
+  readonly #untold: ToolForm | undefined;
 
   /** @throws Error if the template does not work at all */
   constructor(template: Rendering, texts: TemplateTexts) {
@@ -85,8 +71,12 @@ export class ChatTemplate {
     this.#assistantMarks = new ControlTokenMarks(texts.control.filter((text) => !sought.has(text)));
     this.#runs = new ShortRuns(texts.control);
     this.#render([{ role: "user", content: "Hello" }]);
+    const { tools } = texts;
+    const told = () =>
+      isTold((all) => this.#render([{ role: "user", content: "Hi" }], { tools: all }));
+    this.#untold = tools?.isUntold && !told() ? tools : undefined;
     this.#style =
-      texts.tools && callStyleOf((messages, style) => this.#render(this.#turns(messages, style)));
+      tools && callStyleOf((messages, style) => this.#render(this.#turns(messages, style)));
   }
 
   /**
@@ -97,7 +87,7 @@ export class ChatTemplate {
    */
   render(given: readonly LLMMessage[], asked: Asked = {}): string[] {
     const tools = asked.tools && this.#marked(asked.tools);
-    const turns = this.#turns(given, this.#style);
+    const turns = this.#withTools(this.#turns(given, this.#style), tools);
     const split = (prompt: string) =>
       this.#marks
         .split(this.#thinking(prompt, asked))
@@ -143,6 +133,15 @@ export class ChatTemplate {
     }));
   }
 
+  /** With tools in the system message, where the template does not tell of them. */
+  #withTools(turns: readonly Turn[], tools: readonly ToldTool[] = []): readonly Turn[] {
+    if (!this.#untold || tools.length === 0) return turns;
+    const text = toolText(tools, this.#untold);
+    const [first, ...rest] = turns;
+    if (first?.role !== "system") return [{ role: "system", content: text }, ...turns];
+    return [{ ...first, content: `${first.content}\n\n${text}` }, ...rest];
+  }
+
   /** No text of a tool is read as a control token either. */
   #marked<T>(value: T): T {
     return withTexts(value, (text) => this.#marks.insert(text)) as T;
@@ -174,91 +173,3 @@ const refused = (thrown: unknown) =>
     "messages",
     `the model's chat template refuses them: ${thrown instanceof Error ? thrown.message.slice(0, 200) : "unknown reason"}`,
   );
-
-/** A conversation as it is, and, for templates that know less, in other forms. */
-function* formsOf(turns: readonly Turn[]): Generator<readonly Turn[]> {
-  yield* fewerKinds(turns);
-  // Some want no thoughts in a turn that has a text.
-  const thoughtless = turns.map(({ reasoning_content, thinking, ...turn }) => turn);
-  if (turns.some(({ thinking }) => thinking !== undefined)) yield* fewerKinds(thoughtless);
-}
-
-/** A conversation as it is, and with ever fewer kinds of turns. */
-function* fewerKinds(turns: readonly Turn[]): Generator<readonly Turn[]> {
-  yield turns;
-  // Some models know one system message, at the beginning.
-  const led = hasLateSystem(turns) ? withOneSystem(turns) : turns;
-  if (led !== turns) yield led;
-  // What a tool said is said to a call, which messages of text alone lack: some templates throw.
-  const plain = led.map((turn) => (turn.role === "tool" ? { ...turn, role: "user" } : turn));
-  if (turns.some(({ role }) => role === "tool")) yield plain;
-  // Some want users and assistants to take turns.
-  const joined = joinTurns(plain);
-  if (joined.length < plain.length) yield joined;
-  // Some know no system message.
-  const folded = foldSystem(plain);
-  if (folded !== plain) yield folded;
-  // And some neither.
-  const fewest = joinTurns(folded);
-  if (folded !== plain && fewest.length < folded.length) yield fewest;
-}
-
-/**
- * What templates pass over without a word: what tools said, system messages behind the first
- * turn, and one that no user's follows.
- */
-function oftenPassedOver(turns: readonly Turn[]): string[][] {
-  const hasUser = turns.some(({ role }) => role === "user");
-  const roles = hasUser && !hasLateSystem(turns) ? ["tool"] : ["tool", "system"];
-  return roles.map((wanted) =>
-    turns.filter(({ role }) => role === wanted).map(({ content }) => content?.trim() ?? ""),
-  );
-}
-
-const hasLateSystem = (turns: readonly Turn[]) =>
-  turns.some(({ role }, i) => i > 0 && role === "system");
-
-/** Whether texts stand in a prompt, in their order; as they are, or in JSON, as Llama's has what tools said. */
-function shows(prompt: string, texts: readonly string[]): boolean {
-  let from = 0;
-  for (const text of texts) {
-    const written = [text, JSON.stringify(text).slice(1, -1)];
-    const found = written.find((one) => prompt.includes(one, from));
-    if (found === undefined) return false;
-    from = prompt.indexOf(found, from) + found.length;
-  }
-  return true;
-}
-
-/** System messages as one, at the beginning. */
-function withOneSystem(turns: readonly Turn[]): readonly Turn[] {
-  const isSystem = ({ role }: Turn) => role === "system";
-  const content = turns.filter(isSystem).map((turn) => turn.content);
-  const rest = turns.filter((turn) => !isSystem(turn));
-  return [{ role: "system", content: content.join("\n\n") }, ...rest];
-}
-
-/** System messages as the beginning of the first user message; the same if there are none. */
-function foldSystem(turns: readonly Turn[]): readonly Turn[] {
-  if (!turns.some(({ role }) => role === "system")) return turns;
-  const [system, ...rest] = withOneSystem(turns) as [Turn, ...Turn[]];
-  const at = rest.findIndex((turn) => turn.role === "user");
-  const user = rest[at];
-  if (!user) return [{ ...system, role: "user" }, ...rest];
-  return rest.with(at, { ...user, content: `${system.content}\n\n${user.content}` });
-}
-
-/** Turns of the same role, one behind the other, as one. */
-function joinTurns(turns: readonly Turn[]): readonly Turn[] {
-  const joined: Turn[] = [];
-  for (const turn of turns) {
-    const last = joined.at(-1);
-    if (last?.role !== turn.role) joined.push(turn);
-    else {
-      joined.pop();
-      const texts = [last.content, turn.content].filter((text) => text !== null);
-      joined.push({ ...turn, content: texts.join("\n\n") });
-    }
-  }
-  return joined;
-}

@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
 import type { NamedCall, ToolForm } from "./form.js";
 import { jsonEnd } from "./json-end.js";
+import { Place } from "./place.js";
 import { readTagged } from "./tagged.js";
 
 /** A call that a model wrote. */
@@ -32,12 +33,17 @@ export function readCalls(text: string, { call }: ToolForm, known: KnownTools): 
   return call.as === "named" ? inNamed(text, call, known) : "none";
 }
 
-function inNamed(text: string, form: NamedCall, known: KnownTools): Found {
-  const [head, name = ""] = form.head.exec(text) ?? [];
-  if (head === undefined) return form.begun.test(text) ? "more" : "none";
-  const end = jsonEnd(text, head.length);
+function inNamed(text: string, { head }: NamedCall, known: KnownTools): Found {
+  const place = new Place(text);
+  const [before, behind] = head;
+  if (!before.every((mark) => place.passOne(mark))) return place.failure;
+  const name = place.name();
+  if (name === undefined || !behind.every((mark) => place.passOne(mark))) return place.failure;
+  if (!place.sees(["{"])) return place.failure;
+  const begin = text.indexOf("{", place.at);
+  const end = jsonEnd(text, begin);
   if (end === undefined) return "more";
-  const args = argsOf(text.slice(head.length, end));
+  const args = argsOf(text.slice(begin, end));
   return args === undefined || !known.has(name) ? "none" : { calls: [{ name, args }], end };
 }
 

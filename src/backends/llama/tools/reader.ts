@@ -1,7 +1,7 @@
 /** Takes calls of tools out of an answer, also where pieces cut them. */
 import { overlap } from "../../stop.js";
 import { type KnownTools, readCalls, type WrittenCall } from "./calls.js";
-import { beginningsOf, endingsOf, type ToolForm } from "./form.js";
+import { beginningsOf, endingsOf, openOf, type ToolForm } from "./form.js";
 
 /** What came out of an answer, in its order: text, and behind it calls. */
 export interface Read {
@@ -23,6 +23,8 @@ export class CallReader {
   readonly #form: ToolForm;
   readonly #known: KnownTools;
   readonly #marks: readonly string[];
+  /** What is part of a call, where that has no mark in front; empty: nothing. */
+  readonly #open: string;
   /** The beginning of a mark, maybe. */
   #held = "";
   /** The mark of what may be a call, and what stands behind it; absent: text. */
@@ -35,7 +37,8 @@ export class CallReader {
   constructor(form: ToolForm, known: KnownTools) {
     this.#form = form;
     this.#known = known;
-    this.#marks = beginningsOf(form);
+    this.#open = openOf(form);
+    this.#marks = [...beginningsOf(form), this.#open].filter((mark) => mark !== "");
   }
 
   /** Takes the next piece. */
@@ -90,8 +93,7 @@ export class CallReader {
     const { mark, at } = found.reduce((one, other) => (other.at < one.at ? other : one));
     say(text.slice(0, at));
     this.#held = "";
-    // The first is no part of a call, and others are.
-    const passed = mark === this.#marks[0] ? mark : "";
+    const passed = mark === this.#open ? "" : mark;
     this.#begun = { mark: passed, rest: "" };
     return text.slice(at + passed.length);
   }
@@ -116,7 +118,7 @@ export class CallReader {
     if (typeof found === "string") {
       // The text may have another mark in it.
       say(begun.mark);
-      const first = begun.mark === this.#marks[0] ? "" : begun.rest.slice(0, 1);
+      const first = this.#marks.includes(begun.mark) ? "" : begun.rest.slice(0, 1);
       say(first);
       return begun.rest.slice(first.length);
     }

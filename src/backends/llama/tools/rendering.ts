@@ -1,9 +1,10 @@
 /** Tools as chat templates read them. */
 import type { LLMRequest } from "../../../../gen/lintel/v1/chat_pb.js";
 import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
+import type { ToldTool } from "./telling.js";
 
 /** The tools of a request. */
-export function toolsOf({ tools }: LLMRequest): readonly object[] {
+export function toolsOf({ tools }: LLMRequest): readonly ToldTool[] {
   return tools.map(({ function: tool }) => ({
     type: "function",
     function: {

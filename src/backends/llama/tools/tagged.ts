@@ -1,6 +1,7 @@
 /** Reads calls whose arguments stand between marks, as in XML. */
 import type { Found, KnownTools } from "./calls.js";
 import { marksIn, type TaggedCall } from "./form.js";
+import { Place } from "./place.js";
 import { argumentOf } from "./values.js";
 
 /**
@@ -54,64 +55,3 @@ function readArgument(place: Place, form: TaggedCall): [string, string] | "none"
 
 /** Without the line breaks that marks have around a value. */
 const withoutFrame = (value: string) => value.replace(/^\r?\n/, "").replace(/\r?\n$/, "");
-
-/** How far a text is read. */
-class Place {
-  readonly text: string;
-  at = 0;
-  /** Whether what was looked for may stand there once there is more. */
-  isShort = false;
-
-  constructor(text: string) {
-    this.text = text;
-  }
-
-  get failure(): "more" | "none" {
-    return this.isShort ? "more" : "none";
-  }
-
-  copy(): Place {
-    const other = new Place(this.text);
-    other.at = this.at;
-    return other;
-  }
-
-  /** Passes over marks, and the blanks in front of each. @returns whether they stand there */
-  pass(marks: readonly string[]): boolean {
-    for (const mark of marks) {
-      const rest = this.text.slice(this.at).trimStart();
-      if (!rest.startsWith(mark)) {
-        this.isShort ||= mark.startsWith(rest);
-        return false;
-      }
-      this.at = this.text.length - rest.length + mark.length;
-    }
-    return true;
-  }
-
-  /** Whether marks stand there. */
-  sees(marks: readonly string[]): boolean {
-    const before = this.at;
-    const found = this.pass(marks);
-    this.at = before;
-    return found;
-  }
-
-  /** The name of a tool. */
-  name(): string | undefined {
-    const [all = "", name = ""] = /^\s*([\w.-]*)/.exec(this.text.slice(this.at)) ?? [];
-    this.at += all.length;
-    this.isShort = this.at === this.text.length;
-    return name === "" || this.isShort ? undefined : name;
-  }
-
-  /** What stands in front of a mark, which is passed over. */
-  upTo(mark: string): string | undefined {
-    const begin = this.at;
-    const found = this.text.indexOf(mark, begin);
-    this.isShort = found < 0;
-    if (found < 0) return undefined;
-    this.at = found + mark.length;
-    return this.text.slice(begin, found);
-  }
-}

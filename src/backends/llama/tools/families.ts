@@ -1,0 +1,164 @@
+/** The forms in which families of models write calls, and the templates that tell of them. */
+import type { JsonCall, NamedCall, TaggedCall, ToolForm } from "./form.js";
+
+/** Qwen3-Coder's, Qwen3.5's, Nemotron 3's. */
+const qwenTags: TaggedCall = {
+  as: "tagged",
+  name: ["\n<function=", ">\n"],
+  key: ["<parameter=", ">\n"],
+  next: "\n</parameter>\n",
+  close: "</function>\n",
+};
+
+/** GLM 4.5's and 4.6's. */
+const glmTags: TaggedCall = {
+  as: "tagged",
+  name: ["", "\n"],
+  key: ["<arg_key>", "</arg_key>\n<arg_value>"],
+  next: "</arg_value>\n",
+  close: "</tool_call>",
+};
+
+/** GLM 4.7's, Ling 3's. */
+const tightGlmTags: TaggedCall = {
+  ...glmTags,
+  name: ["", ""],
+  key: ["<arg_key>", "</arg_key><arg_value>"],
+  next: "</arg_value>",
+};
+
+/** Mistral's; some have an id between that nobody needs. */
+const mistralName: NamedCall = {
+  as: "named",
+  open: "",
+  between: "[ARGS]",
+  close: "",
+  isNumbered: false,
+  head: [
+    [],
+    [
+      { text: "[CALL_ID]", isOptional: true, hasWord: true },
+      { text: "[ARGS]", isOptional: true },
+    ],
+  ],
+};
+
+/** Kimi K2's. */
+const kimiName: NamedCall = {
+  as: "named",
+  open: "<|tool_call_begin|>functions.",
+  between: "<|tool_call_argument_begin|>",
+  close: "<|tool_call_end|>",
+  isNumbered: true,
+  head: [
+    [{ text: "<|tool_call_begin|>" }, { text: "functions.", isOptional: true }],
+    [{ text: ":", isOptional: true, hasWord: true }, { text: "<|tool_call_argument_begin|>" }],
+  ],
+};
+
+/** DeepSeek V3's and R1's. */
+const deepSeekCode: NamedCall = {
+  as: "named",
+  open: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
+  between: "\n```json\n",
+  close: "\n```<｜tool▁call▁end｜>",
+  isNumbered: false,
+  head: [
+    [{ text: "<｜tool▁call▁begin｜>" }, { text: "function<｜tool▁sep｜>", isOptional: true }],
+    [{ text: "```json", isOptional: true }],
+  ],
+};
+
+/** DeepSeek V3.1's. */
+const deepSeekName: NamedCall = {
+  as: "named",
+  open: "<｜tool▁call▁begin｜>",
+  between: "<｜tool▁sep｜>",
+  close: "<｜tool▁call▁end｜>",
+  isNumbered: false,
+  head: [[{ text: "<｜tool▁call▁begin｜>" }], [{ text: "<｜tool▁sep｜>" }]],
+};
+
+/** What stands around DeepSeek's calls. Its own templates write them, and tell of no tools. */
+const deepSeek = {
+  begin: "<｜tool▁calls▁begin｜>",
+  end: "<｜tool▁calls▁end｜>",
+  several: "together",
+  isUntold: true,
+} as const;
+
+const inJson: JsonCall = { as: "json", args: "arguments" };
+
+/** Forms by what their templates write, the first that is found. */
+const forms: readonly (readonly [isIt: (template: string) => boolean, form: ToolForm])[] = [
+  [
+    (template) => template.includes(deepSeek.begin) && template.includes("```json"),
+    { ...deepSeek, call: deepSeekCode },
+  ],
+  [(template) => template.includes(deepSeek.begin), { ...deepSeek, call: deepSeekName }],
+  [
+    (template) => template.includes("<tool_call>") && template.includes("<function="),
+    { begin: "<tool_call>", end: "</tool_call>", several: "apart", call: qwenTags },
+  ],
+  [
+    (template) => template.includes("</arg_key><arg_value>"),
+    { begin: "<tool_call>", end: "", several: "apart", call: tightGlmTags },
+  ],
+  [
+    (template) => template.includes("<arg_key>"),
+    { begin: "<tool_call>", end: "", several: "apart", call: glmTags },
+  ],
+  // Qwen's, Hermes', Granite 4's, SmolLM3's.
+  [
+    (template) => template.includes("<tool_call>"),
+    { begin: "<tool_call>", end: "</tool_call>", several: "apart", call: inJson },
+  ],
+  [
+    (template) => template.includes("<|tool_calls_section_begin|>"),
+    {
+      begin: "<|tool_calls_section_begin|>",
+      end: "<|tool_calls_section_end|>",
+      several: "together",
+      call: kimiName,
+    },
+  ],
+  [
+    (template) => template.includes("<|channel|>commentary"),
+    { begin: "", end: "", several: "apart", call: { as: "channel" } },
+  ],
+  // Mistral's newer ones.
+  [
+    (template) => template.includes("[TOOL_CALLS]") && template.includes("[ARGS]"),
+    {
+      begin: "[TOOL_CALLS]",
+      end: "",
+      several: "apart",
+      call: mistralName,
+    },
+  ],
+  [
+    (template) => template.includes("[TOOL_CALLS]"),
+    { begin: "[TOOL_CALLS]", end: "", several: "list", call: inJson },
+  ],
+  // Granite 3's, Phi-4-mini's.
+  [
+    (template) => template.includes("<|tool_call|>"),
+    { begin: "<|tool_call|>", end: "<|/tool_call|>", several: "list", call: inJson },
+  ],
+  // Jamba's, Apriel's.
+  [
+    (template) => template.includes("<tool_calls>"),
+    { begin: "<tool_calls>", end: "</tool_calls>", several: "list", call: inJson },
+  ],
+  // Llama 3's.
+  [
+    (template) => /"parameters": ?(?:dictionary|')/.test(template),
+    { begin: "", end: "", several: "apart", call: { as: "json", args: "parameters" } },
+  ],
+];
+
+/** The form of a template that tells the model of tools, or need not; `undefined`: none that is known. */
+export function toolFormOf(template: string): ToolForm | undefined {
+  const form = forms.find(([isIt]) => isIt(template))?.[1];
+  return form?.isUntold || /\btools\b/.test(template) ? form : undefined;
+}
