@@ -141,6 +141,8 @@ describe("a prompt", () => {
       "deepSeekNamed",
       '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>{"city": "Oslo", "days": 2}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
     ],
+    ["llamaPython", '[weather(city="Oslo", days=2)]'],
+    ["lfm", '<|tool_call_start|>[weather(city="Oslo", days=2)]<|tool_call_end|>'],
     [
       "glmTight",
       "<tool_call>weather<arg_key>city</arg_key><arg_value>Oslo</arg_value>" +
@@ -257,7 +259,7 @@ describe("a model that has to call", () => {
     },
   );
 
-  it.each(["phi", "kimi", "deepSeek"] as const)(
+  it.each(["phi", "kimi", "deepSeek", "llamaPython", "lfm"] as const)(
     "may call several, where the caller takes them: %s",
     async (name) => {
       const backend = await backendWith(name, templates[name]);

@@ -10,12 +10,29 @@ interface Member {
   readonly required: boolean;
 }
 
+/** How an object is written. */
+export interface ObjectShape {
+  readonly open: string;
+  readonly close: string;
+  /** What stands in front of a member's value, as an expression. @throws Unsupported */
+  member(name: string): string;
+  /** Whether there may be others than are named. */
+  readonly hasMore: boolean;
+}
+
+const inJson: ObjectShape = {
+  open: "{",
+  close: "}",
+  member: (name) => `${literal(`${JSON.stringify(name)}:`)} ws`,
+  hasMore: true,
+};
+
 /**
  * An object that fits a schema: its members come in the schema's order, and further ones behind
  * them where the schema describes these.
  * @throws Unsupported
  */
-export function objectOf(given: JsonObject, schemas: SchemaGrammar): string {
+export function objectOf(given: JsonObject, schemas: SchemaGrammar, shape = inJson): string {
   const schema = withNames(given);
   check(schema);
   const properties = isObject(schema.properties) ? schema.properties : {};
@@ -32,16 +49,18 @@ export function objectOf(given: JsonObject, schemas: SchemaGrammar): string {
       throw new Unsupported(`"required" of ${JSON.stringify(name)}, which there can't be`);
     }
     const value = grammar.rule(schemas.of(own));
-    const text = grammar.rule(`${literal(`${JSON.stringify(name)}:`)} ws ${value}`);
+    const text = grammar.rule(`${shape.member(name)} ${value}`);
     members.push({ text, required: required.includes(name) });
   }
   const isMap = members.length === 0 ? further !== false : isObject(further) || further === true;
   const room = roomFor(schema, members);
   const mayBeEmpty = !(Number(schema.minProperties) > 0);
-  if (!isMap || room === 0) return inOrder(members, undefined, mayBeEmpty, schemas);
+  if (!isMap || room === 0 || !shape.hasMore) {
+    return inOrder(members, undefined, mayBeEmpty, schemas, shape);
+  }
   const name = nameBut(names, grammar);
   const text = grammar.rule(`${name} ":" ws ${grammar.rule(schemas.of(further))}`);
-  return inOrder(members, { text, room }, mayBeEmpty, schemas);
+  return inOrder(members, { text, room }, mayBeEmpty, schemas, shape);
 }
 
 function check(schema: JsonObject): void {
@@ -93,7 +112,9 @@ function inOrder(
   more: { readonly text: string; readonly room: number | undefined } | undefined,
   mayBeEmpty: boolean,
   { grammar }: SchemaGrammar,
+  shape: ObjectShape,
 ): string {
+  const [open, close] = [literal(shape.open), literal(shape.close)];
   const following = (text: string) => `"," ws ${text}`;
   // What may follow once something stands there, and what may come where nothing does.
   let later = "";
@@ -111,8 +132,8 @@ function inOrder(
   }
   if (first === "" && !mayBeEmpty)
     throw new Unsupported('"minProperties" of more than there may be');
-  if (first === "") return '"{" ws "}"';
+  if (first === "") return `${open} ws ${close}`;
   const all = grammar.rule(first);
   const isOptional = mayBeEmpty && members.every(({ required }) => !required);
-  return isOptional ? `"{" ws (${all} ws)? "}"` : `"{" ws ${all} ws "}"`;
+  return isOptional ? `${open} ws (${all} ws)? ${close}` : `${open} ws ${all} ws ${close}`;
 }

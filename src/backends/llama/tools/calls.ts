@@ -1,8 +1,9 @@
 /** Reads what stands behind the mark of a call. */
 import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
-import type { NamedCall, ToolForm } from "./form.js";
+import { type NamedCall, pythonEnd, type ToolForm } from "./form.js";
 import { jsonEnd } from "./json-end.js";
 import { Place } from "./place.js";
+import { readPython } from "./python.js";
 import { readTagged } from "./tagged.js";
 
 /** A call that a model wrote. */
@@ -25,13 +26,25 @@ export type Found =
  * Reads the calls at the beginning of a text.
  * @param text without the mark
  */
-export function readCalls(text: string, { call }: ToolForm, known: KnownTools): Found {
-  const from = text.search(/\S/);
+export function readCalls(text: string, form: ToolForm, known: KnownTools): Found {
+  const { begin, call } = form;
+  const place = new Place(text);
+  if (begin === "" && !place.passOne({ text: pythonEnd, isOptional: true })) return "more";
+  const from = place.next();
   if (from < 0) return "more";
+  if (text[from] === "[" && (begin === "" || call.as === "python")) {
+    const inside = /\S/.exec(text.slice(from + 1))?.[0];
+    if (inside === undefined) return "more";
+    if (inside !== "{") return later(readPython(text.slice(from), known), from);
+  }
   if (text[from] === "{" || text[from] === "[") return inJson(text, from, known);
   if (call.as === "tagged") return readTagged(text, call, known);
   return call.as === "named" ? inNamed(text, call, known) : "none";
 }
+
+/** What was found in a part of a text. @param from where that begins */
+const later = (found: Found, from: number): Found =>
+  typeof found === "string" ? found : { ...found, end: found.end + from };
 
 function inNamed(text: string, { head }: NamedCall, known: KnownTools): Found {
   const place = new Place(text);

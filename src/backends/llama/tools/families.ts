@@ -1,5 +1,5 @@
 /** The forms in which families of models write calls, and the templates that tell of them. */
-import type { JsonCall, NamedCall, TaggedCall, ToolForm } from "./form.js";
+import type { JsonCall, NamedCall, PythonCall, TaggedCall, ToolForm } from "./form.js";
 
 /** Qwen3-Coder's, Qwen3.5's, Nemotron 3's. */
 const qwenTags: TaggedCall = {
@@ -89,6 +89,8 @@ const deepSeek = {
 
 const inJson: JsonCall = { as: "json", args: "arguments" };
 
+const python: PythonCall = { as: "python" };
+
 /** Forms by what their templates write, the first that is found. */
 const forms: readonly (readonly [isIt: (template: string) => boolean, form: ToolForm])[] = [
   [
@@ -149,6 +151,16 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
   [
     (template) => template.includes("<tool_calls>"),
     { begin: "<tool_calls>", end: "</tool_calls>", several: "list", call: inJson },
+  ],
+  // LFM2's.
+  [
+    (template) => /<\|tool_(?:call|list)_start\|>|List of tools: \[/.test(template),
+    { begin: "<|tool_call_start|>", end: "<|tool_call_end|>", several: "list", call: python },
+  ],
+  // Llama 4's, and others' that are told to write Python.
+  [
+    (template) => template.includes("[func_name1("),
+    { begin: "", end: "", several: "list", call: python },
   ],
   // Llama 3's.
   [

@@ -2,14 +2,14 @@
 
 /** A form, as the model's chat template tells of it. */
 export interface ToolForm {
-  /** What calls begin with; empty: they are all of an answer, which then begins with `{`. */
+  /** What calls begin with; empty: they are all of an answer, which then begins with a bracket. */
   readonly begin: string;
   /** What stands behind them, as a rule. */
   readonly end: string;
   /** How several stand: each with its own beginning and end, or between one of these, in a list or not. */
   readonly several: "apart" | "list" | "together";
   /** How each is written. */
-  readonly call: JsonCall | NamedCall | TaggedCall | ChannelCall;
+  readonly call: JsonCall | NamedCall | TaggedCall | PythonCall | ChannelCall;
   /** Whether templates need not tell the model of tools: then its system message does. Absent: they have to. */
   readonly isUntold?: true;
 }
@@ -57,13 +57,21 @@ export interface TaggedCall {
   readonly close: string;
 }
 
+/** The name, and in brackets the arguments, as Python has them: `name(of="value")`. */
+export interface PythonCall {
+  readonly as: "python";
+}
+
 /** A message to the tool, on a channel of its own, as gpt-oss writes it. */
 export interface ChannelCall {
   readonly as: "channel";
 }
 
 /** What stands in front of Llama's calls, sometimes. */
-export const pythonTag = "<|python_tag|>";
+const pythonTags = ["<|python_tag|>", "<|python_start|>"];
+
+/** What stands behind Llama 4's, or between that in front and them. */
+export const pythonEnd = "<|python_end|>";
 
 /** What a call begins with that has no mark in front of it; empty: nothing that can be told. */
 export function openOf({ call }: ToolForm): string {
@@ -72,17 +80,19 @@ export function openOf({ call }: ToolForm): string {
 }
 
 /** Marks that stand in front of calls. */
-export const beginningsOf = ({ begin }: ToolForm): string[] => [begin || pythonTag];
+export const beginningsOf = ({ begin }: ToolForm): readonly string[] =>
+  begin === "" ? pythonTags : [begin];
 
 /** Texts that may stand behind a call. */
 export function endingsOf({ begin, end, call }: ToolForm): string[] {
   const close = call.as === "named" ? marksIn(call.close) : [];
-  return [begin === "" ? ";" : end, ...close].filter((text) => text !== "");
+  const ends = begin === "" ? [";", pythonEnd] : [end];
+  return [...ends, ...close].filter((text) => text !== "");
 }
 
 /** Texts of a form that may be control tokens. */
 export function textsOf(form: ToolForm): string[] {
-  const { end, call } = form;
+  const { call } = form;
   if (call.as === "channel") return [];
   const within =
     call.as === "tagged"
@@ -90,7 +100,7 @@ export function textsOf(form: ToolForm): string[] {
       : call.as === "named"
         ? [call.open, call.between, call.close, ...call.head.flat().map(({ text }) => text)]
         : [];
-  return [...new Set([...beginningsOf(form), end, ...within].flatMap(marksIn))];
+  return [...new Set([...beginningsOf(form), ...endingsOf(form), ...within].flatMap(marksIn))];
 }
 
 /** The marks of a text, which have blanks or nothing between them. */

@@ -4,6 +4,7 @@ import type { JsonObject } from "../../../core/json.js";
 import { either, type Gbnf, literal, Unsupported } from "../grammar/gbnf.js";
 import { SchemaGrammar } from "../grammar/schema.js";
 import type { ToolForm } from "./form.js";
+import { anyPythonArguments, pythonArguments } from "./python-grammar.js";
 import { parametersOf } from "./rendering.js";
 import { anyTagged, tagged } from "./tagged-grammar.js";
 
@@ -16,11 +17,12 @@ export function callsIn(request: LLMRequest, form: ToolForm, grammar: Gbnf): str
   const chosen = toolChoice?.type === "function" ? toolChoice.function?.name : undefined;
   const possible = tools.filter(({ function: it }) => !chosen || it?.name === chosen);
   const call = grammar.rule(either(possible.map((tool) => callOf(tool, form, grammar))));
-  const single = chosen !== undefined || parallelToolCalls === false || form.begin === "";
   const { begin, end, several } = form;
+  const isOne = begin === "" && several === "apart";
+  const single = chosen !== undefined || parallelToolCalls === false || isOne;
   if (several === "list") {
     const more = single ? "" : ` ("," ws ${call})*`;
-    return `${literal(begin)} "[" ws ${call}${more} ws "]"${closing(end)}`;
+    return `${opening(begin)}"[" ws ${call}${more} ws "]"${closing(end)}`;
   }
   if (several === "together") {
     return `${literal(begin)} ${call}${single ? "" : ` (${call})*`}${closing(end)}`;
@@ -33,6 +35,7 @@ export function callsIn(request: LLMRequest, form: ToolForm, grammar: Gbnf): str
   return single ? one : `${one} (ws ${one})*`;
 }
 
+const opening = (begin: string) => (begin === "" ? "" : `${literal(begin)} `);
 const closing = (end: string) => (end === "" ? "" : ` ${literal(end)}`);
 
 function callOf({ function: tool }: Tool, { call }: ToolForm, grammar: Gbnf): string {
@@ -50,6 +53,10 @@ function callOf({ function: tool }: Tool, { call }: ToolForm, grammar: Gbnf): st
         argumentsOf(tool, grammar),
         ...(call.close === "" ? [] : [literal(call.close)]),
       ].join(" ");
+    case "python": {
+      const args = held(tool, grammar, (schema) => pythonArguments(schema, grammar));
+      return `${literal(name)} ${grammar.rule(args ?? anyPythonArguments(grammar))}`;
+    }
     case "channel": {
       const head = `commentary to=functions.${name} <|constrain|>json<|message|>`;
       return `${literal(head)} ${argumentsOf(tool, grammar)}`;

@@ -45,6 +45,12 @@ export class Place {
     return isThere ? !this.isShort : isOptional === true && !this.isShort;
   }
 
+  /** Where something stands that is no blank; -1: nowhere. */
+  next(): number {
+    const rest = this.text.slice(this.at).search(/\S/);
+    return rest < 0 ? -1 : this.at + rest;
+  }
+
   /** Whether marks stand there. */
   sees(marks: readonly string[]): boolean {
     const before = this.at;

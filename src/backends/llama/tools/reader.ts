@@ -68,7 +68,7 @@ export class CallReader {
     if (this.#form.begin === "" && this.#atStart) {
       const all = this.#held + piece;
       const at = all.search(/\S/);
-      if (all[at] === "{") {
+      if (all[at] === "{" || all[at] === "[") {
         this.#held = "";
         this.#begun = { mark: all.slice(0, at), rest: "" };
         return all.slice(at);
@@ -108,7 +108,7 @@ export class CallReader {
     begun.rest += piece;
     // Nothing in brackets, or between marks, is read before these may be closed.
     const { call } = this.#form;
-    const [open, close] = call.as === "tagged" ? [call.key[0], />/] : [/[[{]/, /[\]}]/];
+    const [open, close] = call.as === "tagged" ? [call.key[0], />/] : [/[({]/, /[)\]}]/];
     if (begun.isOpen && !isLast && !close.test(piece)) return undefined;
     begun.isOpen = begun.rest.search(open) >= 0;
     const found = readCalls(begun.rest, this.#form, this.#known);

@@ -1,6 +1,7 @@
 /** Calls as a model writes them. */
 import type { JsonObject } from "../../../core/json.js";
 import type { ToolForm } from "./form.js";
+import { pythonOf } from "./python.js";
 
 /** A call, its arguments as an object. */
 export interface Call {
@@ -31,6 +32,10 @@ function written({ name, args }: Call, at: number, { call: form }: ToolForm): st
         return form.key[0] + key + form.key[1] + text + form.next;
       });
       return form.name[0] + name + form.name[1] + all.join("") + form.close;
+    }
+    case "python": {
+      const all = Object.entries(args).map(([key, value]) => `${key}=${pythonOf(value)}`);
+      return `${name}(${all.join(", ")})`;
     }
     case "channel":
       return "";
