@@ -6,7 +6,15 @@ export interface ThoughtMarks {
   readonly open: string;
   readonly close: string;
   /** What may stand around the answer behind thoughts; absent: nothing. */
-  readonly answer?: { readonly open: string; readonly close: string };
+  readonly answer?: AnswerMarks;
+}
+
+/** Marks of an answer. */
+export interface AnswerMarks {
+  readonly open: string;
+  readonly close: string;
+  /** Whether they stand around one without thoughts, too; absent: they are its text there. */
+  readonly isAlone?: true;
 }
 
 /** Qwen's, DeepSeek's, GLM's, SmolLM3's, MiniMax's, Kimi's, Nemotron's, Granite's. */
@@ -74,7 +82,8 @@ export class MarkedThoughts {
 
   /** @returns whether it is known what the answer begins with */
   #start(isLast: boolean): boolean {
-    const { open } = this.#marks;
+    const { open, answer } = this.#marks;
+    const alone = answer?.isAlone ? answer.open : "";
     let rest = this.#held.trimStart();
     // Some models write the mark again that their prompt ends with.
     while (rest.startsWith(open)) {
@@ -82,9 +91,11 @@ export class MarkedThoughts {
       this.#held = rest.slice(open.length);
       rest = this.#held.trimStart();
     }
-    if (!isLast && open.startsWith(rest)) return false;
+    if (!isLast && (open.startsWith(rest) || (!this.#begun && alone.startsWith(rest))))
+      return false;
     if (this.#begun) this.#held = withoutBlankLines(this.#held);
-    this.#at = this.#begun ? "thoughts" : "answer";
+    const isMarked = alone !== "" && rest.startsWith(alone);
+    this.#at = this.#begun ? "thoughts" : isMarked ? "behind" : "answer";
     return true;
   }
 

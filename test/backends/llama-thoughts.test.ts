@@ -20,6 +20,9 @@ const magistral = marksIn("{{ '[THINK]' + m.thinking + '[/THINK]' }}");
 const seed = marksIn("{% set think_begin_token = '<seed:think>' %}");
 const gemma = marksIn("{{ '<|channel>thought\n<channel|>' }}");
 const command = marksIn("<|START_THINKING|>{{ plan }}<|END_THINKING|>");
+const commandMarks = ["THINKING", "RESPONSE"].map((it) => `<|START_${it}|><|END_${it}|>`).join("");
+const command7 = marksIn(commandMarks);
+const commandText = marksIn(commandMarks.replaceAll("RESPONSE", "TEXT"));
 const granite = marksIn(
   "Write your thoughts between <think></think> and your response between <response></response>.",
 );
@@ -72,6 +75,24 @@ describe("thoughts", () => {
     ["Seed's", seed, "<seed:think>\nHm.</seed:think>\nHi", "Hm.", "Hi"],
     ["Gemma's", gemma, "<|channel>thought\nHm.\n<channel|>Hi", "Hm.", "Hi"],
     ["Command's", command, "<|START_THINKING|>Hm.<|END_THINKING|>Hi", "Hm.", "Hi"],
+    [
+      "Command's, before a marked answer",
+      command7,
+      "<|START_THINKING|>Hm.<|END_THINKING|><|START_RESPONSE|>Hi.<|END_RESPONSE|>",
+      "Hm.",
+      "Hi.",
+    ],
+    ["Command's, none", command7, "<|START_RESPONSE|>Hi <b<|END_RESPONSE|>", "", "Hi <b"],
+    ["Command's, none, as text", commandText, "\n<|START_TEXT|>Hi<|END_TEXT|>", "", "Hi"],
+    ["Command's, begun", command7, "Hm.<|END_THINKING|>Hi", "Hm.", "Hi", begun],
+    [
+      "Command's, before calls",
+      command7,
+      "<|START_THINKING|>Hm.<|END_THINKING|><|START_A",
+      "Hm.",
+      "<|START_A",
+    ],
+    ["Command's, no marks at all", command7, "\nHi", "", "\nHi"],
     ["Granite's", granite, "<think>Hm.</think>\n<response>\nHi.\n</response> ", "Hm.", "Hi."],
     ["Granite's, cut short", granite, "<think>Hm.</think><response>Hi </resp", "Hm.", "Hi </resp"],
     ["Granite's, without a mark", granite, "<think>Hm.</think>\n<resp Hi", "Hm.", "<resp Hi"],

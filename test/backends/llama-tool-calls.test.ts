@@ -12,6 +12,7 @@ const forms = {
   phi: form("<|tool_call|>[{{ calls }}]<|/tool_call|>"),
   kimi: form("<|tool_calls_section_begin|>{{ calls }}<|tool_calls_section_end|>"),
   jamba: form("<tool_calls>[{{ calls }}]</tool_calls>"),
+  command: form("<|START_ACTION|>[{{ calls }}]<|END_ACTION|>"),
   deepSeek: form("<｜tool▁calls▁begin｜>```json{{ calls }}```<｜tool▁calls▁end｜>"),
   deepSeekNamed: form("<｜tool▁calls▁begin｜>{{ calls }}<｜tool▁calls▁end｜>"),
 };
@@ -23,6 +24,8 @@ const json = (call: Call, args = "arguments") =>
   `{"name": "${call[0]}", "${args}": ${JSON.stringify(call[1])}}`;
 const kimi = (call: Call, at = 0) =>
   `<|tool_call_begin|>functions.${call[0]}:${at}<|tool_call_argument_begin|>${JSON.stringify(call[1])}<|tool_call_end|>`;
+const command = ([name, args]: Call, at = 0) =>
+  `{"tool_call_id": "${at}", "tool_name": "${name}", "parameters": ${JSON.stringify(args)}}`;
 const deepSeek = ([name, args]: Call) =>
   `<｜tool▁call▁begin｜>function<｜tool▁sep｜>${name}\n\`\`\`json\n${JSON.stringify(args)}\n\`\`\`<｜tool▁call▁end｜>`;
 const deepSeekNamed = ([name, args]: Call) =>
@@ -114,6 +117,20 @@ describe("calls", () => {
       "I look.",
       [weather, add],
     ],
+    [
+      "Command",
+      forms.command,
+      `I look.<|START_ACTION|>[\n    ${command(weather)},\n    ${command(add, 1)}\n]<|END_ACTION|>`,
+      "I look.",
+      [weather, add],
+    ],
+    [
+      "Command, as others write",
+      forms.command,
+      `<|START_ACTION|>${json(add)}<|END_ACTION|>`,
+      "",
+      [add],
+    ],
     ["Jamba", forms.jamba, `<tool_calls>\n[${json(add)}]\n</tool_calls>`, "", [add]],
   ])("are read wherever they are cut: %s", (_, form, answer, text, calls) => {
     for (const pieces of cuts(answer)) {
@@ -144,6 +161,12 @@ describe("calls", () => {
     ],
     ["another's name, as DeepSeek writes", forms.deepSeek, `a${deepSeek(["rm", {}])} b`],
     ["no name, as DeepSeek writes", forms.deepSeekNamed, "<｜tool▁call▁begin｜><｜tool▁sep｜>{} b"],
+    [
+      "another's name, as Command writes",
+      forms.command,
+      `<|START_ACTION|>[${command(["rm", {}])}]<|END_ACTION|>`,
+    ],
+    ["no name, as Command writes", forms.command, '<|START_ACTION|>[{"tool_call_id": "0"}]'],
     ["nothing", forms.llama, "  "],
   ])("that are none come out as the text that they are: %s", (_, form, answer) => {
     for (const pieces of cuts(answer)) {

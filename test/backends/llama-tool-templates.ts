@@ -68,6 +68,7 @@ Call them so:
   llamaPython: `{% for m in messages %}<|{{ 'user' if m.role == 'tool' else m.role }}|>{% if loop.first and tools %}Use exactly this: [func_name1(param1=value1), func_name2(...)]
 {{ tools | tojson }}{% endif %}{{ m.content }}{% if m.tool_calls %}[{% for call in m.tool_calls %}{{ call.function.name }}({% for name, value in call.function.arguments | items %}{{ name }}={{ value | tojson }}{% if not loop.last %}, {% endif %}{% endfor %}){% if not loop.last %}, {% endif %}{% endfor %}]{% endif %}<|end|>{% endfor %}<|assistant|>`,
   lfm: `{% if tools %}<|system|>List of tools: <|tool_list_start|>{{ tools | tojson }}<|tool_list_end|><|end|>{% endif %}{% for m in messages %}<|{{ 'user' if m.role == 'tool' else m.role }}|>{{ m.content }}<|end|>{% endfor %}<|assistant|>`,
+  command: `{% if tools %}<|system|>{{ tools | tojson }}<|end|>{% endif %}{% for m in messages %}<|{{ 'system' if m.role == 'tool' else m.role }}|>{% if m.tool_calls %}<|START_ACTION|>[{% for call in m.tool_calls %}{"tool_call_id": "{{ loop.index0 }}", "tool_name": "{{ call.function.name }}", "parameters": {{ call.function.arguments | tojson }}}{% if not loop.last %},{% endif %}{% endfor %}]<|END_ACTION|>{% else %}{{ m.content }}{% endif %}<|end|>{% endfor %}<|assistant|>`,
 };
 
 /** Texts of the tiny model's marks, where a template's model has others. */

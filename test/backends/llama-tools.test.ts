@@ -141,6 +141,10 @@ describe("a prompt", () => {
       "deepSeekNamed",
       '<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>weather<｜tool▁sep｜>{"city": "Oslo", "days": 2}<｜tool▁call▁end｜><｜tool▁calls▁end｜>',
     ],
+    [
+      "command",
+      '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "weather", "parameters": {"city": "Oslo", "days": 2}}]<|END_ACTION|>',
+    ],
     ["llamaPython", '[weather(city="Oslo", days=2)]'],
     ["lfm", '<|tool_call_start|>[weather(city="Oslo", days=2)]<|tool_call_end|>'],
     [
@@ -259,7 +263,7 @@ describe("a model that has to call", () => {
     },
   );
 
-  it.each(["phi", "kimi", "deepSeek", "llamaPython", "lfm"] as const)(
+  it.each(["phi", "kimi", "deepSeek", "llamaPython", "lfm", "command"] as const)(
     "may call several, where the caller takes them: %s",
     async (name) => {
       const backend = await backendWith(name, templates[name]);

@@ -1,6 +1,12 @@
 /** What local models think in front of their answers: the marks that their templates know. */
 import type { Token } from "node-llama-cpp";
-import { MarkedThoughts, type Said, type ThoughtMarks, thinkTags } from "../marked-thoughts.js";
+import {
+  type AnswerMarks,
+  MarkedThoughts,
+  type Said,
+  type ThoughtMarks,
+  thinkTags,
+} from "../marked-thoughts.js";
 import type { AnswerReader } from "./answer.js";
 
 /** Marks, the first of which a template has one. */
@@ -16,10 +22,17 @@ const known: readonly ThoughtMarks[] = [
   { open: "<|START_THINKING|>", close: "<|END_THINKING|>" },
 ];
 
-/** Marks of answers, by what a template writes: Granite 3's and Hunyuan's. */
-const answers = [
+/** Marks of answers, by what a template writes. */
+const answers: readonly (AnswerMarks & { readonly written: readonly string[] })[] = [
+  // Granite 3's.
   { written: ["<response></response>"], open: "<response>", close: "</response>" },
+  // Hunyuan's.
   { written: ["<answer>", "</answer>"], open: "<answer>", close: "</answer>" },
+  // Command's.
+  ...["RESPONSE", "TEXT"].map((name) => {
+    const [open, close] = [`<|START_${name}|>`, `<|END_${name}|>`] as const;
+    return { written: [open, close], open, close, isAlone: true as const };
+  }),
 ];
 
 /** The marks that a template knows; `undefined`: what its model writes is said. */
@@ -27,7 +40,8 @@ export function thoughtMarksOf(template: string): ThoughtMarks | undefined {
   const marks = known.find(({ open, close }) => [open, close].some((it) => template.includes(it)));
   const around = answers.find(({ written }) => written.every((it) => template.includes(it)));
   if (!marks || !around) return marks;
-  return { ...marks, answer: { open: around.open, close: around.close } };
+  const { written, ...answer } = around;
+  return { ...marks, answer };
 }
 
 /** Texts of marks that may be control tokens. */

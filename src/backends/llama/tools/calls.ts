@@ -37,7 +37,7 @@ export function readCalls(text: string, form: ToolForm, known: KnownTools): Foun
     if (inside === undefined) return "more";
     if (inside !== "{") return later(readPython(text.slice(from), known), from);
   }
-  if (text[from] === "{" || text[from] === "[") return inJson(text, from, known);
+  if (text[from] === "{" || text[from] === "[") return inJson(text, from, call, known);
   if (call.as === "tagged") return readTagged(text, call, known);
   return call.as === "named" ? inNamed(text, call, known) : "none";
 }
@@ -60,20 +60,22 @@ function inNamed(text: string, { head }: NamedCall, known: KnownTools): Found {
   return args === undefined || !known.has(name) ? "none" : { calls: [{ name, args }], end };
 }
 
-function inJson(text: string, from: number, known: KnownTools): Found {
+function inJson(text: string, from: number, form: ToolForm["call"], known: KnownTools): Found {
   const end = jsonEnd(text, from);
   if (end === undefined) return "more";
   const value = parseJson(text.slice(from, end));
-  const calls = (Array.isArray(value) ? value : [value]).map((call) => callOf(call, known));
+  const calls = (Array.isArray(value) ? value : [value]).map((call) => callOf(call, form, known));
   const all = calls.filter((call) => call !== undefined);
   return all.length === 0 || all.length < calls.length ? "none" : { calls: all, end };
 }
 
-function callOf(call: unknown, known: KnownTools): WrittenCall | undefined {
+/** A call in JSON; also of models that write it otherwise, as a rule. */
+function callOf(call: unknown, form: ToolForm["call"], known: KnownTools): WrittenCall | undefined {
   if (!isObject(call)) return undefined;
   const it = isObject(call.function) ? call.function : call;
-  const { name } = it;
-  const args = argsOf(it.arguments ?? it.parameters ?? {});
+  const own = form.as === "json" ? form : undefined;
+  const name = (own && it[own.name]) ?? it.name;
+  const args = argsOf((own && it[own.args]) ?? it.arguments ?? it.parameters ?? {});
   if (typeof name !== "string" || !known.has(name) || args === undefined) return undefined;
   return { name, args };
 }

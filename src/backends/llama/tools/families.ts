@@ -87,7 +87,15 @@ const deepSeek = {
   isUntold: true,
 } as const;
 
-const inJson: JsonCall = { as: "json", args: "arguments" };
+const inJson: JsonCall = { as: "json", name: "name", args: "arguments" };
+
+/** Command R7B's, Command A's. */
+const commandJson: JsonCall = {
+  as: "json",
+  name: "tool_name",
+  args: "parameters",
+  number: "tool_call_id",
+};
 
 const python: PythonCall = { as: "python" };
 
@@ -152,6 +160,15 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
     (template) => template.includes("<tool_calls>"),
     { begin: "<tool_calls>", end: "</tool_calls>", several: "list", call: inJson },
   ],
+  [
+    (template) => template.includes("<|START_ACTION|>"),
+    {
+      begin: "<|START_ACTION|>",
+      end: "<|END_ACTION|>",
+      several: "list",
+      call: commandJson,
+    },
+  ],
   // LFM2's.
   [
     (template) => /<\|tool_(?:call|list)_start\|>|List of tools: \[/.test(template),
@@ -165,7 +182,7 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
   // Llama 3's.
   [
     (template) => /"parameters": ?(?:dictionary|')/.test(template),
-    { begin: "", end: "", several: "apart", call: { as: "json", args: "parameters" } },
+    { begin: "", end: "", several: "apart", call: { ...inJson, args: "parameters" } },
   ],
 ];
 

@@ -17,8 +17,12 @@ export interface ToolForm {
 /** A JSON object with the name and the arguments. */
 export interface JsonCall {
   readonly as: "json";
+  /** Member that holds the name. */
+  readonly name: string;
   /** Member that holds the arguments. */
-  readonly args: "arguments" | "parameters";
+  readonly args: string;
+  /** Member in front of them that holds the call's number, as a text; absent: none. */
+  readonly number?: string;
 }
 
 /** The name, and behind it the arguments as a JSON object. */

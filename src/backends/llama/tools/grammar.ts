@@ -42,8 +42,11 @@ function callOf({ function: tool }: Tool, { call }: ToolForm, grammar: Gbnf): st
   const name = tool?.name ?? "";
   switch (call.as) {
     case "json": {
-      const head = `{"name": ${JSON.stringify(name)}, "${call.args}": `;
-      return grammar.rule(`${literal(head)} ${argumentsOf(tool, grammar)} ws "}"`);
+      const number = call.number
+        ? `${literal(`{"${call.number}": "`)} [0-9]{1,3} ${literal('", ')}`
+        : literal("{");
+      const head = literal(`"${call.name}": ${JSON.stringify(name)}, "${call.args}": `);
+      return grammar.rule(`${number} ${head} ${argumentsOf(tool, grammar)} ws "}"`);
     }
     case "named":
       return [

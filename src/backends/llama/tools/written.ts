@@ -20,8 +20,10 @@ export function writtenCalls(calls: readonly Call[], form: ToolForm): string {
 
 function written({ name, args }: Call, at: number, { call: form }: ToolForm): string {
   switch (form.as) {
-    case "json":
-      return `{"name": ${JSON.stringify(name)}, "${form.args}": ${JSON.stringify(args)}}`;
+    case "json": {
+      const number = form.number ? `"${form.number}": "${at}", ` : "";
+      return `{${number}"${form.name}": ${JSON.stringify(name)}, "${form.args}": ${JSON.stringify(args)}}`;
+    }
     case "named": {
       const number = form.isNumbered ? `:${at}` : "";
       return form.open + name + number + form.between + JSON.stringify(args) + form.close;
