@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it } from "vitest";
 import type { LLMRequest, Tool } from "../../gen/lintel/v1/chat_pb.js";
 import { Gbnf } from "../../src/backends/llama/grammar/gbnf.js";
 import { callsIn } from "../../src/backends/llama/tools/grammar.js";
-import type { JsonObject } from "../../src/core/json.js";
+import { type JsonObject, parseJson } from "../../src/core/json.js";
 import { functionTool } from "../support/tools.js";
 import { chatRequest } from "./llama-subject.js";
 import { cuts, form, read } from "./llama-tool-forms.js";
@@ -14,7 +14,13 @@ const forms = {
   qwen: form(templates.qwenCoder),
   glm: form(templates.glm),
   glmTight: form(templates.glmTight),
+  seed: form(templates.seed),
+  miniMax: form(templates.miniMax),
+  deepSeek: form(templates.deepSeekTags),
+  deepSeekLater: form("DSML tool_calls>"),
 };
+
+type Written = (name: string, args: Record<string, string>) => string;
 
 const schema = {
   type: "object",
@@ -37,20 +43,41 @@ const known = new Map<string, JsonObject>([
   ["stop", { type: "object", properties: {} }],
 ]);
 
+/** What DeepSeek says of an argument. */
+const isText = (key: string, value: string) =>
+  ["path", "mode"].includes(key) || parseJson(value) === undefined;
+
 /** A call, as each form writes it. */
-const written = {
-  qwen: (name: string, args: Record<string, string>) =>
+const written: { readonly [name in keyof typeof forms]: Written } = {
+  qwen: (name, args) =>
     `<tool_call>\n<function=${name}>\n${Object.entries(args)
       .map(([key, value]) => `<parameter=${key}>\n${value}\n</parameter>\n`)
       .join("")}</function>\n</tool_call>`,
-  glm: (name: string, args: Record<string, string>) =>
+  glm: (name, args) =>
     `<tool_call>${name}\n${Object.entries(args)
       .map(([key, value]) => `<arg_key>${key}</arg_key>\n<arg_value>${value}</arg_value>\n`)
       .join("")}</tool_call>`,
-  glmTight: (name: string, args: Record<string, string>) =>
+  glmTight: (name, args) =>
     `<tool_call>${name}${Object.entries(args)
       .map(([key, value]) => `<arg_key>${key}</arg_key><arg_value>${value}</arg_value>`)
       .join("")}</tool_call>`,
+  seed: (name, args) =>
+    `<seed:tool_call>\n<function=${name}>\n${Object.entries(args)
+      .map(([key, value]) => `<parameter=${key}>${value}</parameter>\n`)
+      .join("")}</function>\n</seed:tool_call>`,
+  miniMax: (name, args) =>
+    `<minimax:tool_call>\n<invoke name="${name}">\n${Object.entries(args)
+      .map(([key, value]) => `<parameter name="${key}">${value}</parameter>\n`)
+      .join("")}</invoke>\n</minimax:tool_call>`,
+  deepSeek: (name, args) =>
+    `<｜DSML｜function_calls>\n<｜DSML｜invoke name="${name}">\n${Object.entries(args)
+      .map(
+        ([key, value]) =>
+          `<｜DSML｜parameter name="${key}" string="${isText(key, value)}">${value}</｜DSML｜parameter>\n`,
+      )
+      .join("")}</｜DSML｜invoke>\n</｜DSML｜function_calls>`,
+  deepSeekLater: (name, args) =>
+    written.deepSeek(name, args).replaceAll("function_calls", "tool_calls"),
 };
 const names = Object.keys(written) as (keyof typeof written)[];
 
@@ -94,7 +121,7 @@ describe.each(names)("calls as %s writes them", (name) => {
   });
 
   it("may have marks in their arguments", () => {
-    const marks = call("stop", { path: "x" }).replace(/<\/(function|tool_call)>/g, "");
+    const marks = call("stop", { path: "x" }).replace(/<\/\S*(function|_calls?|invoke)>/g, "");
     const path = `${marks} </tool_call`;
     for (const { calls } of readAll(call("edit", { path, lines: "1" }))) {
       expect(calls).toEqual([["edit", { path, lines: 1 }]]);
@@ -103,7 +130,10 @@ describe.each(names)("calls as %s writes them", (name) => {
 
   it.each([
     ["another function", call("rm", { path: "/" })],
-    ["cut short", call("edit", { path: "a" }).slice(0, -"</tool_call>".length - 5)],
+    [
+      "cut short",
+      call("edit", { path: "a" }).replace(/(<\/[^\s<>]*)(function|invoke|tool_call)>.*/s, "$1"),
+    ],
     ["a mark alone", "a <tool_call> b"],
     ["half of one", "a <tool_"],
     ["no name", "<tool_call> <b>"],
@@ -115,6 +145,60 @@ describe.each(names)("calls as %s writes them", (name) => {
     const { steps } = read(forms[name], [..."1 < 2.", ...call("stop", {})], known);
     expect(steps.slice(0, "1 < 2.".length).join("")).toBe("1 < 2.");
     expect(steps.slice("1 < 2.".length).join("")).toBe("");
+  });
+});
+
+describe.each([
+  ["miniMax", "</invoke>\n"],
+  ["deepSeek", "</｜DSML｜invoke>\n"],
+] as const)("several calls of %s in one section", (name, close) => {
+  const [first, second] = [
+    written[name]("edit", { path: "a", lines: "3" }),
+    written[name]("stop", {}),
+  ];
+  const [begin = "", one = ""] = first.split(/(?<=_calls?>\n)/);
+  const [, two = ""] = second.split(/(?<=_calls?>\n)/);
+  const both = begin + one.slice(0, one.indexOf(close) + close.length) + two;
+
+  it("are read wherever they are cut", () => {
+    for (const pieces of cuts(`I look.\n\n${both}`)) {
+      expect(read(forms[name], pieces, known)).toMatchObject({
+        text: "I look.\n\n",
+        calls: [
+          ["edit", { path: "a", lines: 3 }],
+          ["stop", {}],
+        ],
+      });
+    }
+  });
+});
+
+describe("DeepSeek's arguments", () => {
+  const argument = (key: string, value: string, isText: boolean) =>
+    read(
+      forms.deepSeek,
+      [
+        `<｜DSML｜invoke name="edit"><｜DSML｜parameter name="${key}" string="${isText}">${value}</｜DSML｜parameter></｜DSML｜invoke>`,
+      ],
+      known,
+    ).calls;
+
+  it.each([
+    ["free", "12", true, "12"],
+    ["free", "12", false, 12],
+    ["some", "1.5", true, "1.5"],
+    ["some", "1.5", false, 1.5],
+    ["lines", "12", true, 12],
+    ["path", "12", false, "12"],
+  ])(
+    "say whether they are texts, where the schema does not: %s, %s, %s",
+    (key, text, is, value) => {
+      expect(argument(key, text, is)).toEqual([["edit", { [key]: value }]]);
+    },
+  );
+
+  it("that say neither are none", () => {
+    expect(argument("free", "12", "maybe" as never)).toEqual([]);
   });
 });
 
@@ -148,6 +232,23 @@ describe("a grammar of calls", () => {
     return llama.createGrammar({ grammar: grammar.text(root) });
   };
 
+  it("has several calls in one section, or each in its own", async () => {
+    const tools = [functionTool("stop", { type: "object", additionalProperties: false })];
+    const twice = (name: keyof typeof forms) => {
+      const one = written[name]("stop", {});
+      const [, begin = "", call = "", end = ""] = /^(<\S*_calls?>\n)(.*\n)(.*)$/s.exec(one) ?? [];
+      return { apart: one + one, together: begin + call + call + end };
+    };
+    for (const name of ["miniMax", "deepSeek", "deepSeekLater"] as const) {
+      const made = await grammarOf(name, tools);
+      expect(fits(made, twice(name).together)).toBe(true);
+      expect(fits(made, twice(name).apart)).toBe(false);
+      const single = await grammarOf(name, tools, { parallelToolCalls: false });
+      expect(fits(single, twice(name).together)).toBe(false);
+    }
+    expect(fits(await grammarOf("seed", tools), twice("seed").apart)).toBe(true);
+  });
+
   it.each(names)("lets through what fits, and nothing else: %s", async (name) => {
     const call = written[name];
     const made = await grammarOf(name, [functionTool("edit", schema), functionTool("stop", {})]);
@@ -158,7 +259,7 @@ describe("a grammar of calls", () => {
       call("edit", { path: "a", some: "null" }),
       call("stop", {}),
       call("stop", { any: "x" }),
-      call("stop", {}) + call("edit", { path: "a" }),
+      ...(forms[name].several === "apart" ? [call("stop", {}) + call("edit", { path: "a" })] : []),
     ];
     const others = [
       call("edit", {}),

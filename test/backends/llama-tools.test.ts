@@ -145,6 +145,18 @@ describe("a prompt", () => {
       "command",
       '<|START_ACTION|>[{"tool_call_id": "0", "tool_name": "weather", "parameters": {"city": "Oslo", "days": 2}}]<|END_ACTION|>',
     ],
+    [
+      "seed",
+      "<seed:tool_call>\n<function=weather>\n<parameter=city>Oslo</parameter>\n<parameter=days>2</parameter>\n</function>\n</seed:tool_call>",
+    ],
+    [
+      "miniMax",
+      '<minimax:tool_call>\n<invoke name="weather">\n<parameter name="city">Oslo</parameter>\n<parameter name="days">2</parameter>\n</invoke>\n</minimax:tool_call>',
+    ],
+    [
+      "deepSeekTags",
+      '<｜DSML｜function_calls>\n<｜DSML｜invoke name="weather">\n<｜DSML｜parameter name="city" string="true">Oslo</｜DSML｜parameter>\n<｜DSML｜parameter name="days" string="false">2</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
+    ],
     ["llamaPython", '[weather(city="Oslo", days=2)]'],
     ["lfm", '<|tool_call_start|>[weather(city="Oslo", days=2)]<|tool_call_end|>'],
     [

@@ -10,6 +10,40 @@ const qwenTags: TaggedCall = {
   close: "</function>\n",
 };
 
+/** Seed-OSS'. */
+const seedTags: TaggedCall = {
+  ...qwenTags,
+  key: ["<parameter=", ">"],
+  next: "</parameter>\n",
+};
+
+/** MiniMax-M2's. */
+const invokeTags: TaggedCall = {
+  as: "tagged",
+  name: ['<invoke name="', '">\n'],
+  key: ['<parameter name="', '">'],
+  next: "</parameter>\n",
+  close: "</invoke>\n",
+};
+
+/** DeepSeek V3.2's and V4's. */
+const deepSeekTags: TaggedCall = {
+  as: "tagged",
+  name: ['<｜DSML｜invoke name="', '">\n'],
+  key: ['<｜DSML｜parameter name="', '" string="true">'],
+  json: '" string="false">',
+  next: "</｜DSML｜parameter>\n",
+  close: "</｜DSML｜invoke>\n",
+};
+
+/** What stands around them. */
+const deepSeekSection = (name: string): ToolForm => ({
+  begin: `<｜DSML｜${name}>\n`,
+  end: `</｜DSML｜${name}>`,
+  several: "together",
+  call: deepSeekTags,
+});
+
 /** GLM 4.5's and 4.6's. */
 const glmTags: TaggedCall = {
   as: "tagged",
@@ -106,6 +140,28 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
     { ...deepSeek, call: deepSeekCode },
   ],
   [(template) => template.includes(deepSeek.begin), { ...deepSeek, call: deepSeekName }],
+  // Templates put these marks together.
+  [
+    (template) => template.includes("DSML") && template.includes("function_calls>"),
+    deepSeekSection("function_calls"),
+  ],
+  [
+    (template) => template.includes("DSML") && template.includes("tool_calls>"),
+    deepSeekSection("tool_calls"),
+  ],
+  [
+    (template) => template.includes("<seed:tool_call>"),
+    { begin: "<seed:tool_call>", end: "</seed:tool_call>", several: "apart", call: seedTags },
+  ],
+  [
+    (template) => template.includes("<minimax:tool_call>"),
+    {
+      begin: "<minimax:tool_call>\n",
+      end: "</minimax:tool_call>",
+      several: "together",
+      call: invokeTags,
+    },
+  ],
   [
     (template) => template.includes("<tool_call>") && template.includes("<function="),
     { begin: "<tool_call>", end: "</tool_call>", several: "apart", call: qwenTags },

@@ -55,6 +55,8 @@ export interface TaggedCall {
   readonly name: readonly [open: string, close: string];
   /** In front of an argument's name, and behind it. */
   readonly key: readonly [open: string, close: string];
+  /** Behind its name where it is no text; absent: the same. */
+  readonly json?: string;
   /** Behind an argument. */
   readonly next: string;
   /** Behind the last one. */
@@ -85,7 +87,7 @@ export function openOf({ call }: ToolForm): string {
 
 /** Marks that stand in front of calls. */
 export const beginningsOf = ({ begin }: ToolForm): readonly string[] =>
-  begin === "" ? pythonTags : [begin];
+  begin === "" ? pythonTags : [begin.trim()];
 
 /** Texts that may stand behind a call. */
 export function endingsOf({ begin, end, call }: ToolForm): string[] {
@@ -100,7 +102,7 @@ export function textsOf(form: ToolForm): string[] {
   if (call.as === "channel") return [];
   const within =
     call.as === "tagged"
-      ? [...call.name, ...call.key, call.next, call.close]
+      ? [...call.name, ...call.key, call.json ?? "", call.next, call.close]
       : call.as === "named"
         ? [call.open, call.between, call.close, ...call.head.flat().map(({ text }) => text)]
         : [];

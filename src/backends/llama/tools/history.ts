@@ -164,7 +164,7 @@ function textApart(message: LLMMessage): LLMMessage[] {
 function argumentsIn(call: ToolCall, { call: form }: ToolForm, { args }: CallStyle): unknown {
   const written = call.function?.arguments || "{}";
   if (args === "json") return written;
-  if (form.as === "tagged") return taggedArguments(call);
+  if (form.as === "tagged" && !form.json) return taggedArguments(call);
   const parsed = parseJson(written);
   return isObject(parsed) ? parsed : written;
 }

@@ -30,10 +30,9 @@ export function tagged(schema: JsonObject, form: TaggedCall, grammar: Gbnf): str
   const schemas = new SchemaGrammar(grammar, schema);
   const values = new ArgumentGrammar(form, schemas, schema);
   const all = names.map((name) => {
+    if (/[<>"\s]/.test(name)) throw new Unsupported(`the name ${JSON.stringify(name)}`);
     const value = values.of(Object.hasOwn(own, name) ? own[name] : additionalProperties);
-    const [open, close] = form.key;
-    if (/[<>\s]/.test(name)) throw new Unsupported(`the name ${JSON.stringify(name)}`);
-    const text = `${literal(open + name + close)} ${value} ${literal(form.next)}`;
+    const text = `${literal(form.key[0] + name)} ${value} ${literal(form.next)}`;
     return must.includes(name) ? grammar.rule(text) : `(${grammar.rule(text)})?`;
   });
   return all.join(" ");
@@ -43,21 +42,25 @@ export function tagged(schema: JsonObject, form: TaggedCall, grammar: Gbnf): str
 const most = 32;
 
 /** Any arguments. */
-export function anyTagged({ key, next }: TaggedCall, grammar: Gbnf): string {
+export function anyTagged({ key, json, next }: TaggedCall, grammar: Gbnf): string {
   const [open, close] = key.map(literal);
-  const value = textWithout(endOf(next), grammar);
-  return `(${grammar.rule(`${open} ${anyName} ${close} ${value} ${literal(next)}`)})*`;
+  const text = `${close} ${textWithout(endOf(next), grammar)}`;
+  const value = json ? `(${text} | ${literal(json)} value)` : text;
+  return `(${grammar.rule(`${open} ${anyName} ${value} ${literal(next)}`)})*`;
 }
 
 /** The first mark behind a value. */
 const endOf = (next: string) => marksIn(next)[0] ?? next;
+
+/** The ways in which an argument may be written, and whether each is a text. */
+type Ways = ReadonlyMap<string, boolean>;
 
 /** Converts the schemas of arguments: texts are written as they are, all else as JSON. */
 class ArgumentGrammar {
   readonly #form: TaggedCall;
   readonly #schemas: SchemaGrammar;
   readonly #document: JsonObject;
-  readonly #known = new Map<unknown, ReadonlySet<string> | "begun">();
+  readonly #known = new Map<unknown, Ways | "begun">();
 
   constructor(form: TaggedCall, schemas: SchemaGrammar, document: JsonObject) {
     this.#form = form;
@@ -65,13 +68,28 @@ class ArgumentGrammar {
     this.#document = document;
   }
 
-  /** @throws Unsupported */
+  /**
+   * An argument, with the mark behind its name.
+   * @throws Unsupported
+   */
   of(schema: unknown): string {
-    return this.#schemas.grammar.rule(either([...this.#alternatives(schema)]));
+    const { key, json = key[1] } = this.#form;
+    const ways = [...this.#alternatives(schema)];
+    const marks = new Set([key[1], json]);
+    const all = [...marks].map((mark) => {
+      const fitting = ways.filter(([, isText]) => (isText ? key[1] : json) === mark);
+      return { mark, fitting: fitting.map(([way]) => way) };
+    });
+    const each = all
+      .filter(({ fitting }) => fitting.length > 0)
+      .map(
+        ({ mark, fitting }) => `${literal(mark)} ${this.#schemas.grammar.rule(either(fitting))}`,
+      );
+    return either(each);
   }
 
   /** What an argument may be, each way once: an answer may be in the middle of all of them. */
-  #alternatives(schema: unknown): ReadonlySet<string> {
+  #alternatives(schema: unknown): Ways {
     const known = this.#known.get(schema);
     if (known === "begun") throw new Unsupported('"$ref" that leads to itself');
     if (known) return known;
@@ -81,14 +99,14 @@ class ArgumentGrammar {
     const { grammar } = this.#schemas;
     const made = types?.has("string")
       ? this.#texts(schema as JsonObject)
-      : new Set([grammar.rule(this.#schemas.of(schema))]);
+      : new Map([[grammar.rule(this.#schemas.of(schema)), false]]);
     if (made.size > most) throw new Unsupported("so many alternatives");
     this.#known.set(schema, made);
     return made;
   }
 
   /** What may be a text. */
-  #texts(schema: JsonObject): ReadonlySet<string> {
+  #texts(schema: JsonObject): Ways {
     const { $ref, anyOf, oneOf, ...rest } = rulesOf(schema);
     const [beside] = Object.keys(rest);
     if (typeof $ref === "string") {
@@ -102,21 +120,21 @@ class ArgumentGrammar {
     if (oneOf && (anyOf || !areDisjoint(several, this.#schemas.resolve))) {
       throw new Unsupported('"oneOf" whose schemas one value may fit several of');
     }
-    return new Set(several.flatMap((one) => [...this.#alternatives(one)]));
+    return new Map(several.flatMap((one) => [...this.#alternatives(one)]));
   }
 
-  #one(schema: JsonObject): ReadonlySet<string> {
+  #one(schema: JsonObject): Ways {
     const { type, ...rest } = schema;
     const { grammar } = this.#schemas;
-    if ("const" in schema || "enum" in schema) return new Set([this.#literals(schema)]);
+    if ("const" in schema || "enum" in schema) return this.#literals(schema);
     if (Array.isArray(type)) {
-      return new Set(type.flatMap((one) => [...this.#alternatives({ ...rest, type: one })]));
+      return new Map(type.flatMap((one) => [...this.#alternatives({ ...rest, type: one })]));
     }
     if (type !== "string") throw new Unsupported(`"${Object.keys(rest)[0]}"`);
-    return new Set([grammar.rule(bareText(rest, endOf(this.#form.next), grammar))]);
+    return new Map([[grammar.rule(bareText(rest, endOf(this.#form.next), grammar)), true]]);
   }
 
-  #literals(schema: JsonObject): string {
+  #literals(schema: JsonObject): Ways {
     const { const: only, enum: listed, type, ...rest } = schema;
     const [other] = Object.keys(rest);
     if (other !== undefined) throw new Unsupported(`"${other}" beside "enum"`);
@@ -128,10 +146,13 @@ class ArgumentGrammar {
         !value.includes(endOf(this.#form.next)),
     );
     const others = values.filter((value) => typeof value !== "string");
-    const written = texts.map(literal);
-    if (others.length > 0)
-      written.push(this.#schemas.of({ enum: others, ...(type !== undefined && { type }) }));
-    if (written.length === 0) throw new Unsupported("a part that nothing fits");
-    return either(written);
+    const ways: [string, boolean][] = [];
+    if (texts.length > 0) ways.push([either(texts.map(literal)), true]);
+    if (others.length > 0) {
+      const of = { enum: others, ...(type !== undefined && { type }) };
+      ways.push([this.#schemas.of(of), false]);
+    }
+    if (ways.length === 0) throw new Unsupported("a part that nothing fits");
+    return new Map(ways);
   }
 }

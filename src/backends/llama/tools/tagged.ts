@@ -21,20 +21,30 @@ export function readTagged(text: string, form: TaggedCall, known: KnownTools): F
     const argument = readArgument(place, form);
     if (argument === undefined) return place.failure;
     if (argument === "none") break;
-    const [key, written] = argument;
-    args.push([key, argumentOf(written, schema, key)]);
+    const { key, written, isText } = argument;
+    args.push([key, argumentOf(written, schema, key, isText)]);
   }
   if (!place.pass(marksIn(form.close))) return place.failure;
   return { calls: [{ name, args: JSON.stringify(Object.fromEntries(args)) }], end: place.at };
 }
 
+/** An argument as it is written. */
+interface Argument {
+  readonly key: string;
+  readonly written: string;
+  /** Whether it says of itself that it is a text. */
+  readonly isText: boolean;
+}
+
 /** The next argument; `none`: there are no more; `undefined`: it is not whole. */
-function readArgument(place: Place, form: TaggedCall): [string, string] | "none" | undefined {
+function readArgument(place: Place, form: TaggedCall): Argument | "none" | undefined {
   const [open, is] = form.key.map(marksIn) as [string[], string[]];
   if (!place.pass(open)) return place.isShort ? undefined : "none";
   const [firstIs = "", ...restIs] = is;
   const key = place.upTo(firstIs);
-  if (key === undefined || !place.pass(restIs)) return undefined;
+  if (key === undefined) return undefined;
+  const isText = place.pass(restIs);
+  if (!isText && !(form.json && place.pass(marksIn(form.json).slice(1)))) return undefined;
   const [next = "", ...others] = marksIn(form.next);
   const begin = place.at;
   // A value may have marks in it: it ends where another argument follows, or the end of the call.
@@ -44,7 +54,11 @@ function readArgument(place: Place, form: TaggedCall): [string, string] | "none"
     const behind = place.copy();
     if (behind.pass(others) && (behind.sees(open) || behind.sees(marksIn(form.close)))) {
       const written = place.text.slice(begin, end);
-      return [key.trim(), form.next.startsWith("\n") ? withoutFrame(written) : written];
+      return {
+        key: key.trim(),
+        written: form.next.startsWith("\n") ? withoutFrame(written) : written,
+        isText: isText && form.json !== undefined,
+      };
     }
     if (behind.isShort) {
       place.isShort = true;

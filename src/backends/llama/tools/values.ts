@@ -6,17 +6,23 @@ import { referred } from "../grammar/references.js";
 /**
  * The value of an argument.
  * @param schema of all arguments
+ * @param isText whether the model says that it is a text
  * @returns the text itself where it is none of what the schema takes besides texts
  */
-export function argumentOf(text: string, schema: JsonObject, name: string): unknown {
+export function argumentOf(
+  text: string,
+  schema: JsonObject,
+  name: string,
+  isText: boolean,
+): unknown {
   const properties = isObject(schema.properties) ? schema.properties : {};
   const own = Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties;
   const types = typesOf(own, schema);
-  const isText = types?.has("string") ?? false;
+  if (isText && (types?.has("string") ?? true)) return text;
   const written = text.trim();
   const parsed = parseJson(written);
   const value = parsed === undefined ? pythons.get(written) : parsed;
-  if (value === undefined || (isText && typeof value === "string")) return text;
+  if (value === undefined || (types?.has("string") && typeof value === "string")) return text;
   return types && !types.has(typeOf(value)) ? text : value;
 }
 

@@ -30,8 +30,10 @@ function written({ name, args }: Call, at: number, { call: form }: ToolForm): st
     }
     case "tagged": {
       const all = Object.entries(args).map(([key, value]) => {
-        const text = typeof value === "string" ? value : JSON.stringify(value);
-        return form.key[0] + key + form.key[1] + text + form.next;
+        const [open, close] = form.key;
+        return typeof value === "string"
+          ? open + key + close + value + form.next
+          : open + key + (form.json ?? close) + JSON.stringify(value) + form.next;
       });
       return form.name[0] + name + form.name[1] + all.join("") + form.close;
     }
