@@ -106,6 +106,26 @@ describe("a template that does too much", () => {
     expect(boundedTemplate(jinja, source).render(given)).toBe(expected);
   });
 
+  it.each([
+    [
+      "{% for a, b in {1: 2, 4: 8} | dictsort %}{{ a }}{{ b }}{% if 3 <= a %}!{% endif %}{% endfor %}",
+      "1248!",
+    ],
+    ["{{ 2 < 10 }}{{ 'b' in 'abc' and 3 >= 4 }}{{ '2' < 10 }}", "truefalsetrue"],
+    [
+      "{{ no | trim }}{{ no | length }}{{ no | string }}{{ [1, 2] | length }}{{ ' a ' | trim }}",
+      "02a",
+    ],
+    ["{% for t in tools %}{{ t }}{% endfor %}{% for t in tools if t %}{{ t }}{% endfor %}.", "."],
+    [
+      "{{ none | string }}{{ [1, {'a': none}] | string }}{{ 'a' | string }}{{ 1.5 | string }}",
+      'None[1, {"a": null}]a1.5',
+    ],
+    ["{% for a, b in [('x', 1), ('y', 2)] %}{{ a }}{{ b }}{% endfor %}", "x1y2"],
+  ])("is not one that does what Python's take: %s", (source, expected) => {
+    expect(rendered(source)).toBe(expected);
+  });
+
   it("does not load, and the error says why", async () => {
     const bytes = await readFile(tiny);
     const at = bytes.indexOf("{{ bos_token }}");

@@ -1,4 +1,5 @@
 /** Chat templates that can do only so much: they come with models, and are programs of whoever made these. */
+import { isEvaluated, lenientInterpreter, loopedOver, nameByTexts } from "./lenient.js";
 
 /** The library as it is imported. */
 export type Jinja = typeof import("@huggingface/jinja");
@@ -12,26 +13,33 @@ export interface Rendering {
 export class TooMuch extends Error {}
 
 /** The library's interpreter: its own types lead to files that TypeScript does not find. */
-interface Interpreter {
+export interface Interpreter {
   run(program: unknown): Value;
   evaluate(node: Node | undefined, environment: object): Value;
 }
 
-interface Value {
+/** What an expression is worth. */
+export interface Value {
   readonly value?: unknown;
+  /** The name of its class. */
+  type?: string;
   /** What may be called of it, by name. */
   readonly builtins?: Map<string, Value>;
 }
 
 /** How values of templates are made: the library does not export their classes. */
-interface Making {
+export interface Making {
+  made(value: unknown): Value;
   called(call: (args: readonly Value[]) => Value): Value;
   readonly none: Value;
 }
 
 /** Part of a template. */
-interface Node {
+export interface Node {
   readonly type: string;
+  readonly left?: Node;
+  readonly right?: Node;
+  readonly operator?: { readonly value?: unknown };
   readonly object?: Node;
   readonly property?: Node;
   readonly operand?: Node;
@@ -66,6 +74,7 @@ const looks: ReadonlySet<string> = new Set(["length", "count", "first", "last"])
  */
 export function boundedTemplate(jinja: Jinja, source: string): Rendering {
   const { parsed } = new jinja.Template(source);
+  nameByTexts(parsed);
   const Bounded = boundedInterpreter(jinja);
   return {
     render(items) {
@@ -107,7 +116,7 @@ function worthOf(given: unknown): number {
 function makingOf({ Environment }: Jinja): Making {
   const made = (value: unknown) => new Environment().set("value", value) as unknown as Value;
   const Called = made(() => null).constructor as new (call: unknown) => Value;
-  return { called: (call) => new Called(call), none: made(null) };
+  return { made, called: (call) => new Called(call), none: made(null) };
 }
 
 /** Gives a list what Python's has, and the library's has not: Kimi's templates note ids of calls by it. */
@@ -130,8 +139,7 @@ function addMethods(list: Value, { called, none }: Making): void {
 
 function boundedInterpreter(jinja: Jinja) {
   const making = makingOf(jinja);
-  const Unbounded = jinja.Interpreter as unknown as new (environment: object) => Interpreter;
-  return class extends Unbounded {
+  return class extends lenientInterpreter(jinja, making) {
     /** References of which no more than one part is looked at. */
     readonly #glances = new WeakSet<object>();
     /** What loops go through. */
@@ -144,12 +152,14 @@ function boundedInterpreter(jinja: Jinja) {
     }
 
     override evaluate(node: Node | undefined, environment: object): Value {
+      if (node && isEvaluated(node)) return node.value;
       this.#take(1);
       const glanced = node && glancedAt(node);
       if (glanced) this.#glances.add(glanced);
       if (node?.type === "For" && node.iterable)
         this.#loops.add(node.iterable.lhs ?? node.iterable);
-      const value = super.evaluate(node, environment);
+      const found = super.evaluate(node, environment);
+      const value = node && this.#loops.has(node) ? loopedOver(found, making) : found;
       if (Array.isArray(value.value)) addMethods(value, making);
       if (!node || !this.#glances.has(node)) this.#weigh(value);
       if (node && this.#loops.has(node)) this.#take(forEachRound * sizeOf(value));
