@@ -38,6 +38,19 @@ export async function tinyWith(
   return withText(bytes, bytes.subarray(at, at + 8 + length), padded);
 }
 
+/** The bytes of a file with one text more in its header. @param key of it */
+export function withField(bytes: Buffer, key: string, text: string): Buffer {
+  // Behind the magic, the version, and the number of tensors.
+  const [count, first] = [16, 24];
+  const head = Buffer.from(bytes.subarray(0, first));
+  head.writeBigUInt64LE(head.readBigUInt64LE(count) + 1n, count);
+  const type = Buffer.from([8, 0, 0, 0]);
+  const length = sized(key).length + type.length + sized(text).length;
+  // What stands behind the header is aligned.
+  const padded = "\n".repeat(((-length % 32) + 32) % 32) + text;
+  return Buffer.concat([head, sized(key), type, sized(padded), bytes.subarray(first)]);
+}
+
 /** A text as it stands in the file: behind its length in 64 bits. */
 function sized(text: string): Buffer {
   const size = Buffer.alloc(8);

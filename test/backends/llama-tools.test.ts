@@ -26,6 +26,7 @@ import {
   tiny,
   tinyWith,
   tokenIds,
+  withField,
 } from "./llama-subject.js";
 import { templates, words } from "./llama-tool-templates.js";
 
@@ -379,6 +380,44 @@ describe("a mark that is a control token", () => {
       plain.push(...batch);
     const texts = plain.map(({ choices }) => choices[0]?.delta?.content);
     expect(texts.join("")).toBe(`Ok.[${call}]`);
+  });
+});
+
+describe("a file with a template for tools besides", () => {
+  const plain =
+    "{% for m in messages %}<|{{ m.role }}|>{{ m.content }}<|end|>{% endfor %}<|assistant|>";
+  async function loadedWith(other: string) {
+    const path = join(folder, "besides.gguf");
+    const field = "tokenizer.chat_template.tool_use";
+    await writeFile(path, withField(await tinyWith(plain), field, other));
+    const settings = { path, sequences: 1, gpu: false, contextSize: 4096 } as const;
+    const model = await loadModel(settings, { log: silent, signal: never });
+    onTestFinished(() => model.close());
+    const text = (...args: Parameters<typeof model.tokenize>) =>
+      model.model.detokenize(model.tokenize(...args), true).trim();
+    return { model, text };
+  }
+  const parameters = { type: "object", properties: {} };
+  const asked = {
+    tools: [{ type: "function", function: { name: "add", description: "", parameters } }],
+  };
+
+  it("has them by it, and none of it where there are no tools", async () => {
+    const { model, text } = await loadedWith(templates.command);
+    expect(model.tools?.begin).toBe("<|START_ACTION|>");
+    expect(text([say("hi")], asked)).toContain('"name": "add"');
+    expect(text(conversation)).toContain('"tool_name": "weather"');
+    expect(text([say("hi")])).toBe("<|user|>hi<|end|><|assistant|>");
+  });
+
+  it.each([
+    ["tells of none", "{{ messages[0].content }}"],
+    ["does not work", "{{ raise_exception('no') }}{{ tools }}<tool_call>"],
+    ["is none", "{% if tools %}<tool_call>"],
+  ])("is one without tools where that %s", async (_, other) => {
+    const { model, text } = await loadedWith(other);
+    expect(model.tools).toBeUndefined();
+    expect(text([say("hi")])).toBe("<|user|>hi<|end|><|assistant|>");
   });
 });
 

@@ -8,7 +8,7 @@ import type { LlamaLibrary } from "./library.js";
 import { ChatTemplate, chatML, looksFor } from "./template.js";
 import { textsOf as textsOfMarks, thoughtMarksOf } from "./thoughts.js";
 import { toolFormOf } from "./tools/families.js";
-import { textsOf } from "./tools/form.js";
+import { type ToolForm, textsOf } from "./tools/form.js";
 import { isTold } from "./tools/telling.js";
 
 /** How a model is spoken to, and how it answers. */
@@ -23,25 +23,26 @@ export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
   const { tokenizer } = model.fileInfo.metadata;
   const own = tokenizer?.chat_template;
   const source = own || chatML;
+  const forTools = templateForTools(tokenizer);
+  const all = source + forTools;
   const texts = {
     bos: model.tokens.bosString ?? "",
     eos: model.tokens.eosString ?? "",
-    ...controlTexts(model, tokenizer?.ggml?.tokens ?? [], source),
+    ...controlTexts(model, tokenizer?.ggml?.tokens ?? [], all),
   };
   try {
-    const rendering = boundedTemplate(jinja, source);
     const tokenize = (text: string) => model.tokenize(text, true);
     const channels = channelTokens(source, tokenize);
-    const form = toolFormOf(source);
-    const known = form?.call.as === "channel" && !channels ? undefined : form;
-    const thoughts = channels ? undefined : thoughtMarksOf(source);
-    const template = new ChatTemplate(rendering, {
-      ...texts,
-      tools: known,
-      thoughts,
-      efforts: effortsOf(source),
-    });
-    const tools = known && tells(template) ? known : undefined;
+    const thoughts = channels ? undefined : thoughtMarksOf(all);
+    const made = (text: string): Made => {
+      const form = toolFormOf(text);
+      const known = form?.call.as === "channel" && !channels ? undefined : form;
+      const efforts = effortsOf(text);
+      const rendering = boundedTemplate(jinja, text);
+      const template = new ChatTemplate(rendering, { ...texts, tools: known, thoughts, efforts });
+      return { template, tools: known && tells(template) ? known : undefined };
+    };
+    const { template, tools } = withTools(made(source), () => made(forTools));
     return {
       template,
       stops: own ? [] : ["<|im_end|>"],
@@ -57,14 +58,46 @@ export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
   }
 }
 
+/** A template, and the form in which it tells the model of tools; absent: it does not. */
+interface Made {
+  readonly template: Renders;
+  readonly tools: ToolForm | undefined;
+}
+
+/** What makes prompts. */
+type Renders = Pick<ChatTemplate, "render">;
+
+/** The template that a file has besides, for conversations with tools; empty: none. */
+function templateForTools(tokenizer: object | undefined): string {
+  const { "chat_template.tool_use": template } = (tokenizer ?? {}) as Record<string, unknown>;
+  return typeof template === "string" ? template : "";
+}
+
+/** With the other template where tools may be called, or were. @param other throws where there is none */
+function withTools(plain: Made, other: () => Made): Made {
+  try {
+    const { template, tools } = other();
+    if (!tools) return plain;
+    const render: Renders["render"] = (messages, asked) => {
+      const isCalled = messages.some(({ toolCalls }) => toolCalls.length > 0);
+      const chosen = isCalled || asked?.tools?.length ? template : plain.template;
+      return chosen.render(messages, asked);
+    };
+    return { template: { render }, tools };
+  } catch {
+    // Without it, too, the model answers.
+    return plain;
+  }
+}
+
 const noMarks: ReadonlyMap<Token, string> = new Map();
 
 /** Whether a template tells the model of a tool. */
-const tells = (template: ChatTemplate): boolean =>
+const tells = (template: Renders): boolean =>
   isTold((tools) => template.render([hello], { tools }).join(""));
 
 /** Whether a template's prompt is another where the model shall think, and where it shall not. */
-function changesByEffort(template: ChatTemplate): boolean {
+function changesByEffort(template: Renders): boolean {
   const prompt = (effort: string) => template.render([hello], { effort }).join("");
   try {
     return prompt("none") !== prompt("high");

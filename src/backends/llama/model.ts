@@ -10,7 +10,7 @@ import type { Speech } from "./file-template.js";
 import type { Grammars } from "./grammar/grammars.js";
 import { inParts } from "./parts.js";
 import { Pool } from "./pool.js";
-import type { Asked, ChatTemplate } from "./template.js";
+import type { Asked } from "./template.js";
 import type { WrittenMarks } from "./thoughts.js";
 import type { ToolForm } from "./tools/form.js";
 
@@ -37,7 +37,7 @@ export class LoadedModel {
   /** Hold answers to a form. */
   readonly grammars: Grammars;
   readonly #context: LlamaContext;
-  readonly #template: ChatTemplate;
+  readonly #template: Speech["template"];
   readonly #evaluations = new Set<Evaluation>();
 
   constructor(
