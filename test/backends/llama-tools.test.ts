@@ -158,6 +158,7 @@ describe("a prompt", () => {
       "deepSeekTags",
       '<｜DSML｜function_calls>\n<｜DSML｜invoke name="weather">\n<｜DSML｜parameter name="city" string="true">Oslo</｜DSML｜parameter>\n<｜DSML｜parameter name="days" string="false">2</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>',
     ],
+    ["gemma", '<|tool_call>call:weather{city:<|"|>Oslo<|"|>,days:2}<tool_call|>'],
     ["llamaPython", '[weather(city="Oslo", days=2)]'],
     ["lfm", '<|tool_call_start|>[weather(city="Oslo", days=2)]<|tool_call_end|>'],
     [

@@ -2,6 +2,7 @@
 import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
 import { type NamedCall, pythonEnd, type ToolForm } from "./form.js";
 import { jsonEnd } from "./json-end.js";
+import { attempt, fail, LiteralReader } from "./literals.js";
 import { Place } from "./place.js";
 import { readPython } from "./python.js";
 import { readTagged } from "./tagged.js";
@@ -46,7 +47,7 @@ export function readCalls(text: string, form: ToolForm, known: KnownTools): Foun
 const later = (found: Found, from: number): Found =>
   typeof found === "string" ? found : { ...found, end: found.end + from };
 
-function inNamed(text: string, { head }: NamedCall, known: KnownTools): Found {
+function inNamed(text: string, { head, quote }: NamedCall, known: KnownTools): Found {
   const place = new Place(text);
   const [before, behind] = head;
   if (!before.every((mark) => place.passOne(mark))) return place.failure;
@@ -54,6 +55,13 @@ function inNamed(text: string, { head }: NamedCall, known: KnownTools): Found {
   if (name === undefined || !behind.every((mark) => place.passOne(mark))) return place.failure;
   if (!place.sees(["{"])) return place.failure;
   const begin = text.indexOf("{", place.at);
+  if (quote !== undefined) {
+    return attempt(() => {
+      const reader = new LiteralReader(text, begin, quote);
+      const args = reader.value();
+      return known.has(name) ? { calls: [{ name, args }], end: reader.at } : fail();
+    });
+  }
   const end = jsonEnd(text, begin);
   if (end === undefined) return "more";
   const args = argsOf(text.slice(begin, end));

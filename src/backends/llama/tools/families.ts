@@ -90,6 +90,22 @@ const kimiName: NamedCall = {
   ],
 };
 
+/** Gemma 4's and FunctionGemma's. */
+const gemma = (begin: string, end: string, quote: string): ToolForm => ({
+  begin,
+  end,
+  several: "apart",
+  call: {
+    as: "named",
+    open: "call:",
+    between: "",
+    close: "",
+    quote,
+    isNumbered: false,
+    head: [[{ text: "call:" }], []],
+  },
+});
+
 /** DeepSeek V3's and R1's. */
 const deepSeekCode: NamedCall = {
   as: "named",
@@ -215,6 +231,14 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
   [
     (template) => template.includes("<tool_calls>"),
     { begin: "<tool_calls>", end: "</tool_calls>", several: "list", call: inJson },
+  ],
+  [
+    (template) => template.includes("<|tool_call>call:"),
+    gemma("<|tool_call>", "<tool_call|>", '<|"|>'),
+  ],
+  [
+    (template) => template.includes("<start_function_call>"),
+    gemma("<start_function_call>", "<end_function_call>", "<escape>"),
   ],
   [
     (template) => template.includes("<|START_ACTION|>"),

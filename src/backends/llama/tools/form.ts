@@ -33,6 +33,8 @@ export interface NamedCall {
   readonly between: string;
   /** Behind the arguments; empty: nothing. */
   readonly close: string;
+  /** What stands around texts within the arguments, whose members' names then stand as they are; absent: they are JSON. */
+  readonly quote?: string;
   /** Whether the number of the call stands behind the name, and a call's id is made of these. */
   readonly isNumbered: boolean;
   /** What is read in front of the name, and what between it and the arguments, blanks besides. */
@@ -82,7 +84,8 @@ export const pythonEnd = "<|python_end|>";
 /** What a call begins with that has no mark in front of it; empty: nothing that can be told. */
 export function openOf({ call }: ToolForm): string {
   if (call.as === "tagged") return call.name[0].trim();
-  return call.as === "named" ? (marksIn(call.open)[0] ?? "") : "";
+  const [first = ""] = call.as === "named" ? marksIn(call.open) : [];
+  return first.startsWith("<") ? first : "";
 }
 
 /** Marks that stand in front of calls. */
@@ -104,7 +107,13 @@ export function textsOf(form: ToolForm): string[] {
     call.as === "tagged"
       ? [...call.name, ...call.key, call.json ?? "", call.next, call.close]
       : call.as === "named"
-        ? [call.open, call.between, call.close, ...call.head.flat().map(({ text }) => text)]
+        ? [
+            call.open,
+            call.between,
+            call.close,
+            call.quote ?? "",
+            ...call.head.flat().map(({ text }) => text),
+          ]
         : [];
   return [...new Set([...beginningsOf(form), ...endingsOf(form), ...within].flatMap(marksIn))];
 }

@@ -1,162 +1,27 @@
 /** Calls as Python writes them: `[weather(city="Oslo", days=[1, 2]), stop()]`. */
 import type { Found, KnownTools, WrittenCall } from "./calls.js";
-
-/** There is not enough of a text to read on. */
-const cut = Symbol("cut");
-/** It is none of what is read. */
-const wrong = Symbol("wrong");
+import { attempt, fail, LiteralReader } from "./literals.js";
 
 /** Reads the list of calls at the beginning of a text. */
 export function readPython(text: string, known: KnownTools): Found {
-  try {
-    return new Reader(text).calls(known);
-  } catch (thrown) {
-    if (thrown === cut) return "more";
-    if (thrown === wrong) return "none";
-    throw thrown;
-  }
+  return attempt(() => {
+    const reader = new LiteralReader(text);
+    reader.take("[");
+    const calls = reader.several("]", () => callIn(reader, known));
+    return calls.length === 0 ? fail() : { calls, end: reader.at };
+  });
 }
 
-/** Constants, also as JSON has them. */
-const constants: ReadonlyMap<string, string> = new Map([
-  ...["True", "true"].map((name) => [name, "true"] as const),
-  ...["False", "false"].map((name) => [name, "false"] as const),
-  ...["None", "null"].map((name) => [name, "null"] as const),
-]);
-
-const escapes: ReadonlyMap<string, string> = new Map([
-  ...["\\\\", "''", '""', "n\n", "r\r", "t\t", "b\b", "f\f", "v\v", "a\x07", "//"].map(
-    ([name = "", meant = ""]) => [name, meant] as const,
-  ),
-  ["\n", ""],
-]);
-
-/** Goes through a text, and makes JSON of its literals. */
-class Reader {
-  readonly #text: string;
-  #at = 0;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  calls(known: KnownTools): Found {
-    this.#take("[");
-    const calls = this.#several("]", () => this.#call(known));
-    return calls.length === 0 ? "none" : { calls, end: this.#at };
-  }
-
-  #call(known: KnownTools): WrittenCall {
-    const name = this.#match(/[\w.-]+/y);
-    this.#take("(");
-    if (!known.has(name)) throw wrong;
-    const args = this.#several(")", () => {
-      const key = this.#match(/[\w.-]+/y);
-      this.#take("=");
-      return `${JSON.stringify(key)}:${this.#value()}`;
-    });
-    return { name, args: `{${args.join(",")}}` };
-  }
-
-  /** A literal, as JSON. */
-  #value(): string {
-    const first = this.#next();
-    if (first === '"' || first === "'") return JSON.stringify(this.#string(first));
-    if (first === "[" || first === "(") {
-      this.#at++;
-      return `[${this.#several(first === "[" ? "]" : ")", () => this.#value()).join(",")}]`;
-    }
-    if (first === "{") {
-      this.#at++;
-      return `{${this.#several("}", () => this.#member()).join(",")}}`;
-    }
-    if (/[\d.+-]/.test(first)) return this.#number();
-    return constants.get(this.#match(/\w+/y)) ?? fail();
-  }
-
-  #member(): string {
-    const key = this.#value();
-    if (/^[[{]/.test(key)) throw wrong;
-    this.#take(":");
-    return `${key.startsWith('"') ? key : JSON.stringify(key)}:${this.#value()}`;
-  }
-
-  #number(): string {
-    const written = this.#match(/[-+]?[\d._]*(?:[eE][-+]?\d*)?/y).replaceAll("_", "");
-    if (/^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?$/.test(written)) return written;
-    const value = Number(written || Number.NaN);
-    return Number.isFinite(value) ? String(value) : fail();
-  }
-
-  #string(quote: string): string {
-    const text = this.#text;
-    const from = this.#at;
-    // Two quotes are an empty text, or the beginning of three.
-    if (text.startsWith(quote, from + 1) && from + 2 >= text.length) throw cut;
-    const end = text.startsWith(quote.repeat(3), from) ? quote.repeat(3) : quote;
-    this.#at += end.length;
-    let value = "";
-    while (!text.startsWith(end, this.#at)) {
-      if (this.#at >= text.length) throw cut;
-      value += text[this.#at] === "\\" ? this.#escape() : text[this.#at++];
-    }
-    this.#at += end.length;
-    return value;
-  }
-
-  #escape(): string {
-    const rest = this.#text.slice(this.#at + 1, this.#at + 11);
-    const [written = "", two, four, eight, octal] =
-      /^(?:x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{1,3}))/.exec(rest) ?? [];
-    const code = octal
-      ? Number.parseInt(octal, 8)
-      : Number.parseInt(two ?? four ?? eight ?? "", 16);
-    if (code <= 0x10ffff) {
-      this.#at += 1 + written.length;
-      return String.fromCodePoint(code);
-    }
-    const [letter] = rest;
-    if (letter === undefined) throw cut;
-    this.#at += 1 + letter.length;
-    return escapes.get(letter) ?? `\\${letter}`;
-  }
-
-  /** What stands between commas, up to a bracket; a comma may stand behind the last one. */
-  #several<T>(close: string, one: () => T): T[] {
-    const all: T[] = [];
-    while (this.#next() !== close) {
-      all.push(one());
-      if (this.#next() === ",") this.#at++;
-      else if (this.#next() !== close) throw wrong;
-    }
-    this.#at++;
-    return all;
-  }
-
-  #take(letter: string): void {
-    if (this.#next() !== letter) throw wrong;
-    this.#at++;
-  }
-
-  /** What follows, and may go on where a text ends. */
-  #match(pattern: RegExp): string {
-    this.#next();
-    pattern.lastIndex = this.#at;
-    const [found] = pattern.exec(this.#text) ?? fail();
-    this.#at += found.length;
-    if (this.#at === this.#text.length) throw cut;
-    return found;
-  }
-
-  /** The next letter that is no blank. */
-  #next(): string {
-    while (/\s/.test(this.#text[this.#at] ?? "")) this.#at++;
-    return this.#text[this.#at] ?? fail(cut);
-  }
-}
-
-function fail(why: symbol = wrong): never {
-  throw why;
+function callIn(reader: LiteralReader, known: KnownTools): WrittenCall {
+  const name = reader.match(/[\w.-]+/y);
+  reader.take("(");
+  if (!known.has(name)) fail();
+  const args = reader.several(")", () => {
+    const key = reader.match(/[\w.-]+/y);
+    reader.take("=");
+    return `${JSON.stringify(key)}:${reader.value()}`;
+  });
+  return { name, args: `{${args.join(",")}}` };
 }
 
 /** A value as a literal. */
