@@ -15,6 +15,7 @@ const forms = {
   gemma: form("<|tool_call>call:{{ call }}<tool_call|>"),
   functionGemma: form("<start_function_call>call:{{ call }}<end_function_call>"),
   command: form("<|START_ACTION|>[{{ calls }}]<|END_ACTION|>"),
+  nemotron: form("<TOOLCALL>[{{ calls }}]</TOOLCALL>"),
   deepSeek: form("<｜tool▁calls▁begin｜>```json{{ calls }}```<｜tool▁calls▁end｜>"),
   deepSeekNamed: form("<｜tool▁calls▁begin｜>{{ calls }}<｜tool▁calls▁end｜>"),
 };
@@ -160,6 +161,13 @@ describe("calls", () => {
       `<|START_ACTION|>${json(add)}<|END_ACTION|>`,
       "",
       [add],
+    ],
+    [
+      "Nemotron Nano",
+      forms.nemotron,
+      `Ok.\n<TOOLCALL>[${json(weather)}, ${json(add)}]</TOOLCALL>\n`,
+      "Ok.\n",
+      [weather, add],
     ],
     ["Jamba", forms.jamba, `<tool_calls>\n[${json(add)}]\n</tool_calls>`, "", [add]],
   ])("are read wherever they are cut: %s", (_, form, answer, text, calls) => {

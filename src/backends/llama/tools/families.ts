@@ -1,133 +1,29 @@
 /** The forms in which families of models write calls, and the templates that tell of them. */
-import type { JsonCall, NamedCall, PythonCall, TaggedCall, ToolForm } from "./form.js";
-
-/** Qwen3-Coder's, Qwen3.5's, Nemotron 3's. */
-const qwenTags: TaggedCall = {
-  as: "tagged",
-  name: ["\n<function=", ">\n"],
-  key: ["<parameter=", ">\n"],
-  next: "\n</parameter>\n",
-  close: "</function>\n",
-};
-
-/** Seed-OSS'. */
-const seedTags: TaggedCall = {
-  ...qwenTags,
-  key: ["<parameter=", ">"],
-  next: "</parameter>\n",
-};
-
-/** MiniMax-M2's. */
-const invokeTags: TaggedCall = {
-  as: "tagged",
-  name: ['<invoke name="', '">\n'],
-  key: ['<parameter name="', '">'],
-  next: "</parameter>\n",
-  close: "</invoke>\n",
-};
+import type { ToolForm } from "./form.js";
+import {
+  commandJson,
+  deepSeekCode,
+  deepSeekName,
+  deepSeekTags,
+  gemmaName,
+  glmTags,
+  inJson,
+  invokeTags,
+  kimiName,
+  mistralName,
+  python,
+  qwenTags,
+  seedTags,
+  tightGlmTags,
+} from "./shapes.js";
 
 /** DeepSeek V3.2's and V4's. */
-const deepSeekTags: TaggedCall = {
-  as: "tagged",
-  name: ['<｜DSML｜invoke name="', '">\n'],
-  key: ['<｜DSML｜parameter name="', '" string="true">'],
-  json: '" string="false">',
-  next: "</｜DSML｜parameter>\n",
-  close: "</｜DSML｜invoke>\n",
-};
-
-/** What stands around them. */
 const deepSeekSection = (name: string): ToolForm => ({
   begin: `<｜DSML｜${name}>\n`,
   end: `</｜DSML｜${name}>`,
   several: "together",
   call: deepSeekTags,
 });
-
-/** GLM 4.5's and 4.6's. */
-const glmTags: TaggedCall = {
-  as: "tagged",
-  name: ["", "\n"],
-  key: ["<arg_key>", "</arg_key>\n<arg_value>"],
-  next: "</arg_value>\n",
-  close: "</tool_call>",
-};
-
-/** GLM 4.7's, Ling 3's. */
-const tightGlmTags: TaggedCall = {
-  ...glmTags,
-  name: ["", ""],
-  key: ["<arg_key>", "</arg_key><arg_value>"],
-  next: "</arg_value>",
-};
-
-/** Mistral's; some have an id between that nobody needs. */
-const mistralName: NamedCall = {
-  as: "named",
-  open: "",
-  between: "[ARGS]",
-  close: "",
-  isNumbered: false,
-  head: [
-    [],
-    [
-      { text: "[CALL_ID]", isOptional: true, hasWord: true },
-      { text: "[ARGS]", isOptional: true },
-    ],
-  ],
-};
-
-/** Kimi K2's. */
-const kimiName: NamedCall = {
-  as: "named",
-  open: "<|tool_call_begin|>functions.",
-  between: "<|tool_call_argument_begin|>",
-  close: "<|tool_call_end|>",
-  isNumbered: true,
-  head: [
-    [{ text: "<|tool_call_begin|>" }, { text: "functions.", isOptional: true }],
-    [{ text: ":", isOptional: true, hasWord: true }, { text: "<|tool_call_argument_begin|>" }],
-  ],
-};
-
-/** Gemma 4's and FunctionGemma's. */
-const gemma = (begin: string, end: string, quote: string): ToolForm => ({
-  begin,
-  end,
-  several: "apart",
-  call: {
-    as: "named",
-    open: "call:",
-    between: "",
-    close: "",
-    quote,
-    isNumbered: false,
-    head: [[{ text: "call:" }], []],
-  },
-});
-
-/** DeepSeek V3's and R1's. */
-const deepSeekCode: NamedCall = {
-  as: "named",
-  open: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
-  between: "\n```json\n",
-  close: "\n```<｜tool▁call▁end｜>",
-  isNumbered: false,
-  head: [
-    [{ text: "<｜tool▁call▁begin｜>" }, { text: "function<｜tool▁sep｜>", isOptional: true }],
-    [{ text: "```json", isOptional: true }],
-  ],
-};
-
-/** DeepSeek V3.1's. */
-const deepSeekName: NamedCall = {
-  as: "named",
-  open: "<｜tool▁call▁begin｜>",
-  between: "<｜tool▁sep｜>",
-  close: "<｜tool▁call▁end｜>",
-  isNumbered: false,
-  head: [[{ text: "<｜tool▁call▁begin｜>" }], [{ text: "<｜tool▁sep｜>" }]],
-};
 
 /** What stands around DeepSeek's calls. Its own templates write them, and tell of no tools. */
 const deepSeek = {
@@ -136,18 +32,6 @@ const deepSeek = {
   several: "together",
   isUntold: true,
 } as const;
-
-const inJson: JsonCall = { as: "json", name: "name", args: "arguments" };
-
-/** Command R7B's, Command A's. */
-const commandJson: JsonCall = {
-  as: "json",
-  name: "tool_name",
-  args: "parameters",
-  number: "tool_call_id",
-};
-
-const python: PythonCall = { as: "python" };
 
 /** Forms by what their templates write, the first that is found. */
 const forms: readonly (readonly [isIt: (template: string) => boolean, form: ToolForm])[] = [
@@ -227,6 +111,11 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
     (template) => template.includes("<|tool_call|>"),
     { begin: "<|tool_call|>", end: "<|/tool_call|>", several: "list", call: inJson },
   ],
+  // Nemotron Nano 2's.
+  [
+    (template) => template.includes("<TOOLCALL>"),
+    { begin: "<TOOLCALL>", end: "</TOOLCALL>", several: "list", call: inJson },
+  ],
   // Jamba's, Apriel's.
   [
     (template) => template.includes("<tool_calls>"),
@@ -234,11 +123,16 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
   ],
   [
     (template) => template.includes("<|tool_call>call:"),
-    gemma("<|tool_call>", "<tool_call|>", '<|"|>'),
+    { begin: "<|tool_call>", end: "<tool_call|>", several: "apart", call: gemmaName('<|"|>') },
   ],
   [
     (template) => template.includes("<start_function_call>"),
-    gemma("<start_function_call>", "<end_function_call>", "<escape>"),
+    {
+      begin: "<start_function_call>",
+      end: "<end_function_call>",
+      several: "apart",
+      call: gemmaName("<escape>"),
+    },
   ],
   [
     (template) => template.includes("<|START_ACTION|>"),

@@ -1,0 +1,131 @@
+/** How families of models write a call. */
+import type { JsonCall, NamedCall, PythonCall, TaggedCall } from "./form.js";
+
+/** Qwen3-Coder's, Qwen3.5's, Nemotron 3's. */
+export const qwenTags: TaggedCall = {
+  as: "tagged",
+  name: ["\n<function=", ">\n"],
+  key: ["<parameter=", ">\n"],
+  next: "\n</parameter>\n",
+  close: "</function>\n",
+};
+
+/** Seed-OSS'. */
+export const seedTags: TaggedCall = {
+  ...qwenTags,
+  key: ["<parameter=", ">"],
+  next: "</parameter>\n",
+};
+
+/** MiniMax-M2's. */
+export const invokeTags: TaggedCall = {
+  as: "tagged",
+  name: ['<invoke name="', '">\n'],
+  key: ['<parameter name="', '">'],
+  next: "</parameter>\n",
+  close: "</invoke>\n",
+};
+
+/** DeepSeek V3.2's and V4's. */
+export const deepSeekTags: TaggedCall = {
+  as: "tagged",
+  name: ['<｜DSML｜invoke name="', '">\n'],
+  key: ['<｜DSML｜parameter name="', '" string="true">'],
+  json: '" string="false">',
+  next: "</｜DSML｜parameter>\n",
+  close: "</｜DSML｜invoke>\n",
+};
+
+/** GLM 4.5's and 4.6's. */
+export const glmTags: TaggedCall = {
+  as: "tagged",
+  name: ["", "\n"],
+  key: ["<arg_key>", "</arg_key>\n<arg_value>"],
+  next: "</arg_value>\n",
+  close: "</tool_call>",
+};
+
+/** GLM 4.7's, Ling 3's. */
+export const tightGlmTags: TaggedCall = {
+  ...glmTags,
+  name: ["", ""],
+  key: ["<arg_key>", "</arg_key><arg_value>"],
+  next: "</arg_value>",
+};
+
+/** Mistral's; some have an id between that nobody needs. */
+export const mistralName: NamedCall = {
+  as: "named",
+  open: "",
+  between: "[ARGS]",
+  close: "",
+  isNumbered: false,
+  head: [
+    [],
+    [
+      { text: "[CALL_ID]", isOptional: true, hasWord: true },
+      { text: "[ARGS]", isOptional: true },
+    ],
+  ],
+};
+
+/** Kimi K2's. */
+export const kimiName: NamedCall = {
+  as: "named",
+  open: "<|tool_call_begin|>functions.",
+  between: "<|tool_call_argument_begin|>",
+  close: "<|tool_call_end|>",
+  isNumbered: true,
+  head: [
+    [{ text: "<|tool_call_begin|>" }, { text: "functions.", isOptional: true }],
+    [{ text: ":", isOptional: true, hasWord: true }, { text: "<|tool_call_argument_begin|>" }],
+  ],
+};
+
+/** Gemma 4's and FunctionGemma's. @param quote what stands around texts */
+export const gemmaName = (quote: string): NamedCall => ({
+  as: "named",
+  open: "call:",
+  between: "",
+  close: "",
+  quote,
+  isNumbered: false,
+  head: [[{ text: "call:" }], []],
+});
+
+/** DeepSeek V3's and R1's. */
+export const deepSeekCode: NamedCall = {
+  as: "named",
+  open: "<｜tool▁call▁begin｜>function<｜tool▁sep｜>",
+  between: "\n```json\n",
+  close: "\n```<｜tool▁call▁end｜>",
+  isNumbered: false,
+  head: [
+    [{ text: "<｜tool▁call▁begin｜>" }, { text: "function<｜tool▁sep｜>", isOptional: true }],
+    [{ text: "```json", isOptional: true }],
+  ],
+};
+
+/** DeepSeek V3.1's. */
+export const deepSeekName: NamedCall = {
+  as: "named",
+  open: "<｜tool▁call▁begin｜>",
+  between: "<｜tool▁sep｜>",
+  close: "<｜tool▁call▁end｜>",
+  isNumbered: false,
+  head: [[{ text: "<｜tool▁call▁begin｜>" }], [{ text: "<｜tool▁sep｜>" }]],
+};
+
+/** Most others', in JSON. */
+export const inJson: JsonCall = { as: "json", name: "name", args: "arguments" };
+
+/** Command R7B's, Command A's. */
+export const commandJson: JsonCall = {
+  as: "json",
+  name: "tool_name",
+  args: "parameters",
+  number: "tool_call_id",
+};
+
+/** Llama 4's, LFM2's. */
+export const python: PythonCall = { as: "python" };
