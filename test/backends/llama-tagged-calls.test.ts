@@ -232,6 +232,29 @@ describe("a grammar of calls", () => {
     return llama.createGrammar({ grammar: grammar.text(root) });
   };
 
+  it("has DeepSeek say of each argument whether it is a text", async () => {
+    const said = (key: string, value: string, isText: boolean) =>
+      written
+        .deepSeek("edit", { path: "a", [key]: value })
+        .replace(/(name="(?!path)\w+" string=)"\w+"/, `$1"${isText}"`);
+    const made = await grammarOf("deepSeek", [functionTool("edit", schema)]);
+    const any = await grammarOf("deepSeek", [functionTool("edit", {})]);
+    for (const [key, value, isText] of [
+      ["lines", "1", false],
+      ["mode", "1", true],
+      ["some", "any", true],
+      ["some", "1.5", false],
+    ] as const) {
+      expect([key, fits(made, said(key, value, isText))]).toEqual([key, true]);
+      // Of texts and numbers a text may look like a number.
+      const mayBeBoth = value === "1.5";
+      expect([key, value, fits(made, said(key, value, !isText))]).toEqual([key, value, mayBeBoth]);
+    }
+    expect(fits(any, said("x", "[1", true))).toBe(true);
+    expect(fits(any, said("x", "[1]", false))).toBe(true);
+    expect(fits(any, said("x", "[1", false))).toBe(false);
+  });
+
   it("has several calls in one section, or each in its own", async () => {
     const tools = [functionTool("stop", { type: "object", additionalProperties: false })];
     const twice = (name: keyof typeof forms) => {
