@@ -147,6 +147,25 @@ describe("a template that does not tell of tools", () => {
     }
   });
 
+  it("has them as a member of the system message, as Phi-4-mini's takes them", () => {
+    const phi = turns(
+      "{{ m.content }}{% set message = m %}{% if 'tools' in message and message['tools'] is not none %}<|tool|>{{ message['tools'] }}<|/tool|>{% endif %}",
+    );
+    const told = `<|tool|>${JSON.stringify(tools.map((tool) => tool.function))}<|/tool|>`;
+    for (const [messages, head] of [
+      [[say("hi")], ""],
+      [[say("Be brief.", "system"), say("hi")], "Be brief."],
+    ] as const) {
+      const prompt = made(phi).render(messages, { tools }).join("");
+      expect(prompt).toBe(`<system>${head}${told}<user>hi`);
+    }
+    expect(
+      made(phi)
+        .render([say("hi")])
+        .join(""),
+    ).toBe("<user>hi");
+  });
+
   it("has none besides its own, where it tells of them", () => {
     const prompt = made(`{{ tools | tojson }}${source}`)
       .render([say("hi")], { tools })

@@ -74,7 +74,7 @@ export class ChatTemplate {
     const { tools } = texts;
     const told = () =>
       isTold((all) => this.#render([{ role: "user", content: "Hi" }], { tools: all }));
-    this.#untold = tools?.isUntold && !told() ? tools : undefined;
+    this.#untold = tools?.untold && !told() ? tools : undefined;
     this.#style =
       tools && callStyleOf((messages, style) => this.#render(this.#turns(messages, style)));
   }
@@ -136,10 +136,16 @@ export class ChatTemplate {
   /** With tools in the system message, where the template does not tell of them. */
   #withTools(turns: readonly Turn[], tools: readonly ToldTool[] = []): readonly Turn[] {
     if (!this.#untold || tools.length === 0) return turns;
-    const text = toolText(tools, this.#untold);
     const [first, ...rest] = turns;
-    if (first?.role !== "system") return [{ role: "system", content: text }, ...turns];
-    return [{ ...first, content: `${first.content}\n\n${text}` }, ...rest];
+    const isFirst = first?.role === "system";
+    const others = isFirst ? rest : turns;
+    const content = isFirst ? (first.content ?? "") : "";
+    if (this.#untold.untold === "member") {
+      const functions = JSON.stringify(tools.map((tool) => tool.function));
+      return [{ role: "system", content, tools: functions }, ...others];
+    }
+    const texts = [content, toolText(tools, this.#untold)].filter((text) => text !== "");
+    return [{ role: "system", content: texts.join("\n\n") }, ...others];
   }
 
   /** No text of a tool is read as a control token either. */

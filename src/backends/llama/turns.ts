@@ -5,7 +5,9 @@ export interface Turn extends Thought {
   readonly role: string;
   /** `null` of one that only calls, for some templates. */
   readonly content: string | null;
-  // And what it says of tools.
+  /** Tools as JSON, in the system message of some. */
+  readonly tools?: string;
+  // And what it says of calls.
 }
 
 /** What was thought before a message, as templates read it. */

@@ -30,7 +30,7 @@ const deepSeek = {
   begin: "<｜tool▁calls▁begin｜>",
   end: "<｜tool▁calls▁end｜>",
   several: "together",
-  isUntold: true,
+  untold: "text",
 } as const;
 
 /** Forms by what their templates write, the first that is found. */
@@ -111,6 +111,17 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
     (template) => template.includes("<|tool_call|>"),
     { begin: "<|tool_call|>", end: "<|/tool_call|>", several: "list", call: inJson },
   ],
+  // Phi-4-mini's own, which has tools in its system message.
+  [
+    (template) => template.includes("<|tool|>") && template.includes("message['tools']"),
+    {
+      begin: "<|tool_call|>",
+      end: "<|/tool_call|>",
+      several: "list",
+      call: inJson,
+      untold: "member",
+    },
+  ],
   // Nemotron Nano 2's.
   [
     (template) => template.includes("<TOOLCALL>"),
@@ -163,5 +174,5 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
 /** The form of a template that tells the model of tools, or need not; `undefined`: none that is known. */
 export function toolFormOf(template: string): ToolForm | undefined {
   const form = forms.find(([isIt]) => isIt(template))?.[1];
-  return form?.isUntold || /\btools\b/.test(template) ? form : undefined;
+  return form?.untold || /\btools\b/.test(template) ? form : undefined;
 }

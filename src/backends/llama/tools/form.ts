@@ -10,8 +10,11 @@ export interface ToolForm {
   readonly several: "apart" | "list" | "together";
   /** How each is written. */
   readonly call: JsonCall | NamedCall | TaggedCall | PythonCall | ChannelCall;
-  /** Whether templates need not tell the model of tools: then its system message does. Absent: they have to. */
-  readonly isUntold?: true;
+  /**
+   * How models are told of tools whose templates do not tell of those that they are given: in the text of the
+   * system message, or as a member of it, `tools`; absent: they have to.
+   */
+  readonly untold?: "text" | "member";
 }
 
 /** A JSON object with the name and the arguments. */
