@@ -23,9 +23,10 @@ export interface DocumentText {
 export interface DocumentReader {
   /**
    * @param pdf the bytes of the file
+   * @param caller whose call has it: each caller in turn
    * @throws LintelError `invalid_value` that says why it can't be read; the signal's reason
    */
-  read(pdf: Uint8Array, signal: CallSignal): Promise<DocumentText>;
+  read(pdf: Uint8Array, caller: string, signal: CallSignal): Promise<DocumentText>;
 }
 
 /** Whether a part has a document whose text can be read. */
@@ -107,7 +108,7 @@ async function told(request: LLMRequest, reader: DocumentReader, call: Call): Pr
         const content = fileIn(part);
         if (!part.file || !content) parts.push(part);
         else {
-          const said = await read(reader, content.data, call.signal, `messages[${i}].parts[${j}]`);
+          const said = await read(reader, content.data, call, `messages[${i}].parts[${j}]`);
           faults.blank += said.blank;
           faults.damaged ||= said.damaged;
           parts.push(toldFile(part.file, said.text, j));
@@ -128,11 +129,11 @@ async function told(request: LLMRequest, reader: DocumentReader, call: Call): Pr
 async function read(
   reader: DocumentReader,
   data: string,
-  signal: CallSignal,
+  { caller, signal }: Call,
   at: string,
 ): Promise<DocumentText> {
   try {
-    return await reader.read(Buffer.from(data, "base64"), signal);
+    return await reader.read(Buffer.from(data, "base64"), caller?.id ?? "", signal);
   } catch (thrown) {
     const { code, message } = toLintelError(thrown);
     if (code !== "invalid_value") throw thrown;

@@ -35,14 +35,14 @@ export class KeptTexts implements OwnedReader {
     return this.#reader.close();
   }
 
-  async read(pdf: Uint8Array, signal: CallSignal): Promise<DocumentText> {
+  async read(pdf: Uint8Array, caller: string, signal: CallSignal): Promise<DocumentText> {
     const name = createHash("sha256").update(pdf).digest("base64");
     const kept = this.#texts.get(name);
     if (kept) return kept;
     const failure = this.#failures.get(name);
     if (failure) throw failure;
     try {
-      const text = await this.#reader.read(pdf, signal);
+      const text = await this.#reader.read(pdf, caller, signal);
       this.#texts.set(name, text);
       return text;
     } catch (thrown) {

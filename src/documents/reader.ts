@@ -3,6 +3,7 @@ import { unlessAborted } from "../core/abort.js";
 import type { CallSignal } from "../core/cancellation.js";
 import type { DocumentReader, DocumentText } from "../core/documents.js";
 import { shuttingDown } from "../core/errors.js";
+import { FairQueue, Waiter } from "../core/routing/queue.js";
 import { Reading } from "./reading.js";
 
 /** What documents may take. */
@@ -17,13 +18,13 @@ export interface ReaderLimits {
   readonly length?: number;
 }
 
-/** Reads documents, a few at a time, each in a process that goes with it. */
+/** Reads documents, a few at a time, of each caller in turn, each in a process that goes with it. */
 export class PdfReader implements DocumentReader {
   readonly #limits: Required<ReaderLimits>;
   readonly #readings = new Set<Reading>();
-  /** What starts those that wait, in their order. */
-  readonly #waiting: (() => void)[] = [];
-  #running = 0;
+  /** Callers whose documents are read. */
+  readonly #running: string[] = [];
+  readonly #waiting = new FairQueue((caller) => this.#running.filter((it) => it === caller).length);
   #closed = false;
 
   constructor({
@@ -41,8 +42,8 @@ export class PdfReader implements DocumentReader {
    *   than it may, `shutting_down` once closed; the
    *   signal's reason
    */
-  read(pdf: Uint8Array, signal: CallSignal): Promise<DocumentText> {
-    return unlessAborted(this.#inTurn(pdf, signal), signal);
+  read(pdf: Uint8Array, caller: string, signal: CallSignal): Promise<DocumentText> {
+    return unlessAborted(this.#inTurn(pdf, caller, signal), signal);
   }
 
   /** Ends what is read; those that wait fail, too. Resolves when all processes are gone. */
@@ -53,34 +54,35 @@ export class PdfReader implements DocumentReader {
     await Promise.allSettled(readings.map(({ text }) => text));
   }
 
-  async #inTurn(pdf: Uint8Array, signal: CallSignal): Promise<DocumentText> {
+  async #inTurn(pdf: Uint8Array, caller: string, signal: CallSignal): Promise<DocumentText> {
     signal.throwIfAborted();
     if (this.#closed) throw shuttingDown();
-    await this.#turn(signal);
+    await this.#turn(caller, signal);
     try {
       return await this.#readNow(pdf, signal);
     } finally {
-      this.#running--;
-      this.#waiting.shift()?.();
+      this.#running.splice(this.#running.indexOf(caller), 1);
+      const next = this.#waiting.shift();
+      if (next) this.#running.push(next.caller);
+      next?.settle(undefined);
     }
   }
 
   /** Resolves when one more may be read. */
-  #turn(signal: CallSignal): Promise<void> {
-    return new Promise((resolve, reject) => {
-      const start = () => {
-        this.#running++;
-        signal.removeEventListener("abort", leave);
-        resolve();
-      };
-      const leave = () => {
-        this.#waiting.splice(this.#waiting.indexOf(start), 1);
-        reject(signal.reason);
-      };
-      if (this.#running < this.#limits.atOnce) return start();
-      this.#waiting.push(start);
-      signal.addEventListener("abort", leave, { once: true });
-    });
+  async #turn(caller: string, signal: CallSignal): Promise<void> {
+    if (this.#running.length < this.#limits.atOnce) {
+      this.#running.push(caller);
+      return;
+    }
+    const waiter = new Waiter(caller, []);
+    this.#waiting.enter(waiter, Number.POSITIVE_INFINITY, 0);
+    const leave = () => waiter.fail(signal.reason);
+    signal.addEventListener("abort", leave, { once: true });
+    try {
+      await waiter.place;
+    } finally {
+      signal.removeEventListener("abort", leave);
+    }
   }
 
   async #readNow(pdf: Uint8Array, signal: CallSignal): Promise<DocumentText> {

@@ -25,6 +25,8 @@ const refusesThem = (name: string, chat: Handle<"chat">) => {
   return scripted({ chat: refusing }, [chatModel("m", { supports: ["file"] })], name);
 };
 
+const said: DocumentText = { text: "So", pages: 1, blank: 0, damaged: false };
+
 /** Reads when the test says so. */
 function slowReader() {
   const waiting: ((text: DocumentText) => void)[] = [];
@@ -33,7 +35,7 @@ function slowReader() {
       return waiting.length;
     },
     done() {
-      for (const tell of waiting) tell({ text: "So", pages: 1, blank: 0, damaged: false });
+      for (const tell of waiting) tell(said);
     },
     read: () => new Promise<DocumentText>((resolve) => void waiting.push(resolve)),
   };
@@ -95,6 +97,16 @@ describe.each([
     expect(await unread()).toBe("unsupported_parameter");
     expect(stateOf(core, "a").state).toBe("due");
   });
+
+  it("is read in its caller's name, who waits for others' turns", async () => {
+    const read = vi.fn(async (_: Uint8Array, _caller: string) => said);
+    const { core } = bench([backend("a", says("Hi"))], {}, [], { documents: { read } });
+    const asked = async (credential: string) =>
+      expect((await outcome(core, "chat", asking, { credential })).code).toBe("ok");
+    for (const credential of ["one", "other", "one"]) await asked(credential);
+    const [one, other, again] = read.mock.calls.map(([, caller]) => caller);
+    expect([one === again, one === other, one]).toEqual([true, false, expect.stringMatching(/./)]);
+  });
 });
 
 describe("a document that all targets are told of as text", () => {
@@ -115,7 +127,7 @@ describe("a document that all targets are told of as text", () => {
   });
 
   it("is read once, whoever is asked, with its warning", async () => {
-    const read = vi.fn(async () => ({ text: "So", pages: 1, blank: 0, damaged: false }));
+    const read = vi.fn(async () => said);
     const all = [takesNone("a", fails("upstream_unreachable")), takesNone("b", says("Hi"))];
     const { core } = bench(all, {}, [], { documents: { read } });
     const { code, warnings } = await outcome(core, "chat", asking);

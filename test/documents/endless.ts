@@ -8,4 +8,4 @@ subscribe("child_process", (message) => {
   const { process: child } = message as { readonly process: { readonly pid: number } };
   setImmediate(() => console.log(child.pid));
 });
-await new PdfReader({ timeout: 600_000, memory: 4096 }).read(endless(), never);
+await new PdfReader({ timeout: 600_000, memory: 4096 }).read(endless(), "me", never);

@@ -125,7 +125,7 @@ describe("text", () => {
       { text: "good\n\nbefore\nbehind", pages: 2, damaged: true },
     ],
   ])("%s", async (_what, file, { text, pages = 1, blank = 0, damaged = false }) => {
-    expect(await reader().read(file, never)).toEqual({ text, pages, blank, damaged });
+    expect(await reader().read(file, "me", never)).toEqual({ text, pages, blank, damaged });
   });
 });
 
@@ -160,7 +160,7 @@ describe("a document that can't be read", () => {
     ],
   ])("%s", async (_what, file, message) => {
     const one = reader();
-    const failed = one.read(file, never);
+    const failed = one.read(file, "me", never);
     await expect(failed).rejects.toThrow(LintelError);
     await expect(failed).rejects.toMatchObject({
       code: "invalid_value",
@@ -174,10 +174,10 @@ describe("limits", () => {
   const pages = pdf([lines("four"), lines("five!")]);
 
   test("of the text's length, with what is between pages", async () => {
-    expect(await reader({ length: 11 }).read(pages, never)).toMatchObject({
+    expect(await reader({ length: 11 }).read(pages, "me", never)).toMatchObject({
       text: "four\n\nfive!",
     });
-    await expect(reader({ length: 10 }).read(pages, never)).rejects.toMatchObject({
+    await expect(reader({ length: 10 }).read(pages, "me", never)).rejects.toMatchObject({
       code: "invalid_value",
       message: "the PDF has more than 10 characters of text",
     });
@@ -189,16 +189,16 @@ describe("limits", () => {
     ["text", Buffer.from(`BT /F1 12 Tf ${`(${"a".repeat(1000)}) Tj `.repeat(150e3)} ET`)],
   ])("of memory, taken by %s", async (_what, bytes) => {
     const one = reader({ memory: 128 });
-    await expect(one.read(bomb(bytes), never)).rejects.toMatchObject({
+    await expect(one.read(bomb(bytes), "me", never)).rejects.toMatchObject({
       code: "invalid_value",
       message: "reading the PDF takes more than 128 MiB of memory",
     });
-    expect(await one.read(small, never)).toMatchObject({ text: "Hello" });
+    expect(await one.read(small, "me", never)).toMatchObject({ text: "Hello" });
   });
 
   test("of time", async () => {
     // No process begins within a millisecond.
-    await expect(reader({ timeout: 1 }).read(small, never)).rejects.toMatchObject({
+    await expect(reader({ timeout: 1 }).read(small, "me", never)).rejects.toMatchObject({
       code: "invalid_value",
       message: "reading the PDF took more than 0.001 s",
     });
@@ -210,9 +210,9 @@ test("two are read at once, each in a process, and the next when one of them is 
   const { begun } = seen;
   const one = reader();
   const slow = new AbortController();
-  const left = one.read(endless(), slow.signal);
+  const left = one.read(endless(), "me", slow.signal);
   const texts = await Promise.all(
-    ["a", "b", "c"].map(async (text) => (await one.read(pdf([lines(text)]), never)).text),
+    ["a", "b", "c"].map(async (text) => (await one.read(pdf([lines(text)]), "me", never)).text),
   );
   expect(texts).toEqual(["a", "b", "c"]);
   expect(begun.map(isGone)).toEqual([false, true, true, true]);
@@ -221,12 +221,34 @@ test("two are read at once, each in a process, and the next when one of them is 
   await expect(left).rejects.toBe(reason);
 });
 
+test.each([
+  // All of one caller are read: then of those who wait whoever is next.
+  [1, ["a1", "b1", "a2", "a3"]],
+  // One of this caller's still is: then the other caller's.
+  [2, ["b1", "a1", "a2", "a3"]],
+])("callers take turns: %i at once", async (atOnce, order) => {
+  const one = reader({ atOnce });
+  const slow = Array.from({ length: atOnce }, () => new AbortController());
+  const left = slow.map(async ({ signal }) => {
+    await expect(one.read(endless(), "a", signal)).rejects.toBe(reason);
+  });
+  const read: string[] = [];
+  const reads = ["a1", "a2", "a3", "b1"].map(async (text) => {
+    read.push((await one.read(pdf([lines(text)]), text.charAt(0), never)).text);
+  });
+  slow[0]?.abort(reason);
+  await Promise.all(reads);
+  expect(read).toEqual(order);
+  for (const caller of slow) caller.abort(reason);
+  await Promise.all(left);
+});
+
 test("whoever leaves is told at once, and the next one's turn comes", async () => {
   const { begun } = processes();
   const one = reader();
   const callers = [1, 2, 3, 4].map(() => new AbortController());
-  const reads = callers.map(({ signal }) => one.read(endless(), signal));
-  const next = one.read(small, never);
+  const reads = callers.map(({ signal }) => one.read(endless(), "me", signal));
+  const next = one.read(small, "me", never);
   callers[2]?.abort(reason);
   await expect(reads[2]).rejects.toBe(reason);
   callers[0]?.abort(reason);
@@ -240,7 +262,7 @@ test("whoever leaves is told at once, and the next one's turn comes", async () =
   callers[3]?.abort(reason);
   await expect(reads[3]).rejects.toBe(reason);
   // One that has left before does not begin.
-  await expect(one.read(small, AbortSignal.abort(reason))).rejects.toBe(reason);
+  await expect(one.read(small, "me", AbortSignal.abort(reason))).rejects.toBe(reason);
   expect(begun.length).toBe(4);
 });
 
@@ -248,7 +270,7 @@ test("closing ends what is read and what waits, and refuses what comes", async (
   const { begun } = processes();
   const one = reader();
   const failed = [1, 2, 3].map(() =>
-    one.read(endless(), never).then(
+    one.read(endless(), "me", never).then(
       () => "read",
       ({ code }: LintelError) => code,
     ),
@@ -257,14 +279,14 @@ test("closing ends what is read and what waits, and refuses what comes", async (
   await one.close();
   expect(begun.map(isGone)).toEqual([true, true]);
   expect(await Promise.all(failed)).toEqual(Array(3).fill("shutting_down"));
-  await expect(one.read(small, never)).rejects.toMatchObject({ code: "shutting_down" });
+  await expect(one.read(small, "me", never)).rejects.toMatchObject({ code: "shutting_down" });
   expect(begun.length).toBe(2);
 });
 
 test("a process that is ended by another is no fault of the document", async () => {
   const { begun } = processes();
   const one = reader();
-  const failed = one.read(endless(), never);
+  const failed = one.read(endless(), "me", never);
   await vi.waitFor(() => expect(begun.length).toBe(1));
   begun[0]?.kill("SIGHUP");
   await expect(failed).rejects.toMatchObject({
@@ -275,7 +297,7 @@ test("a process that is ended by another is no fault of the document", async () 
 
 test("V8 that ends the process has no more memory", async () => {
   const { begun } = processes();
-  const failed = reader().read(endless(), never);
+  const failed = reader().read(endless(), "me", never);
   await vi.waitFor(() => expect(begun.length).toBe(1));
   begun[0]?.kill("SIGABRT");
   await expect(failed).rejects.toMatchObject({
@@ -289,7 +311,7 @@ test.runIf(process.platform === "linux")("the process is told no secrets", async
   onTestFinished(() => void vi.unstubAllEnvs());
   const { begun } = processes();
   const caller = new AbortController();
-  const left = reader().read(endless(), caller.signal);
+  const left = reader().read(endless(), "me", caller.signal);
   await vi.waitFor(() => expect(begun.length).toBe(1));
   const environment = readFileSync(`/proc/${begun[0]?.pid}/environ`, "latin1");
   expect(environment).toContain("NODE_CHANNEL_FD");

@@ -34,10 +34,10 @@ export class AttemptReader implements DocumentReader {
     return this.#readMs + (this.#since === undefined ? 0 : now - this.#since);
   }
 
-  async read(pdf: Uint8Array, signal: CallSignal): Promise<DocumentText> {
+  async read(pdf: Uint8Array, caller: string, signal: CallSignal): Promise<DocumentText> {
     this.#since = this.#clock.now();
     try {
-      return await this.#reader.read(pdf, signal);
+      return await this.#reader.read(pdf, caller, signal);
     } catch (thrown) {
       this.#failed = true;
       throw thrown;
