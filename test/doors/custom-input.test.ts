@@ -62,6 +62,7 @@ test.each([
 test.each([
   ["line breaks", '{"input":"a\nb\tc"}', "a\nb\tc"],
   ["backslashes", '{"input":"\\d+\\.\\x41\\u12g4\\"}', '\\d+\\.\\x41\\u12g4"}'],
+  ["backslashes ahead of capitals", '{"input":"C:\\New\\Bin \\U0041"}', "C:\\New\\Bin \\U0041"],
   ["quotes", '{"input":"print("hi")"}', 'print("hi")'],
   ["quotes that look like an end", '{"input":"f("a", {"b": "c\\n"})"}', 'f("a", {"b": "c\n"})'],
   ["a text behind the end", '{"input":"a"} b', 'a"} b'],

@@ -15,9 +15,9 @@ const blanks = /^[ \t\n\r]*$/;
 const nothing = /^[ \t\n\r]*\{[ \t\n\r]*\}[ \t\n\r]*$/;
 
 /** What stands in the text for something else, and what may end it. */
-const marks = /\\(?:u[\da-f]{4}|["\\/bfnrt])|"/gi;
+const marks = /\\(?:u[\da-fA-F]{4}|["\\/bfnrt])|"/g;
 
-const halfAnEscape = /\\(?:u[\da-f]{0,3})?$/i;
+const halfAnEscape = /\\(?:u[\da-fA-F]{0,3})?$/;
 
 /** What follows a quote that ends the text, as far as it is there. */
 const behindQuote = /[ \t\n\r]*(?:$|[},])/y;
