@@ -28,10 +28,13 @@ const behindQuote = /[ \t\n\r]*(?:$|[},])/y;
  * are read as they were meant: line breaks, backslashes and quotes that nobody escaped are of the text.
  */
 export class InputReader {
-  #part: "opening" | "text" | "closing" | "raw" = "opening";
+  #part: "opening" | "nothing" | "text" | "quote" | "closing" | "raw" = "opening";
   /** How much of the opening was there. */
   #matched = 0;
-  /** What is not told yet: the opening, half an escape, or what may be the end. */
+  /**
+   * What is not told yet: the opening, half an escape, or what may be the end. Blanks are added without
+   * a look at it, which would copy all of it each time.
+   */
   #held = "";
   readonly #characters = new WholeCharacters();
 
@@ -53,6 +56,9 @@ export class InputReader {
         return this.#open(piece);
       case "text":
         return this.#text(piece);
+      case "nothing":
+      case "quote":
+        return this.#behind(piece);
       case "closing":
         this.#held += piece;
         return "";
@@ -77,22 +83,25 @@ export class InputReader {
   /** An empty object is what the core makes of no arguments. */
   #otherwise(piece: string): string {
     const all = this.#held + piece;
-    if (nothing.test(all)) {
-      this.#matched = -1;
-      this.#held = all;
+    const isNothing = nothing.test(all);
+    this.#part = isNothing ? "nothing" : "raw";
+    this.#held = isNothing ? all : "";
+    return isNothing ? "" : all;
+  }
+
+  /** Behind an empty object, or a quote that may be the text's last: blanks say nothing. */
+  #behind(piece: string): string {
+    if (blanks.test(piece)) {
+      this.#held += piece;
       return "";
     }
-    this.#part = "raw";
-    this.#held = "";
-    return all;
+    if (this.#part === "nothing") return this.#otherwise(piece);
+    this.#part = "text";
+    return this.#text(piece);
   }
 
   #text(piece: string): string {
     const text = this.#held + piece;
-    if (this.#held.startsWith('"') && blanks.test(piece)) {
-      this.#held = text;
-      return "";
-    }
     let said = "";
     let from = 0;
     for (const { 0: mark, index } of text.matchAll(marks)) {
@@ -101,7 +110,7 @@ export class InputReader {
       behindQuote.lastIndex = from;
       if (mark === '"' && behindQuote.test(text)) {
         this.#held = text.slice(index);
-        if (!blanks.test(text.slice(from))) this.#part = "closing";
+        this.#part = blanks.test(text.slice(from)) ? "quote" : "closing";
         return said;
       }
       said += meant(mark);
@@ -114,8 +123,22 @@ export class InputReader {
   #rest(): string {
     const held = this.#held;
     if (this.#part !== "closing" || parseJson(opening + held) !== undefined) return "";
-    return held.replace(/"[ \t\n\r]*\}?[ \t\n\r]*$/, "").replaceAll(marks, meant);
+    return withoutEnd(held).replaceAll(marks, meant);
   }
+}
+
+/** Without the quote, the brace and the blanks that are behind a text. */
+function withoutEnd(held: string): string {
+  const object = withoutBlanks(held);
+  const text = withoutBlanks(object.endsWith("}") ? object.slice(0, -1) : object);
+  return text.endsWith('"') ? text.slice(0, -1) : held;
+}
+
+/** Without blanks at its end. Letter by letter: an expression looks at many blanks from each of them on. */
+function withoutBlanks(text: string): string {
+  let end = text.length;
+  while (end > 0 && blanks.test(text.charAt(end - 1))) end--;
+  return text.slice(0, end);
 }
 
 const meant = (mark: string): string => (mark === '"' ? mark : (JSON.parse(`"${mark}"`) as string));
