@@ -451,3 +451,20 @@ describe("faults have the client's names", () => {
     expect((await json(answer)).error.param).toBe(field);
   });
 });
+
+describe("of lists that are too long nothing is looked at", () => {
+  const many = (item: object) => Array(10_001).fill({ type: "custom", ...item });
+  const calls = many({ id: "a", custom: { name: "patch" } });
+  const messages = [{ role: "assistant", content: "", tool_calls: calls }];
+  const wrong = { name: "patch", format: 1 };
+
+  test.each([
+    [chat, { ...hello(), tools: many({ custom: wrong }) }, "tools"],
+    [chat, { ...hello(), messages }, "messages[0].tool_calls"],
+    [responses, { input: many({ type: "additional_tools" }) }, "input"],
+  ])("POST %s %#", async (path, body, field) => {
+    const { post } = await serveChat(says("Hi"));
+    const { error } = await json(await post(path, body));
+    expect(error.message).toBe(`${field}: number of items must be at most 10000`);
+  });
+});

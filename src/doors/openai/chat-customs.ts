@@ -1,6 +1,8 @@
 /** Custom tools in requests of chat completions, put the contract's way. */
 import type { Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { isHopeless } from "../../core/violations.js";
+import { tooManyItems } from "../items.js";
 import { fields } from "../json/known.js";
 import { customName } from "./allowed-tools.js";
 import type { Customs } from "./custom-calls.js";
@@ -19,32 +21,54 @@ export const customCallFields = fields({ name: true, input: true });
 export class ChatCustoms {
   readonly wrong: Violation[] = [];
   readonly warnings = new Set<string>();
-  /** The client's names of fields, by the contract's. */
-  readonly names: Record<string, string> = {};
+  /** Where something custom stands. */
+  readonly #places = new Set<string>();
 
   /** A request with functions in place of custom tools, of the choice, too. */
   read(json: JsonObject): JsonObject {
     let asked = json;
     const { tools, tool_choice: choice } = json;
     if (Array.isArray(tools) && tools.some(isCustom)) {
-      asked = { ...asked, tools: tools.map((tool, i) => this.#tool(tool, `tools[${i}]`)) };
+      asked = { ...asked, tools: this.#each(tools, "tools", (tool, at) => this.#tool(tool, at)) };
     }
     if (isCustom(choice)) {
-      this.#rename("tool_choice");
+      this.#places.add("tool_choice");
       asked = { ...asked, tool_choice: { type: "function", function: choice.custom } };
     }
     return asked;
   }
 
   /** Calls of a message, as calls of functions. @param at where they stand */
-  calls(calls: readonly unknown[], at: string): unknown[] {
-    return calls.map((call, i) => (isCustom(call) ? this.#call(call, `${at}[${i}]`) : call));
+  calls(calls: readonly unknown[], at: string): readonly unknown[] {
+    return this.#each(calls, at, (call, place) => this.#call(call, place));
   }
 
-  #tool(tool: unknown, at: string): unknown {
-    if (!isCustom(tool)) return tool;
-    const { custom } = tool;
-    this.#rename(at);
+  /** The client's name of a field of the contract. */
+  nameOf(field: string): string {
+    const [, at = "", member = ""] = functionField.exec(field) ?? [];
+    return this.#places.has(at) ? `${at}.custom${member}` : field;
+  }
+
+  /** Of a list that is too long, which the decoder tells, nothing is put; of one with much that is wrong, the first. */
+  #each(
+    items: readonly unknown[],
+    field: string,
+    put: (item: JsonObject, at: string) => unknown,
+  ): readonly unknown[] {
+    if (tooManyItems(field, items.length)) return items;
+    const before = this.wrong.length;
+    const all = [...items];
+    for (const [i, item] of items.entries()) {
+      if (isHopeless(this.wrong, before, field, i)) break;
+      if (!isCustom(item)) continue;
+      const at = `${field}[${i}]`;
+      this.#places.add(at);
+      all[i] = put(item, at);
+    }
+    return all;
+  }
+
+  #tool({ custom }: JsonObject, at: string): unknown {
     const reading = { at: `${at}.custom`, grammarIn: "grammar" } as const;
     const { wrong, warnings } = this;
     return {
@@ -54,7 +78,6 @@ export class ChatCustoms {
   }
 
   #call({ custom, ...call }: JsonObject, at: string): unknown {
-    this.#rename(at);
     if (!isObject(custom)) return { ...call, type: "function", function: custom };
     const args = asArguments(custom.input);
     if (args === undefined) {
@@ -62,13 +85,10 @@ export class ChatCustoms {
     }
     return { ...call, type: "function", function: { name: custom.name, arguments: args } };
   }
-
-  #rename(at: string): void {
-    for (const member of ["", ".name", ".description"]) {
-      this.names[`${at}.function${member}`] = `${at}.custom${member}`;
-    }
-  }
 }
+
+/** A field that has the client's name below `custom`, too. */
+const functionField = /^(.+)\.function(|\.name|\.description)$/;
 
 /** Names of the custom tools of a request. */
 export function customsOf({ tools }: JsonObject): Customs {

@@ -14,7 +14,7 @@ import { choicesOf } from "../../core/rules.js";
 import { compileDecoder } from "../json/decode.js";
 import { type AnswerForm, answerForm, formFields } from "../json/fields.js";
 import { fields, fieldsOf } from "../json/known.js";
-import type { Names } from "../json/rename.js";
+import { finding, type Names } from "../json/rename.js";
 import { withAllowedTools, withPlaces } from "./allowed-tools.js";
 import { ChatCustoms, customCallFields, customFields, customsOf } from "./chat-customs.js";
 import type { Customs } from "./custom-calls.js";
@@ -68,15 +68,17 @@ export function readChat(json: JsonObject): ChatRequest {
   let asked = customs.read(among.asked);
   const reasoning = readReasoning(json, warnings, wrong);
   if (reasoning.isSaid) asked = { ...asked, ...reasoning.asked };
-  const names = Object.assign(customs.names, {
+  const table: Record<string, string> = {
     ...reasoning.names,
     ...(limit != null && { max_tokens: "max_completion_tokens" }),
-  });
+  };
+  const nameOf = finding(table);
+  const names: Names = (field) => nameOf(customs.nameOf(field));
   if (Array.isArray(messages) && messages.some(isRewritten)) {
     const readable = messages.map((item, i) => {
       // What is no text is told of by its own name.
       if (isOtherwiseThought(item) && typeof item.reasoning !== "string") {
-        names[`messages[${i}].reasoning_content`] = `messages[${i}].reasoning`;
+        table[`messages[${i}].reasoning_content`] = `messages[${i}].reasoning`;
       }
       const message = callsCustoms(item)
         ? { ...item, tool_calls: customs.calls(item.tool_calls, `messages[${i}].tool_calls`) }

@@ -81,6 +81,7 @@ class Reading {
   /** Those of items that add some. @returns whether there is such an item */
   added(input: readonly unknown[]): boolean {
     let some = false;
+    if (tooManyItems("input", input.length)) return some;
     for (const [i, item] of input.entries()) {
       if (!isObject(item) || item.type !== addedTools) continue;
       const field = `input[${i}].tools`;
