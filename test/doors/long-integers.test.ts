@@ -1,5 +1,7 @@
 /** Integers longer than JavaScript's, in what is handed on as a text. */
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
+import { fields } from "../../src/doors/json/known.js";
+import { putBack } from "../../src/doors/json/long-integers.js";
 import { says, scripted } from "../support/scripted.js";
 import { asked } from "./asked.js";
 import { serve } from "./serve.js";
@@ -57,4 +59,15 @@ test("lists in lists without end, with such an integer, are no trouble", async (
   const body = messages('{"id":1}', `"metadata":${deep},`);
   const { request } = await asked("/v1/messages", body);
   expect(request.messages[1]?.toolCalls[0]?.function?.arguments).toBe('{"id":1}');
+});
+
+test("a body of which nothing is handed on as it was written is not parsed again: that takes longer than to read it", () => {
+  const text = '{"a":{"b":1234567890123456789}}';
+  const json = JSON.parse(text);
+  const parse = vi.spyOn(JSON, "parse");
+  putBack(text, json, fields({ a: fields({ b: true }) }));
+  expect(parse).not.toHaveBeenCalled();
+  putBack(text, json, fields({ a: "verbatim" }));
+  expect(parse).toHaveBeenCalledOnce();
+  parse.mockRestore();
 });

@@ -28,6 +28,7 @@ class LongInteger {
  * @param known what is read of it; what is `verbatim` gets them
  */
 export function putBack(text: string, json: JsonObject, known: Known): void {
+  if (!hasVerbatim(known)) return;
   let whole: unknown;
   try {
     whole = JSON.parse(withMarks(text), (_, value: unknown) =>
@@ -45,6 +46,10 @@ export function jsonText(value: unknown): string {
   const text = JSON.stringify(value);
   return text.includes(mark) ? text.replaceAll(marked, "$1") : text;
 }
+
+/** Whether anything is handed on as it was written. */
+const hasVerbatim = (known: Known): boolean =>
+  known === "verbatim" || (known instanceof Map && [...known.values()].some(hasVerbatim));
 
 function into(json: Record<string, unknown>, whole: JsonObject, known: Known): void {
   for (const [key, value] of Object.entries(json)) {
