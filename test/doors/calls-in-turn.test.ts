@@ -20,3 +20,18 @@ test("arguments are not read again with each piece: of long ones that takes all 
   expect(JSON.parse(first + last?.function?.arguments)).toEqual({ text: "word ".repeat(1000) });
   expect(argumentsOf(next)).toBe(`{"n":${"1".repeat(999)}`);
 });
+
+test("neither where each piece ends as an object does, nor with pieces of the next call", () => {
+  const turns = new CallsInTurn();
+  const parse = vi.spyOn(JSON, "parse");
+  turns.take(toolCall(0, "a", "write", '{"text":"\\"{'));
+  turns.take(toolCall(1, "b", "write", ""));
+  for (let i = 0; i < 1000; i++) {
+    turns.take(toolCall(0, "", "", i % 2 === 0 ? "}" : "\\\\}"));
+    expect(turns.take(toolCall(1, "", "", "1"))).toEqual([]);
+  }
+  expect(turns.take(toolCall(0, "", "", '"'))).toHaveLength(1);
+  expect(argumentsOf(turns.take(toolCall(0, "", "", " } ")))).toBe(` } ${"1".repeat(1000)}`);
+  expect(parse.mock.calls.length).toBeLessThan(5);
+  parse.mockRestore();
+});

@@ -10,9 +10,7 @@ import { isObject, parseJson } from "../../core/json.js";
 export class CallsInTurn {
   /** The call whose pieces pass. */
   #index: number | undefined;
-  #arguments = "";
-  /** Whether its last piece ends as an object does: else there is nothing to parse yet. */
-  #ends = false;
+  #arguments = new Arguments();
   /** Indexes of calls that are over. */
   readonly #over = new Set<number>();
   /** Pieces of further calls, by their index. Where there are any, the one that passes is not complete. */
@@ -27,10 +25,10 @@ export class CallsInTurn {
       const others = this.#waiting.get(index);
       if (others) others.push(piece);
       else this.#waiting.set(index, [piece]);
-      return this.#isComplete() ? this.#next() : [];
+      return this.#arguments.isComplete ? this.#next() : [];
     }
     this.#pass(piece);
-    const goesOn = this.#waiting.size > 0 && this.#isComplete();
+    const goesOn = this.#waiting.size > 0 && this.#arguments.isComplete;
     return goesOn ? [piece, ...this.#next()] : [piece];
   }
 
@@ -45,19 +43,9 @@ export class CallsInTurn {
   }
 
   #pass({ index, function: called }: ToolCall): void {
-    if (this.#index !== index) {
-      this.#arguments = "";
-      this.#ends = false;
-    }
+    if (this.#index !== index) this.#arguments = new Arguments();
     this.#index = index;
-    const said = called?.arguments ?? "";
-    this.#arguments += said;
-    if (said.trim() !== "") this.#ends = said.trimEnd().endsWith("}");
-  }
-
-  /** Nothing can follow a whole object. */
-  #isComplete(): boolean {
-    return this.#ends && isObject(parseJson(this.#arguments));
+    this.#arguments.add(called?.arguments ?? "");
   }
 
   /** What waited of the calls that follow, up to one that is not complete. */
@@ -70,8 +58,43 @@ export class CallsInTurn {
         this.#pass(piece);
         told.push(piece);
       }
-      if (!this.#isComplete()) break;
+      if (!this.#arguments.isComplete) break;
     }
     return told;
+  }
+}
+
+/** Arguments of one call as they come: each letter is looked at once, and all of them are parsed once. */
+class Arguments {
+  #text = "";
+  /** How many objects and lists are open. */
+  #depth = 0;
+  #inString = false;
+  #escaped = false;
+  #isWhole: boolean | undefined;
+
+  add(piece: string): void {
+    this.#text += piece;
+    // Nothing can follow a whole object.
+    if (this.#isWhole !== undefined) this.#isWhole &&= piece.trim() === "";
+    else if (this.#closes(piece)) this.#isWhole = isObject(parseJson(this.#text));
+  }
+
+  /** Whether they are an object, to its end. */
+  get isComplete(): boolean {
+    return this.#isWhole === true;
+  }
+
+  /** Whether the first object, or list, that was opened ends in a piece. */
+  #closes(piece: string): boolean {
+    for (const letter of piece) {
+      if (this.#escaped) this.#escaped = false;
+      else if (this.#inString && letter === "\\") this.#escaped = true;
+      else if (letter === '"') this.#inString = !this.#inString;
+      else if (this.#inString) continue;
+      else if (letter === "{" || letter === "[") this.#depth++;
+      else if ((letter === "}" || letter === "]") && --this.#depth <= 0) return true;
+    }
+    return false;
   }
 }
