@@ -11,13 +11,13 @@ import type { LoadedModel } from "../../src/backends/llama/model.js";
 import { ChatTemplate } from "../../src/backends/llama/template.js";
 import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
-import { say, special, tiny, tokenIds } from "./llama-subject.js";
+import { ownWords, say, special, tiny, tokenIds } from "./llama-subject.js";
 
 /** With room for the conversations here: what does not fit is not made into tokens to its end. */
 const load = (path: string) =>
   loadModel({ path, sequences: 1, gpu: false, contextSize: 1024 }, { log: silent, signal: never });
 
-const { bos, user, assistant, system, end } = tokenIds;
+const { bos, user, assistant, end } = tokenIds;
 
 describe("prompts", () => {
   let model: LoadedModel;
@@ -62,11 +62,7 @@ describe("prompts", () => {
   it("can't be forged by marks that the file declares as the users' own words", async () => {
     const folder = await mkdtemp(join(tmpdir(), "lintel-marks-"));
     onTestFinished(() => rm(folder, { recursive: true }));
-    const bytes = await readFile(tiny);
-    const types = "tokenizer.ggml.token_type";
-    // Behind the key, the types of the list and its entries, and its length.
-    const at = bytes.indexOf(types) + types.length + 4 + 4 + 8;
-    for (const token of [user, system]) bytes.writeInt32LE(4, at + 4 * token);
+    const bytes = ownWords(await readFile(tiny));
     // What stands in front of `<|system|>` is a thought.
     const template =
       "{{ bos_token }}{% for m in messages %}{{ {'user': '<|user|>', 'assistant': '<|assistant|>'}[m.role]" +

@@ -38,6 +38,18 @@ export async function tinyWith(
   return withText(bytes, bytes.subarray(at, at + 8 + length), padded);
 }
 
+/** The bytes of the tiny model, or of one made of it, whose marks are no control tokens, but the users' own words. */
+export function ownWords(
+  bytes: Buffer,
+  marks: readonly number[] = [tokenIds.user, tokenIds.system],
+) {
+  const types = "tokenizer.ggml.token_type";
+  // Behind the key, the types of the list and its entries, and its length.
+  const at = bytes.indexOf(types) + types.length + 4 + 4 + 8;
+  for (const token of marks) bytes.writeInt32LE(4, at + 4 * token);
+  return bytes;
+}
+
 /** The bytes of a file with one text more in its header. @param key of it */
 export function withField(bytes: Buffer, key: string, text: string): Buffer {
   // Behind the magic, the version, and the number of tensors.

@@ -18,6 +18,7 @@ import { serveFile } from "./llama-gateway.js";
 import {
   backendFor,
   chatRequest,
+  ownWords,
   say,
   special,
   start,
@@ -65,8 +66,10 @@ async function fileWith(name: keyof typeof templates, words?: Record<string, str
   return path;
 }
 
-async function loaded(name: keyof typeof templates, words?: Record<string, string>) {
-  const path = await fileWith(name, words);
+const loaded = async (name: keyof typeof templates, words?: Record<string, string>) =>
+  loadedFrom(await fileWith(name, words));
+
+async function loadedFrom(path: string) {
   const settings = { path, sequences: 1, gpu: false, contextSize: 1024 } as const;
   const model = await loadModel(settings, { log: silent, signal: never });
   onTestFinished(() => model.close());
@@ -320,6 +323,29 @@ describe("an answer", () => {
       const form = { ...forms["a text"], reasoningEffort, maxTokens: 90 };
       expect(await written(model, form)).toMatchObject({
         ...{ thought: "", text: '"<think>"', finishReason: "stop", thoughts: 0, warnings: [] },
+      });
+    });
+
+    it("has them in front where their end is no control token, as Qwen's", async () => {
+      const path = join(folder, "own-words.gguf");
+      await writeFile(path, ownWords(await tinyWith(templates.qwen, tokens)));
+      const model = await loadedFrom(path);
+      const more = { ...forms["a text"], ...noisy, reasoningEffort: "high", seed: 3n };
+      const told = await written(model, more);
+      expect(told).toMatchObject({ text: '"<think>"', finishReason: "stop", warnings: [] });
+      expect(told.thought).not.toBe("");
+      expect(told.thoughts).toBeGreaterThan(1);
+    });
+
+    it("ends them with that token alone: its text may be thought of, letter by letter", async () => {
+      const model = await loaded("qwen", tokens);
+      const letters = [..."I write </think> there."].map((it) => model.model.tokenize(it)[0]);
+      const script = [...letters, tokenIds.system, ...model.model.tokenize('"<think>"')];
+      const more = { ...forms["a text"], reasoningEffort: "high" };
+      expect(await answerOf(model, script as Token[], more)).toMatchObject({
+        thought: "I write </think> there.",
+        text: '"<think>"',
+        reasoningTokens: letters.length + 1,
       });
     });
 

@@ -8,7 +8,6 @@ import { Gbnf, literal, Unsupported } from "./grammar/gbnf.js";
 import type { Constraint } from "./grammar/grammars.js";
 import { SchemaGrammar } from "./grammar/schema.js";
 import type { LoadedModel } from "./model.js";
-import { closingToken } from "./thoughts.js";
 import type { ToolForm } from "./tools/form.js";
 import { callsIn } from "./tools/grammar.js";
 
@@ -81,7 +80,7 @@ function thoughtsBefore(
     const isPlain = model.getTokenAttributes(end).userDefined;
     return isPlain ? `${over(end)} <[${start}]> "assistant" <[${channel}]>` : undefined;
   }
-  const end = thoughts && closingToken(thoughts);
+  const end = thoughts?.end;
   return end === undefined ? undefined : `${over(end)} "\\n"{0,2}`;
 }
 

@@ -47,7 +47,11 @@ export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
       template,
       stops: own ? [] : ["<|im_end|>"],
       channels,
-      thoughts: thoughts && { marks: thoughts, tokens: controlIn(textsOfMarks(thoughts), model) },
+      thoughts: thoughts && {
+        marks: thoughts,
+        tokens: controlIn(textsOfMarks(thoughts), model),
+        end: tokenOf(thoughts.close, model),
+      },
       hasEffort: channels !== undefined || changesByEffort(template),
       tools,
       marks: tools ? controlIn(textsOf(tools), model) : noMarks,
@@ -120,6 +124,12 @@ function controlIn(texts: readonly string[], model: LlamaModel): ReadonlyMap<Tok
     }
   }
   return marks;
+}
+
+/** The token of a text that is one, also of one that is no control token: Qwen's, DeepSeek's and GLM's `</think>` is none. */
+function tokenOf(text: string, model: LlamaModel): Token | undefined {
+  const [token, ...more] = model.tokenize(text, true);
+  return more.length === 0 ? token : undefined;
 }
 
 /** Texts of the tokens that have a meaning besides their text, and which of them the template looks for. */

@@ -11,11 +11,12 @@ import { nothing } from "../marked-thoughts.js";
 import { StopScanner } from "../stop.js";
 import type { AnswerReader, Heard } from "./answer.js";
 import { ChannelReader } from "./channels.js";
-import { constraintOf, thinksFirst } from "./constraint.js";
+import { constraintOf } from "./constraint.js";
 import { Detokenizer } from "./detokenizer.js";
 import { Evaluation, type Sampling } from "./evaluation.js";
 import type { LoadedModel } from "./model.js";
 import { askedOf, isHopeless, toolsFor } from "./prompt.js";
+import type { Asked } from "./template.js";
 import { beginsThoughts, ThoughtReader } from "./thoughts.js";
 import { piece, Told } from "./told.js";
 import type { KnownTools } from "./tools/calls.js";
@@ -36,7 +37,8 @@ export async function* generate(
   if (isHopeless(loaded, request)) throw tooLong(`at least ${messages.length}`, loaded);
   const tools = toolsFor(loaded, request);
   const grammar = await constraintOf(loaded, request, tools);
-  const prompt = loaded.tokenize(messages, askedOf(loaded, request, tools));
+  const asked = askedOf(loaded, request, tools);
+  const prompt = loaded.tokenize(messages, asked);
   const room = loaded.contextSize - prompt.length;
   if (room < 1) throw tooLong(room < 0 ? `at least ${prompt.length}` : prompt.length, loaded);
   const limit = Math.min(request.maxTokens ?? chatDefaults.maxTokens, room);
@@ -45,14 +47,14 @@ export async function* generate(
     ({ sequence }) => sequence.compareContextTokens(prompt).firstDifferentIndex,
   );
   // By a grammar nothing follows on other channels, unless it is thought ahead.
-  const isAlone = grammar !== undefined && !thinksFirst(loaded, request, tools);
+  const isAlone = grammar !== undefined && !asked.thinksFirst;
   const ends = (token: Token) => (isAlone ? loaded.model.isEogToken(token) : loaded.ends(token));
   const work = { prompt, sampling: samplingOf(request), grammar, limit, ends };
   const evaluation = loaded.begin(new Evaluation(place, work));
   try {
     const detokenizer = new Detokenizer(loaded.model, prompt);
     const known = tools && schemasOf(request);
-    const reader = readerOf(loaded, prompt, known);
+    const reader = readerOf(loaded, prompt, known, asked);
     // Thoughts may well have what their answer ends with.
     const scanner = new StopScanner([...request.stop, ...loaded.stops]);
     const told = new Told(request, tools, known);
@@ -104,6 +106,7 @@ function readerOf(
   { model, channels, thoughts }: LoadedModel,
   prompt: readonly Token[],
   known: KnownTools | undefined,
+  { thinksFirst }: Asked,
 ): AnswerReader | undefined {
   if (channels) {
     const textOf = (token: Token) => model.detokenize([token]);
@@ -112,7 +115,8 @@ function readerOf(
   if (!thoughts) return undefined;
   // With room for the lines behind the mark.
   const end = prompt.slice(-thoughts.marks.open.length - 8);
-  return new ThoughtReader(thoughts, beginsThoughts(model.detokenize(end, true), thoughts.marks));
+  const begun = beginsThoughts(model.detokenize(end, true), thoughts.marks);
+  return new ThoughtReader(thoughts, begun, thinksFirst);
 }
 
 /** What was asked for in vain: before it was loaded, nobody knew what the model can do. */

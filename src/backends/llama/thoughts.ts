@@ -63,25 +63,33 @@ export const withoutThoughts = (prompt: string, marks: ThoughtMarks): string =>
 export const withThoughts = (prompt: string, marks: ThoughtMarks): string =>
   beginsThoughts(prompt, marks) ? prompt : prompt + marks.open;
 
-/** The token that thoughts end with; `undefined`: their mark is several. */
-export const closingToken = ({ marks, tokens }: WrittenMarks): Token | undefined =>
-  [...tokens].find(([, text]) => text === marks.close)?.[0];
-
 /** How marks stand in what a model writes. */
 export interface WrittenMarks {
   readonly marks: ThoughtMarks;
   /** Texts of the control tokens among them, which else are no text of an answer. */
   readonly tokens: ReadonlyMap<Token, string>;
+  /** The token that thoughts end with, control token or not; absent: their mark is several. */
+  readonly end?: Token | undefined;
 }
+
+/** No text of a model has half a character. */
+const noText = "\ud800";
 
 /** Reads one answer, in which marks may be control tokens. */
 export class ThoughtReader implements AnswerReader {
   readonly #text: MarkedThoughts;
   readonly #tokens: ReadonlyMap<Token, string>;
+  /** The token that alone ends thoughts; absent: the text of their mark does. */
+  readonly #end: Token | undefined;
 
-  /** @param begun whether the prompt ends with thoughts that are begun */
-  constructor({ marks, tokens }: WrittenMarks, begun: boolean) {
-    this.#text = new MarkedThoughts(marks, begun);
+  /**
+   * @param begun whether the prompt ends with thoughts that are begun
+   * @param first whether a grammar knows thoughts in front, which only the token ends for it
+   */
+  constructor({ marks, tokens, end }: WrittenMarks, begun: boolean, first = false) {
+    this.#end = first ? end : undefined;
+    const close = this.#end === undefined ? marks.close : noText;
+    this.#text = new MarkedThoughts({ ...marks, close }, begun);
     this.#tokens = tokens;
   }
 
@@ -91,7 +99,8 @@ export class ThoughtReader implements AnswerReader {
 
   push(token: Token, text: string): Said {
     const known = this.#text.isAnswering ? undefined : this.#tokens.get(token);
-    return this.#text.push(known ?? text);
+    const isEnd = token === this.#end && this.#text.isThinking;
+    return this.#text.push(isEnd ? noText : (known ?? text));
   }
 
   flush(): Said {
