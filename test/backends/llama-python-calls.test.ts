@@ -1,9 +1,11 @@
 /** Calls of tools as Python writes them. */
 import { getLlama, type Llama, type LlamaGrammar } from "node-llama-cpp";
-import { beforeAll, describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import type { LLMRequest, Tool } from "../../gen/lintel/v1/chat_pb.js";
 import { Gbnf } from "../../src/backends/llama/grammar/gbnf.js";
 import { callsIn } from "../../src/backends/llama/tools/grammar.js";
+import { LiteralReader } from "../../src/backends/llama/tools/literals.js";
+import { CallReader } from "../../src/backends/llama/tools/reader.js";
 import { writtenCalls } from "../../src/backends/llama/tools/written.js";
 import { functionTool } from "../support/tools.js";
 import { chatRequest } from "./llama-subject.js";
@@ -13,6 +15,7 @@ import { templates } from "./llama-tool-templates.js";
 const llama4 = form(templates.llamaPython);
 const lfm = form(templates.lfm);
 const llama3 = form(templates.llama);
+const gemma = form("<|tool_call>call:{{ call }}<tool_call|>");
 
 describe("calls", () => {
   const weather = ["weather", { city: 'a")]}, add(b="c', days: [1, { a: -2.5 }] }];
@@ -110,6 +113,40 @@ describe("calls", () => {
   it("hold back no text that only begins with a bracket", () => {
     const { steps } = read(llama4, [..."[1] It rains"]);
     expect(steps.slice(0, "[1] It".length).join("")).toBe("[1] It");
+  });
+
+  it("are not read again with each bracket", () => {
+    const value = vi.spyOn(LiteralReader.prototype, "value");
+    onTestFinished(() => value.mockRestore());
+    const list = Array(2000).fill([1]);
+    const reader = new CallReader(llama4, new Map([["add", {}]]));
+    const calls = [...`[add(a=${JSON.stringify(list)})]`].flatMap((it) => reader.push(it).calls);
+    expect(calls.map(({ args }) => JSON.parse(args))).toEqual([{ a: list }]);
+    // There are twice as many values as items.
+    expect(value.mock.calls.length).toBeLessThan(100 * list.length);
+  });
+
+  it.each([
+    ["three quotes", llama4, `[add(a="""it's "b" [ ${"x".repeat(2000)}""")]`],
+    ["escapes", llama4, String.raw`[add(a='it\'s (', b="\"[${"x".repeat(2000)}")]`],
+    ["JSON", llama3, `{"name": "add", "parameters": {"a": "\\"it's ({${"x".repeat(2000)}"}}`],
+    ["Gemma's", gemma, `<|tool_call>call:add{a:<|"|>it's "{\\${"x".repeat(2000)}<|"|>}`],
+  ])("that are long are told as soon as they are whole: %s", (_, form, answer) => {
+    const reader = new CallReader(form, new Map([["add", {}]]));
+    const calls = [...answer].map((letter) => reader.push(letter).calls.length);
+    expect(calls.indexOf(1)).toBe(answer.length - 1);
+  });
+
+  it.each([
+    ["Python", llama4, `[add(a=${"[".repeat(20_000)}${"]".repeat(20_000)})]`],
+    ["cut short", llama4, `[add(a=${"[".repeat(20_000)}`],
+    [
+      "JSON",
+      llama3,
+      `{"name": "add", "parameters": {"a": ${"[".repeat(20_000)}${"]".repeat(20_000)}}}`,
+    ],
+  ])("so deep that nothing can go through them are text: %s", (_, form, answer) => {
+    expect(read(form, [answer])).toMatchObject({ text: answer, calls: [] });
   });
 
   it("are written as they are read", () => {

@@ -1,6 +1,7 @@
 /** Takes calls of tools out of an answer, also where pieces cut them. */
 import { overlap } from "../../stop.js";
 import { type KnownTools, readCalls, type WrittenCall } from "./calls.js";
+import { Depth } from "./depth.js";
 import { beginningsOf, endingsOf, openOf, type ToolForm } from "./form.js";
 
 /** What came out of an answer, in its order: text, and behind it calls. */
@@ -13,7 +14,14 @@ interface Begun {
   readonly mark: string;
   rest: string;
   isOpen?: boolean;
+  /** How deep in brackets it is. */
+  readonly depth: Depth;
+  /** Length from which on it is read once more, though brackets are open: it may be no call. */
+  next: number;
 }
+
+/** What is shorter is read whenever a bracket is closed; what is longer, where the outermost is, or after half as much more. */
+const short = 1000;
 
 /**
  * Reads one answer. Nothing of a call comes out as text, from its first letter on; what began
@@ -70,7 +78,7 @@ export class CallReader {
       const at = all.search(/\S/);
       if (all[at] === "{" || all[at] === "[") {
         this.#held = "";
-        this.#begun = { mark: all.slice(0, at), rest: "" };
+        this.#begun = this.#begin(all.slice(0, at));
         return all.slice(at);
       }
       if (at < 0 && !isLast) {
@@ -94,8 +102,15 @@ export class CallReader {
     say(text.slice(0, at));
     this.#held = "";
     const passed = mark === this.#open ? "" : mark;
-    this.#begun = { mark: passed, rest: "" };
+    this.#begun = this.#begin(passed);
     return text.slice(at + passed.length);
+  }
+
+  #begin(mark: string): Begun {
+    const { begin, call } = this.#form;
+    const quote = call.as === "named" ? call.quote : undefined;
+    const isPython = begin === "" || call.as === "python" || quote !== undefined;
+    return { mark, rest: "", depth: new Depth(isPython, quote), next: 0 };
   }
 
   #call(
@@ -110,9 +125,13 @@ export class CallReader {
     const { call } = this.#form;
     const [open, close] = call.as === "tagged" ? [call.key[0], />/] : [/[({]/, /[)\]}]/];
     if (begun.isOpen && !isLast && !close.test(piece)) return undefined;
+    if (!isLast && this.#isInside(begun)) return undefined;
     begun.isOpen = begun.rest.search(open) >= 0;
     const found = readCalls(begun.rest, this.#form, this.#known);
-    if (found === "more" && !isLast) return undefined;
+    if (found === "more" && !isLast) {
+      begun.next = begun.rest.length < short ? 0 : begun.rest.length * 1.5;
+      return undefined;
+    }
     this.#begun = undefined;
     this.#atStart = false;
     if (typeof found === "string") {
@@ -125,6 +144,13 @@ export class CallReader {
     calls.push(...found.calls);
     this.#behind = "";
     return begun.rest.slice(found.end);
+  }
+
+  /** Whether it is so long that it is not read within brackets. */
+  #isInside({ rest, depth, next }: Begun): boolean {
+    // Between marks brackets are text.
+    if (this.#form.call.as === "tagged" && !/^\s*[[{]/.test(rest)) return false;
+    return !depth.follow(rest) && rest.length < next;
   }
 
   /** Passes over the blanks and the mark behind a call. */
