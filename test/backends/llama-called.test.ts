@@ -166,6 +166,28 @@ describe("a template that does not tell of tools", () => {
     ).toBe("<user>hi");
   });
 
+  it("has them as a member also of system messages that are made one", () => {
+    const alternates =
+      "{% for m in messages %}{% if m.role == loop.previtem.role or m.role == 'system' and not loop.first %}{{ raise_exception('no!') }}{% endif %}" +
+      "<{{ m.role }}>{{ m.content }}{% set message = m %}{% if 'tools' in message %}<|tool|>{{ message['tools'] }}<|/tool|>{% endif %}{% endfor %}";
+    const late = [
+      say("a", "system"),
+      say("b"),
+      say("c", "assistant"),
+      say("d", "system"),
+      say("e"),
+    ];
+    const several = [say("a", "system"), say("d", "system"), say("b")];
+    for (const [messages, rest] of [
+      [late, "<user>b<assistant>c<user>e"],
+      [several, "<user>b"],
+    ] as const) {
+      const prompt = made(alternates).render(messages, { tools }).join("");
+      const told = JSON.stringify(tools.map((tool) => tool.function));
+      expect(prompt).toBe(`<system>a\n\nd<|tool|>${told}<|/tool|>${rest}`);
+    }
+  });
+
   it("has none besides its own, where it tells of them", () => {
     const prompt = made(`{{ tools | tojson }}${source}`)
       .render([say("hi")], { tools })

@@ -80,9 +80,10 @@ export function shows(prompt: string, texts: readonly string[]): boolean {
 /** System messages as one, at the beginning. */
 function withOneSystem(turns: readonly Turn[]): readonly Turn[] {
   const isSystem = ({ role }: Turn) => role === "system";
-  const content = turns.filter(isSystem).map((turn) => turn.content);
+  const all = turns.filter(isSystem);
+  const content = all.map((turn) => turn.content).join("\n\n");
   const rest = turns.filter((turn) => !isSystem(turn));
-  return [{ role: "system", content: content.join("\n\n") }, ...rest];
+  return [{ ...all[0], role: "system", content }, ...rest];
 }
 
 /** System messages as the beginning of the first user message; the same if there are none. */
