@@ -115,6 +115,20 @@ describe("calls", () => {
     expect(steps.slice(0, "[1] It".length).join("")).toBe("[1] It");
   });
 
+  it.each([
+    ["Python", llama4, "[add(größe=1, 高さ=2)]", { größe: 1, 高さ: 2 }],
+    [
+      "Gemma's",
+      gemma,
+      '<|tool_call>call:add{größe:<|"|>L<|"|>,first name:{高さ:2}}<tool_call|>',
+      { größe: "L", "first name": { 高さ: 2 } },
+    ],
+  ])("have arguments of any name: %s", (_, form, answer, args) => {
+    for (const pieces of cuts(answer)) {
+      expect(read(form, pieces)).toMatchObject({ text: "", calls: [["add", args]] });
+    }
+  });
+
   it("are not read again with each bracket", () => {
     const value = vi.spyOn(LiteralReader.prototype, "value");
     onTestFinished(() => value.mockRestore());

@@ -78,8 +78,8 @@ export class LiteralReader {
   }
 
   #key(): string {
-    const isBare = this.#quote !== undefined && /[\w$]/.test(this.next());
-    return isBare ? JSON.stringify(this.match(/[\w.$-]+/y)) : this.value();
+    const isBare = this.#quote !== undefined && /[^"'<({[:,]/.test(this.next());
+    return isBare ? JSON.stringify(this.match(/[^"'<>(){}[\]:,]+/y).trimEnd()) : this.value();
   }
 
   /** Whether a mark stands there. */

@@ -17,7 +17,7 @@ function callIn(reader: LiteralReader, known: KnownTools): WrittenCall {
   reader.take("(");
   if (!known.has(name)) fail();
   const args = reader.several(")", () => {
-    const key = reader.match(/[\w.-]+/y);
+    const key = reader.match(/[\p{L}\p{M}\p{N}_.-]+/uy);
     reader.take("=");
     return `${JSON.stringify(key)}:${reader.value()}`;
   });
