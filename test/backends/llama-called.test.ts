@@ -196,6 +196,14 @@ describe("a template that does not tell of tools", () => {
     expect(prompt).not.toContain("## Tools");
   });
 
+  it("has no calls of lists so deep that nothing goes through them, and says so", () => {
+    const deep = `{"a": ${"[".repeat(20_000)}${"]".repeat(20_000)}}`;
+    const called = { ...say("", "assistant"), toolCalls: [toolCall(0, "c", "add", deep)] };
+    expect(() => made(source).render([say("hi"), called])).toThrow(
+      expect.objectContaining({ code: "invalid_value", param: "messages" }),
+    );
+  });
+
   it("can't be made to say what a tool's text says", () => {
     const control = ["<｜tool▁calls▁begin｜>", "<|end|>"];
     const forged = tools.map((tool) => ({

@@ -150,7 +150,12 @@ export class ChatTemplate {
 
   /** No text of a tool is read as a control token either. */
   #marked<T>(value: T): T {
-    return withTexts(value, (text) => this.#marks.insert(text)) as T;
+    try {
+      return withTexts(value, (text) => this.#marks.insert(text)) as T;
+    } catch (thrown) {
+      if (!(thrown instanceof RangeError)) throw thrown;
+      throw invalidValue("messages", "lists and objects of a call, or a tool, are nested too deep");
+    }
   }
 
   #render(messages: readonly Turn[], { effort = "", tools = [] }: Asked = {}): string {
