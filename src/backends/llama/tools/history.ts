@@ -4,6 +4,7 @@ import { messageOf } from "../../../core/chat-messages.js";
 import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
 import { argumentsOf, toolCall } from "../../../core/tool-calls.js";
 import { shortIds } from "../../call-ids.js";
+import { shows } from "../turns.js";
 import type { ToolForm } from "./form.js";
 import { writtenCalls } from "./written.js";
 
@@ -57,19 +58,9 @@ export function callStyleOf(
     }
   });
   const shown = (texts: readonly string[]) =>
-    prompts.find(({ prompt }) => inOrder(prompt, texts) && !prompt.includes('\\"of'))?.style;
+    prompts.find(({ prompt }) => shows(prompt, texts) && !prompt.includes('\\"of'))?.style;
   const written = { ...asTheyAre, isWritten: true };
   return shown([said, ...marks]) ?? shown(marks) ?? written;
-}
-
-function inOrder(prompt: string, texts: readonly string[]): boolean {
-  let from = 0;
-  for (const text of texts) {
-    const found = prompt.indexOf(text, from);
-    if (found < 0) return false;
-    from = found + text.length;
-  }
-  return true;
 }
 
 /** A message, and what of tools its template is told in its turn. */
