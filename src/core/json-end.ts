@@ -1,20 +1,34 @@
 /** Where a JSON value ends that stands in a text. */
 
+/** Looks for the end of an object or a list in pieces of a text, at each letter once. */
+export class JsonEnd {
+  /** How many objects and lists are open. */
+  #depth = 0;
+  #inText = false;
+  #escaped = false;
+
+  /**
+   * Looks at the next piece.
+   * @param from where in it the value begins, or goes on
+   * @returns the place behind the first object or list that was opened; `undefined` where it has no end yet
+   */
+  find(piece: string, from = 0): number | undefined {
+    for (let at = from; at < piece.length; at++) {
+      const letter = piece[at];
+      if (this.#escaped) this.#escaped = false;
+      else if (this.#inText && letter === "\\") this.#escaped = true;
+      else if (letter === '"') this.#inText = !this.#inText;
+      else if (this.#inText) continue;
+      else if (letter === "{" || letter === "[") this.#depth++;
+      else if ((letter === "}" || letter === "]") && --this.#depth <= 0) return at + 1;
+    }
+    return undefined;
+  }
+}
+
 /**
  * The place behind an object or a list; `undefined` where it has no end yet.
  * @param from where it begins, with a bracket
  */
-export function jsonEnd(text: string, from: number): number | undefined {
-  let depth = 0;
-  let inText = false;
-  for (let at = from; at < text.length; at++) {
-    const letter = text[at];
-    if (inText) {
-      if (letter === "\\") at++;
-      else if (letter === '"') inText = false;
-    } else if (letter === '"') inText = true;
-    else if (letter === "{" || letter === "[") depth++;
-    else if ((letter === "}" || letter === "]") && --depth === 0) return at + 1;
-  }
-  return undefined;
-}
+export const jsonEnd = (text: string, from: number): number | undefined =>
+  new JsonEnd().find(text, from);

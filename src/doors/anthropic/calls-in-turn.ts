@@ -1,6 +1,7 @@
 /** Calls of a stream, one after the other: of several at once the pieces may come in turns. */
 import type { ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, parseJson } from "../../core/json.js";
+import { JsonEnd } from "../../core/json-end.js";
 
 /**
  * Puts the pieces of calls in order. Clients take the last block that began for the one that ends: a call
@@ -67,34 +68,18 @@ export class CallsInTurn {
 /** Arguments of one call as they come: each letter is looked at once, and all of them are parsed once. */
 class Arguments {
   #text = "";
-  /** How many objects and lists are open. */
-  #depth = 0;
-  #inString = false;
-  #escaped = false;
+  readonly #end = new JsonEnd();
   #isWhole: boolean | undefined;
 
   add(piece: string): void {
     this.#text += piece;
     // Nothing can follow a whole object.
     if (this.#isWhole !== undefined) this.#isWhole &&= piece.trim() === "";
-    else if (this.#closes(piece)) this.#isWhole = isObject(parseJson(this.#text));
+    else if (this.#end.find(piece) !== undefined) this.#isWhole = isObject(parseJson(this.#text));
   }
 
   /** Whether they are an object, to its end. */
   get isComplete(): boolean {
     return this.#isWhole === true;
-  }
-
-  /** Whether the first object, or list, that was opened ends in a piece. */
-  #closes(piece: string): boolean {
-    for (const letter of piece) {
-      if (this.#escaped) this.#escaped = false;
-      else if (this.#inString && letter === "\\") this.#escaped = true;
-      else if (letter === '"') this.#inString = !this.#inString;
-      else if (this.#inString) continue;
-      else if (letter === "{" || letter === "[") this.#depth++;
-      else if ((letter === "}" || letter === "]") && --this.#depth <= 0) return true;
-    }
-    return false;
   }
 }

@@ -1,7 +1,7 @@
 /** Reads what stands behind the mark of a call. */
 import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
+import { jsonEnd } from "../../../core/json-end.js";
 import { type NamedCall, pythonEnd, type ToolForm } from "./form.js";
-import { jsonEnd } from "./json-end.js";
 import { attempt, fail, LiteralReader } from "./literals.js";
 import { Place } from "./place.js";
 import { readPython } from "./python.js";
