@@ -1,17 +1,8 @@
 /** What the grammars of schemas let through, text by text. */
-import { getLlama, type Llama, type LlamaGrammar } from "node-llama-cpp";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { Gbnf } from "../../src/backends/llama/grammar/gbnf.js";
 import { SchemaGrammar } from "../../src/backends/llama/grammar/schema.js";
-
-let llama: Llama;
-beforeAll(async () => {
-  llama = await getLlama({ gpu: false, build: "never", progressLogs: false });
-});
-
-/** Whether a text is all that a grammar lets through. */
-const fits = (grammar: LlamaGrammar, text: string) =>
-  (grammar as unknown as { _testText(text: string): boolean })._testText(text);
+import { fits, grammarOf } from "./llama-grammars.js";
 
 describe("a grammar lets through what fits, and nothing else", () => {
   it.each<[string, object, readonly string[], readonly string[]]>([
@@ -93,7 +84,7 @@ describe("a grammar lets through what fits, and nothing else", () => {
   ])("%s", async (_, schema, fitting, others) => {
     const grammar = new Gbnf();
     const root = new SchemaGrammar(grammar, schema as never).of(schema);
-    const made = await llama.createGrammar({ grammar: grammar.text(root) });
+    const made = await grammarOf(grammar.text(root));
     for (const text of fitting) expect([text, fits(made, text)]).toEqual([text, true]);
     for (const text of others) expect([text, fits(made, text)]).toEqual([text, false]);
   });

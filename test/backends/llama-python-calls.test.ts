@@ -1,14 +1,11 @@
 /** Calls of tools as Python writes them. */
-import { getLlama, type Llama, type LlamaGrammar } from "node-llama-cpp";
-import { beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { LLMRequest, Tool } from "../../gen/lintel/v1/chat_pb.js";
-import { Gbnf } from "../../src/backends/llama/grammar/gbnf.js";
-import { callsIn } from "../../src/backends/llama/tools/grammar.js";
 import { LiteralReader } from "../../src/backends/llama/tools/literals.js";
 import { CallReader } from "../../src/backends/llama/tools/reader.js";
 import { writtenCalls } from "../../src/backends/llama/tools/written.js";
 import { functionTool } from "../support/tools.js";
-import { chatRequest } from "./llama-subject.js";
+import { fits, grammarOfCalls } from "./llama-grammars.js";
 import { cuts, form, read } from "./llama-tool-forms.js";
 import { templates } from "./llama-tool-templates.js";
 
@@ -186,17 +183,8 @@ describe("calls", () => {
 });
 
 describe("a grammar of calls", () => {
-  let llama: Llama;
-  beforeAll(async () => {
-    llama = await getLlama({ gpu: false, build: "never", progressLogs: false });
-  });
-  const fits = (grammar: LlamaGrammar, text: string) =>
-    (grammar as unknown as { _testText(text: string): boolean })._testText(text);
-  const grammarOf = async (tools: Tool[], more: Partial<LLMRequest> = {}, of = llama4) => {
-    const grammar = new Gbnf();
-    const root = callsIn(chatRequest("", { tools, ...more }), of, grammar);
-    return llama.createGrammar({ grammar: grammar.text(root) });
-  };
+  const grammarOf = (tools: Tool[], more: Partial<LLMRequest> = {}, of = llama4) =>
+    grammarOfCalls(of, tools, more);
   const schema = {
     type: "object",
     properties: {

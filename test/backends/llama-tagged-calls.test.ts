@@ -1,12 +1,9 @@
 /** Calls of tools whose arguments stand between marks: as texts, and not as JSON. */
-import { getLlama, type Llama, type LlamaGrammar } from "node-llama-cpp";
-import { beforeAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { LLMRequest, Tool } from "../../gen/lintel/v1/chat_pb.js";
-import { Gbnf } from "../../src/backends/llama/grammar/gbnf.js";
-import { callsIn } from "../../src/backends/llama/tools/grammar.js";
 import { type JsonObject, parseJson } from "../../src/core/json.js";
 import { functionTool } from "../support/tools.js";
-import { chatRequest } from "./llama-subject.js";
+import { fits, grammarOfCalls } from "./llama-grammars.js";
 import { cuts, form, read } from "./llama-tool-forms.js";
 import { templates } from "./llama-tool-templates.js";
 
@@ -215,22 +212,8 @@ describe("Qwen's calls", () => {
 });
 
 describe("a grammar of calls", () => {
-  let llama: Llama;
-  beforeAll(async () => {
-    llama = await getLlama({ gpu: false, build: "never", progressLogs: false });
-  });
-
-  const fits = (grammar: LlamaGrammar, text: string) =>
-    (grammar as unknown as { _testText(text: string): boolean })._testText(text);
-  const grammarOf = async (
-    name: keyof typeof forms,
-    tools: Tool[],
-    more: Partial<LLMRequest> = {},
-  ) => {
-    const grammar = new Gbnf();
-    const root = callsIn(chatRequest("", { tools, ...more }), forms[name], grammar);
-    return llama.createGrammar({ grammar: grammar.text(root) });
-  };
+  const grammarOf = (name: keyof typeof forms, tools: Tool[], more: Partial<LLMRequest> = {}) =>
+    grammarOfCalls(forms[name], tools, more);
 
   it("has DeepSeek say of each argument whether it is a text", async () => {
     const said = (key: string, value: string, isText: boolean) =>
