@@ -24,6 +24,7 @@ export const databaseOptions = {
 const fields = [
   "auth.mode",
   "auth.oidc",
+  "auth.teams",
   "auth.tokens",
   "state.database",
   "state.directory",

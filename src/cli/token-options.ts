@@ -3,8 +3,11 @@ import { alternatives } from "../config/problems.js";
 import { duration, latestTime, time } from "../config/quantities.js";
 import { type Budget, budgetPeriods, type CallerLimits } from "../core/limits/settings.js";
 import { stars } from "../core/pattern.js";
-import type { NewToken } from "../state/database/tokens.js";
+import type { NewToken, TokenChange } from "../state/database/tokens.js";
 import { type Given, type Option, UsageError } from "./command.js";
+
+/** Most characters of a name. */
+const longestName = 128;
 
 /** What `--expires` is, without its default. */
 export const expiryHelp = "a date, a time, or how long from now: 2027-01-31, 90d";
@@ -28,8 +31,34 @@ export const tokenOptions = {
     value: "N[/PERIOD]",
     help: "spend per hour, day, week or month (default: month), or unlimited",
   },
+  team: {
+    value: "NAME",
+    help: "team whose limits count what its members do together (auth.teams, limits.team)",
+  },
   expires: { value: "WHEN", help: `${expiryHelp} (default: never)` },
 } as const satisfies Record<string, Option>;
+
+/** The words that take away what a token has of its own, by option. */
+const none = { models: "all", team: "none", limits: "default" } as const;
+
+/** The options that change a token. What is not given stays. */
+export const changeOptions = {
+  models: { ...tokenOptions.models, help: `models that it may use, or ${none.models}` },
+  rpm: resettable(tokenOptions.rpm),
+  tpm: resettable(tokenOptions.tpm),
+  "images-per-day": resettable(tokenOptions["images-per-day"]),
+  concurrent: resettable(tokenOptions.concurrent),
+  budget: {
+    value: "N[/PERIOD]",
+    help: `spend per hour, day, week or month, or unlimited, or ${none.limits}`,
+  },
+  team: { value: "NAME", help: `team that its holder is a member of, or ${none.team}` },
+  expires: { value: "WHEN", help: `${expiryHelp}, or never` },
+} as const satisfies Record<string, Option>;
+
+function resettable<O extends Option>(option: O): O {
+  return { ...option, help: `${option.help}, or ${none.limits}` };
+}
 
 /**
  * What was asked for.
@@ -38,9 +67,9 @@ export const tokenOptions = {
 export function wishOf(given: Given): NewToken {
   const name = given.text("name")?.trim();
   if (!name) throw new UsageError("tokens create needs --name NAME");
-  if (name.length > 128 || /\p{Cc}/u.test(name) || name.startsWith("tok_")) {
+  if (name.length > longestName || /\p{Cc}/u.test(name) || name.startsWith("tok_")) {
     throw new UsageError(
-      "--name must have at most 128 characters, no control characters, and not begin with tok_",
+      `--name must have at most ${longestName} characters, no control characters, and not begin with tok_`,
     );
   }
   const limits = limitsOf(given);
@@ -48,8 +77,54 @@ export function wishOf(given: Given): NewToken {
     name,
     models: modelsOf(given),
     limits: Object.values(limits).some((limit) => limit !== undefined) ? limits : undefined,
+    team: teamOption(given),
     expiresAt: expiryOption(given) ?? undefined,
   };
+}
+
+/**
+ * What shall change.
+ * @throws UsageError also if nothing was asked for
+ */
+export function changeOf(given: Given): TokenChange {
+  if (!Object.keys(changeOptions).some((name) => given.has(name))) {
+    const options = Object.keys(changeOptions).map((name) => `--${name}`);
+    throw new UsageError(`tokens update needs something to change: ${alternatives(options)}`);
+  }
+  const own = <T>(name: string, word: string, read: (given: Given, name: string) => T) => {
+    if (given.text(name) === word) return null;
+    try {
+      return read(given, name);
+    } catch (error) {
+      throw new UsageError(`${(error as UsageError).message}; or "${word}"`);
+    }
+  };
+  return {
+    models: own("models", none.models, modelsOf),
+    limits: {
+      requestsPerMinute: own("rpm", none.limits, amountOption),
+      tokensPerMinute: own("tpm", none.limits, amountOption),
+      imagesPerDay: own("images-per-day", none.limits, amountOption),
+      concurrent: own("concurrent", none.limits, amountOption),
+      budget: own("budget", none.limits, budgetOption),
+    },
+    team: own("team", none.team, teamOption),
+    expiresAt: expiryOption(given),
+  };
+}
+
+function teamOption(given: Given): string | undefined {
+  const team = given.text("team")?.trim();
+  if (team === undefined) return undefined;
+  if (team === none.team) {
+    throw new UsageError(`--team: no team is called "${none.team}": leave it out`);
+  }
+  if (!team || team.length > longestName || /\p{Cc}/u.test(team)) {
+    throw new UsageError(
+      `--team must have 1 to ${longestName} characters, and no control characters`,
+    );
+  }
+  return team;
 }
 
 function modelsOf(given: Given): readonly string[] | undefined {

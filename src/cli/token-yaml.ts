@@ -5,13 +5,14 @@ import { createToken, hashToken } from "../core/tokens.js";
 import type { NewToken } from "../state/database/tokens.js";
 
 /** The token, and the lines that make a configuration know it. */
-export function tokenYaml({ name, models, limits, expiresAt }: NewToken): string {
+export function tokenYaml({ name, models, limits, team, expiresAt }: NewToken): string {
   const secret = createToken();
   const token = {
     name,
     hash: hashToken(secret),
     models,
     limits: limits && limitsWritten(limits),
+    team,
     expires: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),
   };
   const yaml = stringify({ auth: { mode: "token", tokens: [token] } }, { lineWidth: 0 });

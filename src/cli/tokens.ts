@@ -1,5 +1,7 @@
 /** `lintel tokens`: issues tokens for callers, lists them and ends them. */
 import { limitsWritten } from "../config/caller-limits.js";
+import type { Config } from "../config/schema.js";
+import { unknownTeam } from "../config/team-warnings.js";
 import type { StoredToken } from "../core/callers/store.js";
 import { DatabaseTokens, type Rotated } from "../state/database/tokens.js";
 import { type Command, type Given, type Group, UsageError } from "./command.js";
@@ -7,6 +9,8 @@ import { databaseOptions, withDatabase } from "./database.js";
 import { deliver, out, say } from "./output.js";
 import { table } from "./table.js";
 import {
+  changeOf,
+  changeOptions,
   durationOption,
   expiryHelp,
   expiryOption,
@@ -48,6 +52,7 @@ Tokens count where auth.mode is token.`,
       const made = await new DatabaseTokens(sql).create(wish);
       if (!made) return failed(`a token is called ${quoted(wish.name)} already`);
       await show(given, { id: made.id, name: wish.name, token: made.secret });
+      tellOfTeam(wish.team, auth);
       if (auth && auth.mode !== "token") {
         say(`auth.mode is ${auth.mode}: tokens are looked at where it is token`);
       }
@@ -85,6 +90,28 @@ const revoke: Command = {
     }),
 };
 
+const update: Command = {
+  summary: "changes what a token may do; the token itself stays",
+  operand: "NAME",
+  details: `NAME is the token's name or its id. What is not given stays as it is. A limit that is
+"default" is that of all callers again (limits.caller). What was counted goes on counting, but
+for budgets that get another period, and for the first calls in another team.`,
+  options: { ...changeOptions, json, ...databaseOptions },
+  async run(given) {
+    const change = changeOf(given);
+    return withDatabase(given, {}, async ({ sql, config }) => {
+      const token = await new DatabaseTokens(sql).update(given.operand, change);
+      if (!token) return failed(noSuch(given));
+      out(given.has("json") ? JSON.stringify(entryOf(token)) : table(heading, [rowOf(token)]));
+      tellOfTeam(change.team, config?.auth);
+      if (!given.has("json") && config) {
+        say(`every gateway knows within ${config.state.refresh / 1000} s`);
+      }
+      return 0;
+    });
+  },
+};
+
 const rotate: Command = {
   summary: "replaces a token; its name, models and limits stay",
   operand: "NAME",
@@ -118,7 +145,14 @@ earlier --grace, it is not rotated again: that one may be in use, and would end.
   },
 };
 
-export const tokens: Group = { commands: { create, list, revoke, rotate } };
+export const tokens: Group = { commands: { create, list, update, revoke, rotate } };
+
+/** Says of a team that the configuration does not know what that means: it may be a slip. */
+function tellOfTeam(team: string | null | undefined, auth: Config["auth"] | undefined): void {
+  const teams = auth?.teams.map(({ name }) => name) ?? [];
+  if (!team || !auth || teams.includes(team)) return;
+  say(`${unknownTeam(team, teams)}`);
+}
 
 const quoted = (name: string) => JSON.stringify(name);
 
@@ -149,14 +183,15 @@ async function show(
   if (!given.has("json")) say(`${made.name} (${made.id}): the token is shown only now`);
 }
 
-const heading = ["NAME", "ID", "STATE", "MODELS", "LIMITS", "CREATED", "EXPIRES"];
+const heading = ["NAME", "ID", "STATE", "TEAM", "MODELS", "LIMITS", "CREATED", "EXPIRES"];
 
 function rowOf(token: StoredToken): string[] {
-  const { name, id, models, limits, createdAt, expiresAt } = token;
+  const { name, id, team = "", models, limits, createdAt, expiresAt } = token;
   return [
     name,
     id,
     stateOf(token),
+    team,
     models?.join(" ") ?? "all",
     limitsInWords(limits),
     timeOf(createdAt),
@@ -166,12 +201,13 @@ function rowOf(token: StoredToken): string[] {
 
 /** What `--json` tells of a token; nothing that leads to it. */
 function entryOf(token: StoredToken) {
-  const { id, name, models, limits, createdAt, expiresAt, revokedAt } = token;
+  const { id, name, team, models, limits, createdAt, expiresAt, revokedAt } = token;
   const time = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
   return {
     id,
     name,
     state: stateOf(token),
+    team: team ?? null,
     models: models ?? null,
     limits: limits ? limitsWritten(limits) : null,
     created: time(createdAt),

@@ -7,12 +7,29 @@ import { modelPattern, name } from "./fields.js";
 import { httpAddress, withoutFragment } from "./http-fields.js";
 import { duration, time, wait } from "./quantities.js";
 
-const models = () =>
+const models = (what = "Models that it may use") =>
   z
     .array(modelPattern())
     .min(1)
     .optional()
-    .describe("Models that it may use; one * in a name stands for anything. Default: all.");
+    .describe(`${what}; one * in a name stands for anything. Default: all.`);
+
+const team = z.strictObject({
+  name: name().describe("Named by tokens, and in logs, limits and usage."),
+  models: models("Models that its members may use"),
+  limits: limitsSchema
+    .optional()
+    .describe(
+      "Limits of its members' calls, counted together. They replace limits.team, one by one.",
+    ),
+});
+
+const memberOf = (whose: string) =>
+  name()
+    .optional()
+    .describe(
+      `Team of ${whose}: what its members do counts together, by auth.teams and limits.team.`,
+    );
 
 const token = z.strictObject({
   name: name().describe("Who it was issued to; names the caller in logs and limits."),
@@ -25,6 +42,7 @@ const token = z.strictObject({
     .describe("Hash of the token; the token itself is never stored."),
   models: models(),
   limits: limitsSchema.optional().describe("Limits of this caller."),
+  team: memberOf("its holder"),
   expires: time().optional().describe("Until when it counts. Default: for ever."),
 });
 
@@ -34,6 +52,7 @@ const claim = (what: string) =>
 const claims = z.strictObject({
   id: name().default("sub").describe("Claim that says who calls."),
   models: claim("the models that the caller may use: a list, or a text"),
+  team: claim("the name of the caller's team"),
   requests_per_minute: claim("the caller's requests per minute"),
   tokens_per_minute: claim("the caller's tokens per minute"),
   images_per_day: claim("the caller's images per day"),
@@ -47,6 +66,7 @@ const rule = z.strictObject({
   limits: limitsSchema
     .optional()
     .describe("Limits of callers whom it fits. Default: those of all callers."),
+  team: memberOf("callers whom it fits"),
 });
 
 const oidc = z.strictObject({
@@ -77,6 +97,7 @@ const oidc = z.strictObject({
     .describe("What callers may do by what a claim says; the first rule that fits counts."),
   models: models(),
   limits: limitsSchema.optional().describe("Limits of callers that no rule fits."),
+  team: memberOf("callers that no rule fits"),
   otherwise: z
     .enum(["allow", "refuse"])
     .default("allow")
@@ -95,6 +116,10 @@ export const authSchema = z.strictObject({
     .default([])
     .describe("Tokens that were issued, besides those of the database."),
   oidc: z.array(oidc).default([]).describe("Issuers whose JWTs count."),
+  teams: z
+    .array(team)
+    .default([])
+    .describe("Teams with models or limits of their own. Callers may be members of others, too."),
   database_away: z
     .enum(["refuse", "allow"])
     .default("refuse")
@@ -106,17 +131,16 @@ export const authSchema = z.strictObject({
 type Auth = z.output<typeof authSchema>;
 
 /** The core's part. */
-export function authSettings({ mode, tokens }: Auth): AuthSettings {
+export function authSettings({ mode, tokens, teams }: Auth): AuthSettings {
   if (mode !== "token") return { mode };
   return {
     mode,
-    tokens: tokens.map(({ name, hash, models, limits, expires }) => ({
-      name,
-      hash,
-      models,
+    tokens: tokens.map(({ limits, expires, ...token }) => ({
+      ...token,
       limits: limits && limitsOf(limits),
       expiresAt: expires,
     })),
+    teams: teams.map(({ name, models }) => ({ name, models })),
   };
 }
 
@@ -133,6 +157,7 @@ export function issuerSettings({ oidc }: Auth): IssuerSettings[] {
     claims: {
       id: claims.id,
       models: claims.models,
+      team: claims.team,
       limits: {
         requestsPerMinute: claims.requests_per_minute,
         tokensPerMinute: claims.tokens_per_minute,
@@ -144,6 +169,10 @@ export function issuerSettings({ oidc }: Auth): IssuerSettings[] {
     otherwise:
       otherwise === "refuse"
         ? undefined
-        : { models: issuer.models, limits: issuer.limits && limitsOf(issuer.limits) },
+        : {
+            models: issuer.models,
+            limits: issuer.limits && limitsOf(issuer.limits),
+            team: issuer.team,
+          },
   }));
 }

@@ -15,9 +15,10 @@ const lengths: Readonly<Record<BudgetPeriod, number>> = {
 /** A line for each. Limits of tokens in the database are not known here. */
 export function budgetWarnings(config: Config): string[] {
   const { limits, auth, prices, usage, state } = config;
-  const { tokens, oidc } = auth;
-  const own = [...tokens, ...oidc, ...oidc.flatMap(({ rules }) => rules)];
-  const all = [limits.global, limits.caller, ...limits.models, ...own.map((one) => one.limits)];
+  const { tokens, oidc, teams } = auth;
+  const own = [...tokens, ...teams, ...oidc, ...oidc.flatMap(({ rules }) => rules)];
+  const general = [limits.global, limits.caller, limits.team];
+  const all = [...general, ...limits.models, ...own.map((one) => one.limits)];
   const budgets = all
     .flatMap((entry) => entry?.budget ?? [])
     .filter(({ amount }) => counts(amount));

@@ -19,9 +19,11 @@ export const cacheSchema = z.strictObject({
       "How long answers of chat models are kept for who asks the same. Default: those of models with a cache_ttl are, and no others.",
     ),
   scope: z
-    .enum(["caller", "all"])
+    .enum(["caller", "team", "all"])
     .default("caller")
-    .describe("Whose answers a caller gets: their own, or everybody's."),
+    .describe(
+      "Whose answers a caller gets: their own, those of their team (their own without one), or everybody's.",
+    ),
   max_answer: size().prefault("1MiB").describe("Largest answer that is kept."),
   max_bytes: size()
     .prefault("64MiB")

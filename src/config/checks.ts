@@ -142,6 +142,7 @@ function checkAuth(auth: Fields): Finding[] {
   return [
     ...duplicates(tokens, ["auth", "tokens"], "name"),
     ...duplicates(tokens.map(lowerHash), ["auth", "tokens"], "hash"),
+    ...duplicates(list(auth.teams), ["auth", "teams"], "name"),
     ...duplicates(issuers, ["auth", "oidc"], "name"),
     ...duplicates(issuers, ["auth", "oidc"], "issuer"),
     ...tokens.flatMap((token, i) => {

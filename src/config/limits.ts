@@ -16,6 +16,11 @@ export const limitSettingsSchema = z.strictObject({
   caller: limitsSchema
     .optional()
     .describe("Of each caller. A token's own limits replace these, one by one."),
+  team: limitsSchema
+    .optional()
+    .describe(
+      "Of each team, all calls of its members together. A team's own limits replace these, one by one.",
+    ),
   models: z
     .array(
       limitsSchema.extend({
@@ -107,10 +112,12 @@ export function pastLimits(config: Config): PastLimits {
 /** Whether callers may bring limits of their own, with their tokens. */
 const callersOwn = ({ auth }: Config) => auth.mode === "token";
 
-function limitSettings({ limits }: Config): LimitSettings {
+function limitSettings({ auth, limits }: Config): LimitSettings {
   return {
     global: limits.global && limitsOf(limits.global),
     caller: limits.caller && limitsOf(limits.caller),
+    team: limits.team && limitsOf(limits.team),
+    teams: auth.teams.map(({ name: team, limits = {} }) => ({ team, ...limitsOf(limits) })),
     models: limits.models.map(({ model, ...entry }) => ({ model, ...limitsOf(entry) })),
   };
 }

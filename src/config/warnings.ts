@@ -7,6 +7,7 @@ import { orderWarnings } from "./order-warnings.js";
 import { formatListen, isPublic } from "./quantities.js";
 import { safetyWarnings } from "./safety-warnings.js";
 import type { BackendConfig, Config } from "./schema.js";
+import { teamWarnings } from "./team-warnings.js";
 import { timeoutWarnings } from "./timeout-warnings.js";
 
 /** One line for each. */
@@ -22,6 +23,9 @@ export function warningsOf(config: Config): string[] {
   }
   if (auth.mode !== "token" && auth.tokens.length > 0) {
     warnings.push(`auth.tokens are not looked at, because auth.mode is ${auth.mode}`);
+  }
+  if (auth.mode !== "token" && auth.teams.length > 0) {
+    warnings.push(`auth.teams are not looked at, because auth.mode is ${auth.mode}`);
   }
   if (auth.mode !== "token" && auth.oidc.length > 0) {
     warnings.push(`auth.oidc is not looked at, because auth.mode is ${auth.mode}`);
@@ -48,6 +52,7 @@ export function warningsOf(config: Config): string[] {
     ...nameWarnings(config),
     ...orderWarnings(config),
     ...safetyWarnings(config),
+    ...teamWarnings(config),
     ...timeoutWarnings(config),
   ];
 }

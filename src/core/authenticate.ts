@@ -6,7 +6,7 @@ import { LintelError, toLintelError } from "./errors.js";
 import { deferred } from "./iterate.js";
 import { isConversation } from "./methods.js";
 import { fits } from "./pattern.js";
-import type { AuthSettings } from "./settings.js";
+import type { AuthSettings, Team } from "./settings.js";
 import { anonymousName } from "./tokens.js";
 
 /**
@@ -41,6 +41,7 @@ export function admit(
 
 function withCaller(call: Call, caller: Caller): Call {
   call.attributes.caller = caller.id;
+  call.attributes.team = caller.team;
   return { ...call, caller };
 }
 
@@ -59,9 +60,29 @@ export function identifier(
       return (credential) => ({ id: anonymousName(presented(credential)) });
     case "token": {
       const all = [new ConfiguredTokens(settings.tokens), ...sources];
-      return (credential) => identifyBy(all, presented(credential));
+      const enrolled = enrolment(settings.teams);
+      return (credential) => {
+        const caller = identifyBy(all, presented(credential));
+        return caller instanceof Promise ? caller.then(enrolled) : enrolled(caller);
+      };
     }
   }
+}
+
+/** Finds what a caller's team may use. */
+function enrolment(teams: readonly Team[] = []): (caller: Caller) => Caller {
+  const known = new Map(teams.flatMap(({ name, models }) => (models ? [[name, models]] : [])));
+  // Sources remember callers, so that each is looked up once.
+  const enrolled = new WeakMap<Caller, Caller>();
+  return (caller) => {
+    const teamModels = caller.team === undefined ? undefined : known.get(caller.team);
+    if (!teamModels) return caller;
+    const before = enrolled.get(caller);
+    if (before) return before;
+    const member = { ...caller, teamModels };
+    enrolled.set(caller, member);
+    return member;
+  };
 }
 
 /** Asks one source after the other; waits only for those that have to look further. */
@@ -84,30 +105,50 @@ function presented(credential: string | undefined): string {
   );
 }
 
+/** A model, and how it was looked up. */
+export interface Sought {
+  /** The name under which its calls count. */
+  readonly name: string;
+  /** The name by which it was asked for. */
+  readonly asked: string;
+  /** The operator's alias with a `*` that this fits, absent: it is one that the operator wrote or a backend has. */
+  readonly alias?: string | undefined;
+}
+
 /**
  * Whether its caller may use the model of a call, which has been looked up.
  * @throws LintelError `model_not_allowed`
  */
 export function checkModel({ method, caller, attributes }: Call): void {
   const { model: name = "", asked = name, alias } = attributes;
-  // A token may name the model, or an alias of it.
-  if (mayUse(caller, name) || mayUse(caller, asked, alias)) return;
+  const sought = { name, asked, alias };
+  if (mayUse(caller, sought)) return;
+  // Who asks for more is told whom to ask.
+  const whose = isAmong(caller?.models, sought) ? "this token's team" : "this token";
   throw new LintelError(
     "model_not_allowed",
-    `this token may not use the model ${JSON.stringify(name)}`,
+    `${whose} may not use the model ${JSON.stringify(name)}`,
     { param: isConversation(method) ? "model" : "model_id" },
   );
 }
 
+/** Whether a caller, and its team, may use a model. */
+export function mayUse(caller: Caller | undefined, sought: Sought): boolean {
+  return isAmong(caller?.models, sought) && isAmong(caller?.teamModels, sought);
+}
+
 /**
- * Whether a caller may use a model by a name.
- * @param alias the operator's alias with a `*` that the name fits, absent: the name is one that the
- *   operator wrote or a backend has. A pattern that has nothing to do with the alias fits the name
- *   by accident: callers choose what stands for the `*`
+ * Whether a model is among some, by its name or by that by which it was asked for. A pattern that has nothing to
+ * do with the alias fits the name by accident: callers choose what stands for the `*`.
  */
-export function mayUse(caller: Caller | undefined, name: string, alias = name): boolean {
-  if (!caller?.models) return true;
-  return caller.models.some(
-    (pattern) => fits(pattern, name) && (fits(pattern, alias) || fits(alias, pattern)),
+function isAmong(
+  models: readonly string[] | undefined,
+  { name, asked, alias = asked }: Sought,
+): boolean {
+  if (!models) return true;
+  return models.some(
+    (pattern) =>
+      fits(pattern, name) ||
+      (fits(pattern, asked) && (fits(pattern, alias) || fits(alias, pattern))),
   );
 }

@@ -26,6 +26,10 @@ export interface Caller {
   readonly models?: readonly string[];
   /** The caller's own limits; they replace those of every caller, one by one. */
   readonly limits?: CallerLimits | undefined;
+  /** The team whose limits count the caller's calls together with those of its other members. */
+  readonly team?: string | undefined;
+  /** Models that the team may use, as `models`: a call needs both. Known once it was let in. */
+  readonly teamModels?: readonly string[] | undefined;
 }
 
 /** What was found out of a credential: who calls, or why nobody is let in with it. */
@@ -54,6 +58,8 @@ export interface Attributes {
   door: string;
   /** `Caller.id`, once authenticated. */
   caller?: string | undefined;
+  /** `Caller.team`. */
+  team?: string | undefined;
   /** Name of the model after defaults were applied. */
   model?: string | undefined;
   /** Name by which it was looked up: the caller's, or the default where there was none. */
@@ -103,6 +109,7 @@ export type TokenCounts = Pick<Attributes, "promptTokens" | "completionTokens" |
 export const newAttributes = (door: string): Attributes => ({
   door,
   caller: undefined,
+  team: undefined,
   model: undefined,
   asked: undefined,
   countedAs: undefined,

@@ -1,5 +1,5 @@
 /** The core: the steps in their order, and the life of a call. */
-import { admit, authenticate, identifier, mayUse } from "./authenticate.js";
+import { admit, authenticate, identifier, mayUse, type Sought } from "./authenticate.js";
 import type { Backend } from "./backend.js";
 import { cache } from "./cache/step.js";
 import type { AnswerCache } from "./cache/store.js";
@@ -181,7 +181,7 @@ async function* list(
   call: Call,
   catalogue: Catalogue,
 ): AsyncGenerator<readonly Output<"listModels">[]> {
-  const allowed = (name: string, alias?: string) => mayUse(call.caller, name, alias);
+  const allowed = (sought: Sought) => mayUse(call.caller, sought);
   const { id } = call.request as Input<"listModels">;
   const models =
     id === "" ? catalogue.list(allowed) : [catalogue.describe(id, allowed) ?? []].flat();

@@ -32,6 +32,7 @@ export function logCall(
     method,
     door: noted.door,
     caller: noted.caller,
+    team: noted.team,
     model: noted.model,
     backend: noted.backend,
     attempts: noted.attempts,

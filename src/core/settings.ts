@@ -20,14 +20,28 @@ export interface IssuedToken {
   /** Names of the models it may use, or patterns with one `*`; absent: all. */
   readonly models?: readonly string[] | undefined;
   readonly limits?: CallerLimits | undefined;
+  /** Name of the team that its holder is a member of. */
+  readonly team?: string | undefined;
   /** Until when it counts, milliseconds since the epoch; absent: for ever. */
   readonly expiresAt?: number | undefined;
+}
+
+/** What the members of a team may use. */
+export interface Team {
+  readonly name: string;
+  /** Names of models, or patterns with one `*`; absent: all. */
+  readonly models?: readonly string[] | undefined;
 }
 
 /** Who may call: anybody with some bearer token, only issued tokens, or really anybody. */
 export type AuthSettings =
   | { readonly mode: "public" }
-  | { readonly mode: "token"; readonly tokens: readonly IssuedToken[] }
+  | {
+      readonly mode: "token";
+      readonly tokens: readonly IssuedToken[];
+      /** Those that the operator says something of; tokens may be of others. */
+      readonly teams?: readonly Team[] | undefined;
+    }
   | { readonly mode: "none" };
 
 /** Bounds that replace the contract's, both inclusive. */
@@ -85,8 +99,8 @@ export interface ModelSettings {
 export interface CacheSettings {
   /** How long, where a model's own settings don't say, milliseconds; absent: not at all. */
   readonly ttlMs?: number | undefined;
-  /** Whose answers a caller gets: their own, or everybody's. */
-  readonly scope: "caller" | "all";
+  /** Whose answers a caller gets: their own, those of their team, if they have one, or everybody's. */
+  readonly scope: "caller" | "team" | "all";
   /** Largest answer that is kept. */
   readonly maxAnswerBytes: number;
 }

@@ -10,7 +10,7 @@ import type { Grant, IssuerSettings, LimitClaim } from "./settings.js";
 /** What stands in a token. */
 export type Payload = Readonly<Record<string, unknown>>;
 
-/** Longest id of a caller; it stands in logs, keys of limits and usage. */
+/** Longest id of a caller, and name of a team; they stand in logs, keys of limits and usage. */
 const longestId = 200;
 
 /**
@@ -26,16 +26,16 @@ export function callerFrom(payload: Payload, issuer: IssuerSettings): Caller {
   const grant = grantOf(payload, issuer);
   const limits = { ...grant.limits, ...limitsFrom(payload, claims.limits) };
   const whole = `${name}:${id}`;
-  return callerOf(
-    whole.length > longestId ? shortened(whole) : whole,
-    name,
-    modelsFrom(payload, claims.models) ?? grant.models,
-    Object.keys(limits).length > 0 ? limits : undefined,
-  );
+  return callerOf(shortened(whole), name, {
+    models: modelsFrom(payload, claims.models) ?? grant.models,
+    limits: Object.keys(limits).length > 0 ? limits : undefined,
+    team: teamFrom(payload, claims.team) ?? grant.team,
+  });
 }
 
 /** As long as may be, and another for each that is longer. */
 function shortened(id: string): string {
+  if (id.length <= longestId) return id;
   const hash = createHash("sha256").update(id).digest("base64url").slice(0, 22);
   return `${id.slice(0, longestId - hash.length - 1)}#${hash}`;
 }
@@ -78,6 +78,16 @@ function modelsFrom(payload: Payload, claim: string | undefined): readonly strin
     throw unusable(claim, "must have at most one * in each model");
   }
   return models;
+}
+
+function teamFrom(payload: Payload, claim: string | undefined): string | undefined {
+  const value = claim === undefined ? undefined : claimOf(payload, claim);
+  if (claim === undefined || value === undefined) return undefined;
+  // Some issuers make a list of everything.
+  const team = Array.isArray(value) && value.length === 1 ? value[0] : value;
+  if (typeof team !== "string" || team === "")
+    throw unusable(claim, "must be the name of one team");
+  return shortened(team);
 }
 
 function limitsFrom(

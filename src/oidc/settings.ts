@@ -23,6 +23,8 @@ export interface Grant {
   /** Names, or patterns with one `*`; absent: all. */
   readonly models?: readonly string[] | undefined;
   readonly limits?: CallerLimits | undefined;
+  /** Name of the team; absent: none. */
+  readonly team?: string | undefined;
 }
 
 /** Limits that are one number each. */
@@ -37,6 +39,8 @@ export interface Claims {
   readonly id: string;
   /** Names of models: a list, or a text with blanks or commas between. */
   readonly models?: string | undefined;
+  /** The team: a text. */
+  readonly team?: string | undefined;
   readonly limits: Readonly<Partial<Record<LimitClaim, string>>>;
 }
 

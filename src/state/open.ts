@@ -124,9 +124,9 @@ function openUsage(
     keep: journal.keep.bind(journal),
     async between(since: number, until: number) {
       await shipper.flush();
-      const sums = await usage.totals(["token", "model"], { since, until });
-      return sums.map(({ group: { token = "", model = "" }, ...rest }) => {
-        return { caller: token, model, ...rest };
+      const sums = await usage.totals(["token", "team", "model"], { since, until });
+      return sums.map(({ group: { token = "", team = "", model = "" }, ...rest }) => {
+        return { caller: token, team, model, ...rest };
       });
     },
     get away() {

@@ -184,13 +184,14 @@ function requestAttributes({ method, request, attributes: { model } }: Call) {
 }
 
 function callAttributes({ id, attributes }: Call) {
-  const { model, caller, backend, attempts, queuedMs, documentsMs } = attributes;
+  const { model, caller, team, backend, attempts, queuedMs, documentsMs } = attributes;
   const { images, refusedBy } = attributes;
   return {
     "lintel.request.id": id,
     "lintel.attempts": attempts,
     ...(model && { "gen_ai.request.model": model }),
     ...(caller && { "lintel.caller": caller }),
+    ...(team && { "lintel.team": team }),
     ...(backend && { "lintel.backend": backend }),
     ...(queuedMs !== undefined && { "lintel.queue.duration": queuedMs / 1000 }),
     ...(documentsMs !== undefined && { "lintel.documents.duration": documentsMs / 1000 }),

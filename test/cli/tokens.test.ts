@@ -120,7 +120,7 @@ test("create, list, rotate and revoke; the token is in nothing that is kept", as
   expect(rotated.stdout).toMatch(/^lt_/);
   expect(rotated.stdout.trim()).not.toBe(bob.token);
   const shown = await tokens("list");
-  expect(shown.stdout).toMatch(/^NAME +ID +STATE +MODELS +LIMITS +CREATED +EXPIRES\nalice /);
+  expect(shown.stdout).toMatch(/^NAME +ID +STATE +TEAM +MODELS +LIMITS +CREATED +EXPIRES\nalice /);
   expect(shown.stdout).toMatch(/^bob +tok_\S+ +active, two tokens +all /m);
 
   const revoked = await tokens("revoke", bob.id);
@@ -204,6 +204,60 @@ test("lists what each may do and how it stands, one that expired too", async () 
     stdout: "",
     stderr: 'lintel: there is no token "bob" that counts\n',
   });
+});
+
+test("update changes what is said, and tells what the token may do now", async () => {
+  const yaml = "auth: { mode: token, teams: [{ name: red }] }\nstate: { directory: state }\n";
+  const cwd = folder({ "lintel.yaml": yaml });
+  const config = ["--config", join(cwd, "lintel.yaml")];
+  const tokens = (...args: string[]) => runHere(["tokens", ...args, ...config]);
+  const made = await tokens("create", "--name", "alice", "--team", "red", "--rpm", "60");
+  expect(made.stderr).toMatch(/^alice \(\S+\): the token is shown only now\n$/);
+  const more = ["--concurrent", "2", "--budget", "5/day", "--models", "a,b", "--expires", "90d"];
+  const updated = await tokens("update", "alice", "--rpm", "unlimited", ...more);
+  expect(updated.code).toBe(0);
+  expect(updated.stderr).toBe("every gateway knows within 5 s\n");
+  expect(updated.stdout).toMatch(/^NAME +ID .*\nalice +tok_\S+ +active +red +a b +/);
+  expect(updated.stdout).toContain("rpm unlimited, concurrent 2, budget 5/day");
+  const back = ["--rpm", "default", "--budget", "default", "--models", "all", "--expires", "never"];
+  const json = await tokens("update", "alice", ...back, "--team", "none", "--json");
+  expect(JSON.parse(json.stdout)).toMatchObject({
+    ...{ name: "alice", state: "active", team: null, models: null, expires: null },
+    limits: { concurrent: 2 },
+  });
+  const slip = 'no team of auth.teams is called "rde" (did you mean "red"?): only limits.team';
+  expect((await tokens("update", "alice", "--team", "rde")).stderr).toContain(slip);
+  expect((await tokens("create", "--name", "bob", "--team", "rde")).stderr).toContain(slip);
+  expect(JSON.parse((await tokens("list", "--json")).stdout)).toMatchObject([
+    { name: "alice", team: "rde" },
+    { name: "bob", team: "rde", limits: null },
+  ]);
+  expect(await tokens("update", "carl", "--rpm", "1")).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: 'lintel: there is no token "carl" that counts\n',
+  });
+});
+
+test.each([
+  [[], "tokens update needs something to change: --models, --rpm, --tpm, "],
+  [["--rpm", "many"], '--rpm must be a whole number, 0 or more, or unlimited; or "default"'],
+  [["--budget", "none"], "--budget must be a number, or a number per hour, "],
+  [["--team", " "], "--team must have 1 to 128 characters, and no control characters"],
+  [["--team", "x".repeat(129)], "--team must have 1 to 128 characters, and no control characters"],
+  [["--expires", "2000-01-01"], "--expires is in the past"],
+])("update with %j is used wrongly", async (options, words) => {
+  const database = ["--database", join(folder(), "lintel.db")];
+  const { code, stderr } = await runHere(["tokens", "update", "a", ...options, ...database]);
+  expect([code, stderr.split("\n", 1)[0]?.slice(8, 8 + words.length)]).toEqual([2, words]);
+});
+
+test("a new token's team is not called as that of none is", async () => {
+  const { code, stderr } = await runHere(["tokens", "create", "--name", "a", "--team", "none"]);
+  expect([code, stderr.split("\n", 1)[0]]).toEqual([
+    2,
+    'lintel: --team: no team is called "none": leave it out',
+  ]);
 });
 
 test("rotate refuses what would be dead at once, or ends a token that may be in use", async () => {

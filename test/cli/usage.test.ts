@@ -98,6 +98,30 @@ test("as a table, as CSV and as JSON", async () => {
   expect(none).toMatchObject({ code: 0, stdout: "", stderr: "nothing was used\n" });
 });
 
+test("by team, and of one team", async () => {
+  const cwd = folder();
+  const sql = openNamed(join(cwd, "usage.db"));
+  const at = Date.now() - hour;
+  const of = (caller: string, team?: string) => record({ at, caller, team });
+  await new DatabaseUsage(sql).insert(linesOf(of("a", "red"), of("b", "red"), of("c", "blue")));
+  await sql.close();
+  const usage = async (...args: string[]) =>
+    (
+      await runHere(["usage", "--database", join(cwd, "usage.db"), "--format", "csv", ...args])
+    ).stdout
+      .split("\r\n")
+      .slice(1)
+      .map((line) => line.split(",").slice(0, 2));
+  expect(await usage("--by", "team")).toEqual([
+    ["red", "2"],
+    ["blue", "1"],
+  ]);
+  expect(await usage("--by", "token", "--team", "red")).toEqual([
+    ["a", "1"],
+    ["b", "1"],
+  ]);
+});
+
 /** A file of a process of this machine that is gone. */
 const leftBy = (nonce: string) =>
   `${hostname().replace(/[^\w-]/g, "_")}.999999999.${nonce}.0000000000.journal`;

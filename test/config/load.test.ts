@@ -373,7 +373,8 @@ test("what the file says reaches the core, the doors, the app, the listeners and
     "lintel.yaml": `
 auth:
   mode: token
-  tokens: [{ name: a, hash: "${hash}", models: ["x*"], expires: 2027-01-31 }]
+  tokens: [{ name: a, hash: "${hash}", models: ["x*"], team: t, expires: 2027-01-31 }]
+  teams: [{ name: t, models: [xy], limits: { concurrent: 3 } }]
   database_away: allow
 state: { database: "postgres://h/n", refresh: 7s }
 usage: { retention: 2d, max_waiting: 3MiB }
@@ -395,7 +396,8 @@ safety: { action: blur }
   expect(coreSettings(config)).toEqual({
     auth: {
       mode: "token",
-      tokens: [{ name: "a", hash, models: ["x*"], expiresAt: Date.UTC(2027, 0, 31) }],
+      tokens: [{ name: "a", hash, models: ["x*"], team: "t", expiresAt: Date.UTC(2027, 0, 31) }],
+      teams: [{ name: "t", models: ["xy"] }],
     },
     bounds: { width: { max: 512 } },
     models: [

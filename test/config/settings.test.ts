@@ -23,7 +23,7 @@ test("tokens keep their limits and their end", () => {
         ...{ name: "a", models: ["m"], expiresAt: Date.UTC(2030, 0, 1) },
         limits: { ...limits, budget: expect.objectContaining({ amount: 7 }) },
       },
-      { name: "b", models: undefined, limits: undefined, expiresAt: undefined },
+      { name: "b", limits: undefined, expiresAt: undefined },
     ],
   });
 });

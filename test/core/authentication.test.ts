@@ -42,6 +42,43 @@ describe("decisions 5: authentication", () => {
     const [list] = await run(core, "listModels", {}, { credential: token });
     expect(list?.models.map((m) => m.id)).toEqual(["chat-1"]);
   });
+  it("token: members of a team use what both it and their token name, by whatever name", async () => {
+    const [one, all, other] = [createToken(), createToken(), createToken()];
+    const core = coreOf(
+      [scripted({ chat: says("x") }, [chatModel("chat-1"), chatModel("chat-2"), chatModel("big")])],
+      {
+        models: [{ name: "chat-1", aliases: ["first"] }],
+        auth: {
+          mode: "token",
+          tokens: [
+            { name: "a", hash: hashToken(one), models: ["first", "big"], team: "red" },
+            { name: "b", hash: hashToken(all), team: "red" },
+            { name: "c", hash: hashToken(other), models: ["big"], team: "unknown" },
+          ],
+          teams: [{ name: "red", models: ["chat-*"] }, { name: "blue" }],
+        },
+      },
+    );
+    const ask = (credential: string, model: string) =>
+      run(core, "complete", { ...hello, model }, { credential }).then(
+        () => "ok",
+        ({ message }: Error) => message,
+      );
+    // The token names it by an alias, the team by its name.
+    expect(await ask(one, "first")).toBe("ok");
+    expect(await ask(one, "big")).toBe('this token\'s team may not use the model "big"');
+    expect(await ask(one, "chat-2")).toBe('this token may not use the model "chat-2"');
+    expect(await ask(all, "chat-2")).toBe("ok");
+    expect(await ask(all, "big")).toBe('this token\'s team may not use the model "big"');
+    expect(await ask(other, "big")).toBe("ok");
+    const listed = async (credential: string) => {
+      const [list] = await run(core, "listModels", {}, { credential });
+      return list?.models.map(({ id }) => id);
+    };
+    expect(await listed(one)).toEqual(["first"]);
+    expect(await listed(all)).toEqual(["chat-1", "chat-2", "first"]);
+    expect(await listed(other)).toEqual(["big"]);
+  });
   it("none: without a token, chosen in so many words", async () => {
     await run(coreOf([backend()], { auth: { mode: "none" } }), "complete", hello, {
       credential: undefined,

@@ -13,7 +13,7 @@ import { Cancellation } from "../../src/core/cancellation.js";
 import { LintelError } from "../../src/core/errors.js";
 import type { CallerLimits } from "../../src/core/limits/settings.js";
 import type { ModelSettings } from "../../src/core/settings.js";
-import { hashToken } from "../../src/core/tokens.js";
+import { createToken, hashToken } from "../../src/core/tokens.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import type { UsageRecord } from "../../src/core/usage/record.js";
 import { memoryCache } from "../../src/state/cache/memory.js";
@@ -146,6 +146,21 @@ describe("who asks the same", () => {
     const together = caching(undefined, { cache });
     await together.ask({}, { credential: "a" });
     expect((await together.ask({}, { credential: "b" })).status).toBe(hit);
+  });
+
+  test("is another member of the team, where members get each other's", async () => {
+    const [a, b, c, red] = [createToken(), createToken(), createToken(), createToken()];
+    const tokens = [
+      { name: "a", hash: hashToken(a), team: "red" },
+      { name: "b", hash: hashToken(b), team: "red" },
+      { name: "c", hash: hashToken(c), team: "blue" },
+      { name: "red", hash: hashToken(red) },
+    ];
+    const cache = { ttlMs: hour, scope: "team", maxAnswerBytes: 1000 } as const;
+    const { ask } = caching(undefined, { cache, auth: { mode: "token", tokens } });
+    const got: unknown[] = [];
+    for (const credential of [a, b, c, red, red]) got.push((await ask({}, { credential })).status);
+    expect(got).toEqual([miss, hit, miss, miss, hit]);
   });
 
   test("hears that a token may not use the model", async () => {

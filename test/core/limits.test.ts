@@ -152,6 +152,46 @@ describe("a caller's own limits", () => {
   });
 });
 
+describe("a team's limits", () => {
+  const members = { ann: "red", bob: "red", cat: "blue" };
+
+  it("count what its members do together, beside their own and those of other teams", async () => {
+    const settings = { caller: { requestsPerMinute: 2 }, team: { requestsPerMinute: 3 } };
+    const { core } = limited(settings, { members });
+    const ask = async (who: string) => {
+      const { code, error } = await outcome(core, "chat", chat, who);
+      return error?.message.split(";")[0] ?? code;
+    };
+    const reached = "limit reached: ";
+    expect([await ask("ann"), await ask("ann")]).toEqual(["ok", "ok"]);
+    expect(await ask("ann")).toBe(`${reached}2 requests per minute for this caller`);
+    expect(await ask("bob")).toBe("ok");
+    expect(await ask("bob")).toBe(`${reached}3 requests per minute for the team "red"`);
+    expect([await ask("cat"), await ask("cat")]).toEqual(["ok", "ok"]);
+    // Who is of no team is called as one is.
+    expect([await ask("red"), await ask("red")]).toEqual(["ok", "ok"]);
+  });
+
+  it("of its own replace those of every team, one by one", async () => {
+    const { core } = limited(
+      {
+        team: { requestsPerMinute: 2, imagesPerDay: 1 },
+        teams: [
+          { team: "red", requestsPerMinute: Number.POSITIVE_INFINITY, concurrent: undefined },
+        ],
+      },
+      { members },
+    );
+    for (const who of ["ann", "bob", "ann"]) {
+      expect((await outcome(core, "chat", chat, who)).code).toBe("ok");
+    }
+    expect((await outcome(core, "textToImage", draw, "ann")).code).toBe("ok");
+    const { error, metadata } = await outcome(core, "textToImage", draw, "bob");
+    expect(error?.message).toContain('1 image per day for the team "red"');
+    expect(metadata.get("x-should-retry")).toBe("false");
+  });
+});
+
 describe("images per day", () => {
   it("count prompts and images of each, and begin anew at midnight", async () => {
     const { core, clock } = limited({ caller: { imagesPerDay: 5 } });

@@ -391,39 +391,58 @@ describe("claims", () => {
   const mapping = `claims:
   id: email
   models: https://lintel.example/models
+  team: lintel.team
   requests_per_minute: lintel.rpm
   concurrent: lintel.concurrent
 rules:
-  - { claim: realm.roles, value: admin, limits: { requests_per_minute: unlimited } }
+  - { claim: realm.roles, value: admin, team: admins, limits: { requests_per_minute: unlimited } }
   - { claim: email_verified, value: "true", models: [large] }
   - { claim: department, value: Research and Art, models: [image-2] }
   - { claim: scope, value: images, models: [image-1], limits: { images_per_day: 5 } }
 models: [small]
+team: staff
 limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
 
   test.each<[string, Record<string, unknown>, unknown]>([
     [
       "what the issuer's callers get",
       {},
-      { models: ["small"], limits: { requestsPerMinute: 10, tokensPerMinute: 1000 } },
+      {
+        models: ["small"],
+        team: "staff",
+        limits: { requestsPerMinute: 10, tokensPerMinute: 1000 },
+      },
     ],
     [
       "what they get also where there is no claim at the end of its way",
       { lintel: null, realm: "admin" },
-      { models: ["small"], limits: { requestsPerMinute: 10, tokensPerMinute: 1000 } },
+      {
+        models: ["small"],
+        team: "staff",
+        limits: { requestsPerMinute: 10, tokensPerMinute: 1000 },
+      },
     ],
     [
       "claims before what is given to all",
-      { "https://lintel.example/models": "a, b*", lintel: { rpm: 0, concurrent: "2" } },
+      {
+        "https://lintel.example/models": "a, b*",
+        lintel: { rpm: 0, concurrent: "2", team: "red" },
+      },
       {
         models: ["a", "b*"],
+        team: "red",
         limits: { requestsPerMinute: 0, tokensPerMinute: 1000, concurrent: 2 },
       },
     ],
     [
       "a rule by one of several values",
       { realm: { roles: ["user", "admin"] } },
-      { limits: { requestsPerMinute: Number.POSITIVE_INFINITY } },
+      { team: "admins", limits: { requestsPerMinute: Number.POSITIVE_INFINITY } },
+    ],
+    [
+      "a team before that of the rule, also as a list of one",
+      { realm: { roles: ["admin"] }, lintel: { team: ["red"] } },
+      { team: "red", limits: { requestsPerMinute: Number.POSITIVE_INFINITY } },
     ],
     ["a rule by what is no text", { email_verified: true }, { models: ["large"] }],
     [
@@ -466,6 +485,11 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
     for (const rpm of [-1, 1.5, "many", "", null, {}]) {
       expect(await who(callers, await sign({ lintel: { rpm } }))).toBe(
         "invalid_token: the bearer token's claim lintel.rpm must be a whole number, 0 or more",
+      );
+    }
+    for (const team of ["", null, 1, [], ["a", "b"], [1]]) {
+      expect(await who(callers, await sign({ lintel: { team } }))).toBe(
+        "invalid_token: the bearer token's claim lintel.team must be the name of one team",
       );
     }
     expect(await who(callers, await sign({ "https://lintel.example/models": [1] }))).toMatch(

@@ -39,6 +39,31 @@ describe("in memory", () => {
     await counting.close();
   });
 
+  it("goes on with what a team's members used, by the limits of every team and its own", async () => {
+    const rows = [
+      { ...row, team: "red", images: 3, spend: 0 },
+      { ...row, caller: "bob", team: "red", images: 2, spend: 0 },
+      { ...row, caller: "cat", team: "blue", images: 1, spend: 0 },
+      { ...row, caller: "dan", team: "", images: 9, spend: 0 },
+    ];
+    const of = (key: string, amount: number): Claim => ({ counter: ofDay(key, 10), amount });
+    for (const limits of [
+      { models: [], team: { imagesPerDay: 10 } },
+      { models: [], teams: [{ team: "red", imagesPerDay: 10 }] },
+      { models: [], team: { imagesPerDay: 10 }, teams: [{ team: "red", imagesPerDay: 9 }] },
+    ]) {
+      const between = async () => rows;
+      const counting = await openCounting({ ...settings, limits }, silent, { between });
+      const granted = async (claim: Claim) => (await counting.limits.reserve([claim])).granted;
+      expect(await granted(of("team:red:images", 6))).toBe(false);
+      expect(await granted(of("team:red:images", 5))).toBe(true);
+      expect(await granted(of("team:blue:images", 10))).toBe(limits.team === undefined);
+      // Of no team is no team's.
+      expect(await granted(of("team::images", 10))).toBe(true);
+      await counting.close();
+    }
+  });
+
   it("goes on with it also where that is read late, and counts what came meanwhile", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());

@@ -20,6 +20,8 @@ export function limited(
     prices?: readonly Price[];
     handlers?: Parameters<typeof scripted>[0];
     callers?: Record<string, CallerLimits>;
+    /** The team of each caller that has one. */
+    members?: Record<string, string>;
     models?: readonly ModelSettings[];
     served?: readonly Model[];
   } = {},
@@ -31,8 +33,10 @@ export function limited(
     more.handlers ?? { chat: says("a", "b", "c"), streamTextToImage: paints(1) },
     served,
   );
-  const { callers, models = [] } = more;
-  const find = (token: string): Caller => ({ id: token, limits: callers?.[token] });
+  const { members, callers = members && {}, models = [] } = more;
+  const find = (token: string): Caller => {
+    return { id: token, limits: callers?.[token], team: members?.[token] };
+  };
   const auth = callers && { auth: { mode: "token", tokens: [] } as const };
   const core = coreOf(
     [backend],

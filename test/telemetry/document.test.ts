@@ -66,7 +66,7 @@ log: { content: true }
 tls: { cert: cert.pem, key: key.pem }
 auth:
   mode: token
-  tokens: [{ name: me, hash: "sha256:2744ccd10c7533bd736ad890f9dd5cab2adb27b07d500b9493f29cdc420cb2e0" }]
+  tokens: [{ name: me, team: red, hash: "sha256:2744ccd10c7533bd736ad890f9dd5cab2adb27b07d500b9493f29cdc420cb2e0" }]
   oidc: [{ name: corp, issuer: "http://127.0.0.1:1", audience: lintel }]
 limits: { models: [{ model: scarce, requests_per_minute: 0 }] }
 cache: { ttl: 1h }

@@ -1,7 +1,7 @@
 /** What makes two calls the same question. */
 import { createHash } from "node:crypto";
 import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
-import type { Call } from "../call.js";
+import type { Call, Caller } from "../call.js";
 import { capOf } from "../parameters.js";
 import { bytesOf } from "../print.js";
 import type { CacheSettings, ModelSettings } from "../settings.js";
@@ -10,12 +10,12 @@ import type { CacheSettings, ModelSettings } from "../settings.js";
 const form = 1;
 
 /**
- * Names a question: who asks, where each caller has answers of their own, the model and what the
+ * Names a question: who asks, where each caller or team has answers of their own, the model and what the
  * operator set for it, and all that the request says. Whether it is streamed makes no difference.
  */
 export function questionOf(call: Call<"chat" | "complete">, scope: CacheSettings["scope"]): string {
   const { attributes, caller, modelSettings, request } = call;
-  const asker = scope === "caller" ? caller?.id : undefined;
+  const asker = scope === "all" ? undefined : askerOf(caller, scope);
   // Under whatever name.
   const asked: LLMRequest = { ...request, model: "" };
   // Names that callers make up for one model.
@@ -28,6 +28,10 @@ export function questionOf(call: Call<"chat" | "complete">, scope: CacheSettings
     .update(bytesOf(LLMRequestSchema, asked))
     .digest("base64url");
 }
+
+/** Whose answers these are. A team may be called as a caller is. */
+const askerOf = (caller: Caller | undefined, scope: "caller" | "team") =>
+  scope === "team" && caller?.team !== undefined ? { team: caller.team } : caller?.id;
 
 /** Whether this is answered, and would be refused by another door. */
 function isCut({ cutsTokens, modelSettings, request, targets = [] }: Call<"chat" | "complete">) {

@@ -1,7 +1,6 @@
 /** From a token that is known to its caller, if it still counts. */
 import type { Caller } from "../call.js";
 import { LintelError } from "../errors.js";
-import type { CallerLimits } from "../limits/settings.js";
 
 /** What is known of a token. */
 export interface KnownToken {
@@ -28,8 +27,13 @@ export function admit({ caller, expiresAt, revoked }: KnownToken): Caller {
 export function callerOf(
   id: string,
   token: string,
-  models: readonly string[] | undefined,
-  limits: CallerLimits | undefined,
+  { models, limits, team }: Pick<Caller, "models" | "limits" | "team">,
 ): Caller {
-  return { id, token, ...(models && { models }), ...(limits && { limits }) };
+  return {
+    id,
+    token,
+    ...(models && { models }),
+    ...(limits && { limits }),
+    ...(team !== undefined && { team }),
+  };
 }

@@ -14,13 +14,11 @@ export class ConfiguredTokens implements CallerSource {
 
   constructor(tokens: readonly IssuedToken[]) {
     this.#byHash = new Map(
-      tokens.map(({ name, hash, models, limits, expiresAt }) => [
-        hash,
-        {
-          caller: callerOf(name, hash.replace("sha256:", "").slice(0, idLength), models, limits),
-          expiresAt,
-        },
-      ]),
+      tokens.map((token) => {
+        const { name, hash, expiresAt } = token;
+        const id = hash.replace("sha256:", "").slice(0, idLength);
+        return [hash, { caller: callerOf(name, id, token), expiresAt }];
+      }),
     );
   }
 

@@ -13,6 +13,8 @@ export interface StoredToken {
   readonly previous?: { readonly hash: string; readonly until: number } | undefined;
   readonly models?: readonly string[] | undefined;
   readonly limits?: CallerLimits | undefined;
+  /** Name of the team that its holder is a member of. */
+  readonly team?: string | undefined;
   /** These times in milliseconds since the epoch. */
   readonly createdAt: number;
   readonly expiresAt?: number | undefined;

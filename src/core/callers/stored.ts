@@ -232,7 +232,7 @@ export class StoredTokens implements CallerSource {
 /** What is remembered of a stored token, by each hash that leads to it. */
 function entriesOf(token: StoredToken): [string, Entry][] {
   const { id, previous, expiresAt = Number.POSITIVE_INFINITY } = token;
-  const caller = callerOf(token.name, id, token.models, token.limits);
+  const caller = callerOf(token.name, id, token);
   const revoked = token.revokedAt !== undefined;
   const entry: Entry = { id, caller, revoked, expiresAt: token.expiresAt };
   if (!previous) return [[token.hash, entry]];

@@ -41,12 +41,17 @@ export interface PastLimits {
 
 /** All that counts by these limits. */
 export function pastScopes({ limits, callersOwn, own = "" }: PastLimits): PastScope[] {
-  const { global, caller, models } = limits;
+  const { global, caller, team, teams = [], models } = limits;
   const ofCaller = (row: UsedSoFar) => scopes.caller(row.caller);
   return [
     ...scopesOf("global", global, () => scopes.gateway),
     ...scopesOf("caller", caller, ofCaller),
     ...(callersOwn ? ofAll.flatMap((any) => scopesOf(`own ${own}`, any, ofCaller)) : []),
+    ...scopesOf("team", team, ({ team }) => (team ? scopes.team(team) : undefined)),
+    ...teams.flatMap((entry) => {
+      const name = scopes.team(entry.team);
+      return scopesOf(name, entry, (row) => (row.team === entry.team ? name : undefined));
+    }),
     ...models.flatMap((entry) => {
       const name = scopes.model(entry.model);
       return scopesOf(name, entry, ({ model }) => (fits(entry.model, model) ? name : undefined));

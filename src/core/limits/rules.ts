@@ -22,6 +22,8 @@ export const scopes = {
   gateway: "global",
   /** @param id `Caller.id` */
   caller: (id: string) => `caller:${id}`,
+  /** @param name `Caller.team` */
+  team: (name: string) => `team:${name}`,
   /** @param name of an entry of the configuration */
   model: (name: string) => `model:${name}`,
 } as const;
@@ -36,7 +38,7 @@ export function counterKey(scope: string, quantity: Quantity, span: Counter["spa
   return `${scope}:${budget ? `${quantity}-${span.period}` : quantity}`;
 }
 
-/** Callers and models whose rules are remembered. Those of others are made anew each time. */
+/** Callers, teams and models whose rules are remembered. Those of others are made anew each time. */
 const mostRemembered = 10_000;
 
 /** The limits of a configuration, and of the callers who bring their own. */
@@ -44,6 +46,8 @@ export class Rules {
   readonly #settings: LimitSettings;
   readonly #global: readonly Rule[];
   readonly #models = new Recent<string, readonly Rule[]>(mostRemembered);
+  readonly #teams = new Recent<string, readonly Rule[]>(mostRemembered);
+  readonly #ofTeams: ReadonlyMap<string, CallerLimits>;
   readonly #callers = new Recent<
     string,
     { limits: CallerLimits | undefined; rules: readonly Rule[] }
@@ -51,15 +55,17 @@ export class Rules {
 
   constructor(settings: LimitSettings) {
     this.#settings = settings;
+    this.#ofTeams = new Map(settings.teams?.map(({ team, ...limits }) => [team, limits]));
     this.#global = rulesOf(settings.global, scopes.gateway, "for this gateway");
   }
 
   /** The rules for a call; empty: nothing limits it. */
   for(caller: Caller | undefined, model: string): readonly Rule[] {
     const own = caller ? this.#ofCaller(caller) : [];
+    const ofTeam = caller?.team === undefined ? [] : this.#ofTeam(caller.team);
     const ofModel = this.#settings.models.length === 0 ? [] : this.#ofModel(model);
-    if (ofModel.length + this.#global.length === 0) return own;
-    return [...own, ...ofModel, ...this.#global];
+    if (ofTeam.length + ofModel.length + this.#global.length === 0) return own;
+    return [...own, ...ofTeam, ...ofModel, ...this.#global];
   }
 
   #ofCaller({ id, limits }: Caller): readonly Rule[] {
@@ -69,6 +75,15 @@ export class Rules {
     if (known && known.limits === limits) return known.rules;
     const rules = rulesOf(merged(everyone, limits), scopes.caller(id), "for this caller");
     this.#callers.set(id, { limits, rules });
+    return rules;
+  }
+
+  #ofTeam(team: string): readonly Rule[] {
+    const known = this.#teams.get(team);
+    if (known) return known;
+    const limits = merged(this.#settings.team, this.#ofTeams.get(team));
+    const rules = rulesOf(limits, scopes.team(team), `for the team ${JSON.stringify(team)}`);
+    this.#teams.set(team, rules);
     return rules;
   }
 

@@ -14,9 +14,9 @@ export interface Budget {
 }
 
 /**
- * Limits of one caller, one model or all calls together. What is absent is not
+ * Limits of one caller, one team, one model or all calls together. What is absent is not
  * limited here. `Infinity` says so in so many words: for a caller it lifts what
- * the configuration gives to every caller.
+ * the configuration gives to every caller, for a team what it gives to every team.
  */
 export interface CallerLimits {
   /** Calls that may begin in any 60 seconds. */
@@ -35,12 +35,22 @@ export interface ModelLimits extends CallerLimits {
   readonly model: string;
 }
 
+/** Limits of a team: of its members' calls, counted together. */
+export interface TeamLimits extends CallerLimits {
+  /** `Caller.team`. */
+  readonly team: string;
+}
+
 /** All limits of a configuration. */
 export interface LimitSettings {
   /** Of all calls together. */
   readonly global?: CallerLimits | undefined;
   /** Of each caller; a caller's own replace these, one by one. */
   readonly caller?: CallerLimits | undefined;
+  /** Of each team; a team's own replace these, one by one. */
+  readonly team?: CallerLimits | undefined;
+  /** Of teams that have their own. A team's members have their callers' limits besides. */
+  readonly teams?: readonly TeamLimits[] | undefined;
   /** Of models, whoever calls. All entries that fit a call apply. */
   readonly models: readonly ModelLimits[];
 }

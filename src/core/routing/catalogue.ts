@@ -1,5 +1,6 @@
 /** Which models there are, and under which names. */
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
+import type { Sought } from "../authenticate.js";
 import type { Backend } from "../backend.js";
 import { LintelError, noModel } from "../errors.js";
 import { askedModel, type Input, type MethodName } from "../methods.js";
@@ -10,8 +11,8 @@ import type { Endpoint } from "./endpoint.js";
 import { type Found, Lookup } from "./lookup.js";
 import { Placement } from "./placement.js";
 
-/** Whether a name may be used; where a wildcard alias leads to it, by that alias. */
-type Allowed = (name: string, alias?: string) => boolean;
+/** Whether a model may be used by who looks at the list. */
+type Allowed = (sought: Sought) => boolean;
 
 /** The models of all backends, by the names that callers use. */
 export class Catalogue {
@@ -144,7 +145,7 @@ export class Catalogue {
   describe(name: string, allowed: Allowed): Model | undefined {
     this.#refresh();
     const { name: canonical, targets, settings, alias } = this.#lookup.find(name);
-    if (!allowed(name, alias) && !allowed(canonical)) return undefined;
+    if (!allowed({ name: canonical, asked: name, alias })) return undefined;
     const best = targets.find(({ model }) => model.state === State.READY) ?? targets[0];
     if (!best || name.includes("*")) return undefined;
     const isDefault =

@@ -1,9 +1,11 @@
 /** What was used so far: for counters that begin anew with the process and must not. */
 
-/** Sums of one caller's calls of one model. */
+/** Sums of one caller's calls of one model, as a member of one team. */
 export interface UsedSoFar {
   /** `Caller.id`. */
   readonly caller: string;
+  /** `Caller.team`; absent or empty: none. */
+  readonly team?: string | undefined;
   /** As callers name it; empty for calls that did not get as far. */
   readonly model: string;
   readonly calls: number;

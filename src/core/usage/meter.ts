@@ -122,6 +122,7 @@ class Metered extends Steps<Batch> implements Waiter<IteratorResult<Batch>> {
       requestId: id,
       caller: caller?.id ?? "",
       token: caller?.token,
+      team: caller?.team,
       door,
       method,
       model,

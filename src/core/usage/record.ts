@@ -14,6 +14,8 @@ export interface UsageRecord {
   readonly caller: string;
   /** `Caller.token`. */
   readonly token?: string | undefined;
+  /** `Caller.team`. */
+  readonly team?: string | undefined;
   readonly door: string;
   readonly method: MethodName;
   /** The model as callers name it; absent if the call did not get as far. */

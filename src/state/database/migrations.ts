@@ -48,6 +48,11 @@ export const migrations: readonly (readonly string[])[] = [
     "ALTER TABLE lintel_usage ADD COLUMN cached_tokens BIGINT",
     "ALTER TABLE lintel_usage ADD COLUMN reasoning_tokens BIGINT",
   ],
+  // NULL: of no team.
+  [
+    "ALTER TABLE lintel_tokens ADD COLUMN team TEXT",
+    "ALTER TABLE lintel_usage ADD COLUMN team TEXT",
+  ],
 ];
 
 /** Where the version stands. Made before everything else. */

@@ -10,8 +10,19 @@ export interface NewToken {
   readonly name: string;
   readonly models?: readonly string[] | undefined;
   readonly limits?: CallerLimits | undefined;
+  /** Name of the team that its holder is a member of. */
+  readonly team?: string | undefined;
   /** Milliseconds since the epoch. */
   readonly expiresAt?: number | undefined;
+}
+
+/** What becomes another one of a token; absent: it stays, `null`: nothing of its own any more. */
+export interface TokenChange {
+  readonly models?: readonly string[] | null | undefined;
+  readonly limits?: { readonly [L in keyof CallerLimits]: CallerLimits[L] | null } | undefined;
+  readonly team?: string | null | undefined;
+  /** Milliseconds since the epoch; `null`: never. */
+  readonly expiresAt?: number | null | undefined;
 }
 
 /** How a token is rotated. */
@@ -67,16 +78,15 @@ export class DatabaseTokens implements TokenStore {
   async create(wanted: NewToken): Promise<{ secret: string; id: string } | undefined> {
     const secret = createToken();
     const id = `tok_${randomBytes(9).toString("base64url")}`;
-    const { name, models, limits, expiresAt } = wanted;
+    const { name, models, limits, team, expiresAt } = wanted;
     const insert = `INSERT INTO lintel_tokens
-      (id, name, hash, models, limits, created_at, expires_at, version)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ${newVersion})`;
+      (id, name, hash, models, limits, team, created_at, expires_at, version)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${newVersion})`;
     const values = [
       id,
       name,
       hashToken(secret),
-      models ? JSON.stringify(models) : null,
-      limits ? JSON.stringify(limits, writeInfinity) : null,
+      ...written({ models, limits, team }),
       Date.now(),
       expiresAt ?? null,
     ];
@@ -136,6 +146,36 @@ export class DatabaseTokens implements TokenStore {
     return { refused: expired ? "expired" : "grace", token };
   }
 
+  /**
+   * Changes what a token may do; the token itself and its name stay.
+   * @param which its name or its id
+   * @returns the token as it is now, or `undefined` if there is none that counts
+   */
+  async update(which: string, change: TokenChange): Promise<StoredToken | undefined> {
+    const live = "(name = ? OR id = ?) AND revoked_at IS NULL";
+    for (;;) {
+      const [row] = await rowsOf(this.#sql, `SELECT * FROM lintel_tokens WHERE ${live}`, [
+        which,
+        which,
+      ]);
+      if (!row) return undefined;
+      const { id, models, limits, team, expiresAt } = changed(tokenOf(row), change);
+      // A token that expired takes the one before its rotation along: that does not come back.
+      const text = `UPDATE lintel_tokens SET models = ?, limits = ?, team = ?,
+        previous_until = CASE WHEN expires_at <= ? AND previous_until > expires_at THEN expires_at
+          ELSE previous_until END,
+        expires_at = ?, version = ${newVersion}
+        WHERE id = ? AND version = ? AND revoked_at IS NULL RETURNING *`;
+      const values = [
+        ...written({ models, limits, team }),
+        ...[Date.now(), expiresAt ?? null, id, Number(row.version)],
+      ];
+      const [[now] = []] = await this.#change({ text, values });
+      if (now) return tokenOf(now);
+      // Somebody else changed it in between: what they changed stays.
+    }
+  }
+
   async #live(name: string): Promise<boolean> {
     const text = "SELECT id FROM lintel_tokens WHERE name = ? AND revoked_at IS NULL";
     return (await rowsOf(this.#sql, text, [name])).length > 0;
@@ -150,6 +190,30 @@ export class DatabaseTokens implements TokenStore {
 
 const newVersion = "(SELECT value FROM lintel_counters WHERE name = 'tokens')";
 
+/** What a token may do, as it stands in columns: models, limits and team. */
+function written({ models, limits, team }: Omit<NewToken, "name" | "expiresAt">) {
+  return [
+    models ? JSON.stringify(models) : null,
+    limits ? JSON.stringify(limits, writeInfinity) : null,
+    team ?? null,
+  ];
+}
+
+function changed(token: StoredToken, change: TokenChange): StoredToken {
+  const { models = token.models, team = token.team, expiresAt = token.expiresAt } = change;
+  const told = Object.entries(change.limits ?? {}).filter(([, limit]) => limit !== undefined);
+  const limits = Object.entries({ ...token.limits, ...Object.fromEntries(told) }).filter(
+    ([, limit]) => limit !== null,
+  );
+  return {
+    ...token,
+    models: models ?? undefined,
+    limits: limits.length > 0 ? Object.fromEntries(limits) : undefined,
+    team: team ?? undefined,
+    expiresAt: expiresAt ?? undefined,
+  };
+}
+
 function tokenOf(row: Row): StoredToken {
   const time = (value: Row[string] | undefined) => (value === null ? undefined : Number(value));
   const until = time(row.previous_until);
@@ -163,6 +227,7 @@ function tokenOf(row: Row): StoredToken {
         : { hash: String(row.previous_hash), until: until ?? 0 },
     models: row.models === null ? undefined : JSON.parse(String(row.models)),
     limits: row.limits === null ? undefined : JSON.parse(String(row.limits), readInfinity),
+    team: row.team === null ? undefined : String(row.team),
     createdAt: Number(row.created_at),
     expiresAt: time(row.expires_at),
     revokedAt: time(row.revoked_at),

@@ -26,6 +26,7 @@ export const columns: readonly (readonly [column: string, member: keyof UsageRec
   ["spend", "spend"],
   ["cached_tokens", "cachedTokens"],
   ["reasoning_tokens", "reasoningTokens"],
+  ["team", "team"],
 ];
 
 /** An array of its values: their names would be half of the line, and of the time it takes. */

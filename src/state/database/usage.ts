@@ -5,6 +5,7 @@ import { columns } from "./usage-line.js";
 /** What sums can be told apart by. Times are in UTC. */
 export const groups = [
   "token",
+  "team",
   "model",
   "backend",
   "door",
@@ -24,6 +25,7 @@ export interface UsageFilter {
   readonly until?: number | undefined;
   /** Name of a caller, or id of a token. */
   readonly token?: string | undefined;
+  readonly team?: string | undefined;
   readonly model?: string | undefined;
   /** `x-request-id`. */
   readonly request?: string | undefined;
@@ -64,6 +66,7 @@ const purgeSize = 5000;
 /** A group as SQL, by kind of database where they differ. */
 const expressions: Readonly<Record<Group, string | Record<Sql["kind"], string>>> = {
   token: "caller",
+  team: "COALESCE(team, '')",
   model: "COALESCE(model, '')",
   backend: "COALESCE(backend, '')",
   door: "door",
@@ -168,11 +171,12 @@ const sums = `COUNT(*) AS calls,
   COALESCE(AVG(duration_ms), 0) AS mean_duration_ms,
   AVG(first_ms) AS mean_first_ms`;
 
-function conditions({ since, until, token, model, request }: UsageFilter) {
+function conditions({ since, until, token, team, model, request }: UsageFilter) {
   const all: [string, Value[]][] = [];
   if (since !== undefined) all.push(["at >= ?", [since]]);
   if (until !== undefined) all.push(["at < ?", [until]]);
   if (token !== undefined) all.push(["(caller = ? OR token = ?)", [token, token]]);
+  if (team !== undefined) all.push(["team = ?", [team]]);
   if (model !== undefined) all.push(["model = ?", [model]]);
   if (request !== undefined) all.push(["request_id = ?", [request]]);
   const where = all.length === 0 ? "" : `WHERE ${all.map(([text]) => text).join(" AND ")}`;

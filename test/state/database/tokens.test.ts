@@ -21,7 +21,8 @@ onEveryDatabase((make) => {
       tokensPerMinute: Number.POSITIVE_INFINITY,
       budget: { amount: 2.5, period: "month" as const },
     };
-    const made = await tokens.create({ name: "Zoë 'x'", models: ["a", "b*"], limits, expiresAt });
+    const wanted = { name: "Zoë 'x'", models: ["a", "b*"], limits, team: "red", expiresAt };
+    const made = await tokens.create(wanted);
     const plain = await tokens.create({ name: "plain" });
     const hashes = [made, plain].map((it) => hashToken(it?.secret ?? ""));
     const found = await new DatabaseTokens(again()).find([...hashes, hashToken("other")]);
@@ -32,12 +33,13 @@ onEveryDatabase((make) => {
         hash: hashes[0],
         models: ["a", "b*"],
         limits,
+        team: "red",
         expiresAt,
       }),
       expect.objectContaining({ id: plain?.id, name: "plain", hash: hashes[1] }),
     ]);
     const [, second] = await tokens.list();
-    for (const key of ["models", "limits", "expiresAt", "revokedAt", "previous"] as const) {
+    for (const key of ["models", "limits", "team", "expiresAt", "revokedAt", "previous"] as const) {
       expect(second?.[key]).toBeUndefined();
     }
   });
@@ -54,6 +56,60 @@ onEveryDatabase((make) => {
       true,
       false,
     ]);
+  });
+
+  test("what a token may do changes as far as is said; the token stays", async () => {
+    const { again } = await make();
+    const tokens = new DatabaseTokens(again());
+    const limits = { requestsPerMinute: 60, concurrent: 2 };
+    const made = await tokens.create({ name: "a", models: ["x"], limits, team: "red" });
+    const before = await tokens.changes();
+    expect(await tokens.update("a", { limits: { requestsPerMinute: 9 } })).toMatchObject({
+      ...{ id: made?.id, hash: hashToken(made?.secret ?? ""), models: ["x"], team: "red" },
+      limits: { requestsPerMinute: 9, concurrent: 2 },
+    });
+    const expiresAt = Date.now() + 60_000;
+    const budget = { amount: Number.POSITIVE_INFINITY, period: "day" as const };
+    await tokens.update(made?.id ?? "", { models: ["y", "z*"], team: "blue", expiresAt });
+    await tokens.update("a", { limits: { requestsPerMinute: null, concurrent: null, budget } });
+    const { tokens: told } = await tokens.changes(before.version);
+    expect(told).toMatchObject([
+      { models: ["y", "z*"], team: "blue", limits: { budget }, expiresAt, name: "a" },
+    ]);
+    expect(Object.keys(told[0]?.limits ?? {})).toEqual(["budget"]);
+    const nothing = { limits: { budget: null }, models: null, team: null, expiresAt: null };
+    const bare = await tokens.update("a", nothing);
+    for (const key of ["models", "limits", "team", "expiresAt"] as const) {
+      expect(bare?.[key]).toBeUndefined();
+    }
+    await tokens.revoke("a");
+    expect(await tokens.update("a", { team: "red" })).toBeUndefined();
+    expect(await tokens.update("b", { team: "red" })).toBeUndefined();
+  });
+
+  test("of two changes at once both are there", async () => {
+    const { again } = await make();
+    await new DatabaseTokens(again()).create({ name: "a" });
+    const [one, other] = [new DatabaseTokens(again()), new DatabaseTokens(again())];
+    await Promise.all([
+      one.update("a", { limits: { requestsPerMinute: 1 } }),
+      other.update("a", { limits: { concurrent: 2 } }),
+      one.update("a", { team: "red" }),
+    ]);
+    expect(await other.list()).toMatchObject([
+      { team: "red", limits: { requestsPerMinute: 1, concurrent: 2 } },
+    ]);
+  });
+
+  test("who gives an expired token another expiry does not bring the one before it back", async () => {
+    const { again } = await make();
+    const tokens = new DatabaseTokens(again());
+    await tokens.create({ name: "a", expiresAt: Date.now() + 3_600_000 });
+    await rotate(tokens, "a", { graceMs: 86_400_000 });
+    const expiredAt = Date.now() - 1000;
+    await tokens.update("a", { expiresAt: expiredAt });
+    const { previous } = (await tokens.update("a", { expiresAt: null })) ?? {};
+    expect(previous?.until).toBe(expiredAt);
   });
 
   test("a rotated token keeps its id, and is found by both hashes", async () => {

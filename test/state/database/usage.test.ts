@@ -99,6 +99,8 @@ onEveryDatabase((make) => {
     await old.run([
       { text: "ALTER TABLE lintel_usage DROP COLUMN cached_tokens" },
       { text: "ALTER TABLE lintel_usage DROP COLUMN reasoning_tokens" },
+      { text: "ALTER TABLE lintel_usage DROP COLUMN team" },
+      { text: "ALTER TABLE lintel_tokens DROP COLUMN team" },
       { text: "DELETE FROM lintel_migrations WHERE version > 1" },
     ]);
     await old.close();
@@ -109,6 +111,23 @@ onEveryDatabase((make) => {
     );
     expect(await usage.totals([])).toMatchObject([
       { calls: 2, promptTokens: 20, cachedTokens: 3, reasoningTokens: 2 },
+    ]);
+  });
+
+  test("members of a team are summed together, or told apart; older records are of none", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    const [line = ""] = linesOf(record({ id: "earlier", caller: "before", team: "red" }));
+    const earlier = JSON.stringify(JSON.parse(line).slice(0, 20));
+    const red = [record({ team: "red" }), record({ caller: "bob", team: "red" })];
+    expect(await usage.insert([...linesOf(...red, record()), earlier])).toEqual([]);
+    expect(await usage.totals(["team"])).toMatchObject([
+      { group: { team: "" }, calls: 2 },
+      { group: { team: "red" }, calls: 2, promptTokens: 20 },
+    ]);
+    expect(await usage.totals(["token"], { team: "red" })).toMatchObject([
+      { group: { token: "alice" }, calls: 1 },
+      { group: { token: "bob" }, calls: 1 },
     ]);
   });
 
