@@ -49,6 +49,12 @@ export const telemetrySchema = z.strictObject({
         .describe(
           "Share of the traces that are recorded; a caller's own decision counts more. Default: as OTEL_TRACES_SAMPLER says, then all.",
         ),
+      content: z
+        .boolean()
+        .optional()
+        .describe(
+          "Whether the spans of calls have prompts, completions, thoughts and calls of tools: who sees the traces reads them. Default: no.",
+        ),
     })
     .optional()
     .describe(
@@ -120,6 +126,7 @@ export function otlpSettings(
     traces,
     metrics,
     sampleRatio: otlp?.sample_ratio,
+    content: otlp?.content,
   };
 }
 

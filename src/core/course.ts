@@ -34,7 +34,8 @@ export class Course implements Hooks<readonly Output<MethodName>[]> {
     this.#life = life;
     this.#caller = caller;
     this.#shared = shared;
-    this.#said = shared.callLog.content ? new Transcript(call) : undefined;
+    const wanted = shared.callLog.content || call.observation?.wantsContent;
+    this.#said = wanted ? new Transcript(call) : undefined;
   }
 
   start(): ReturnType<Handle> {
@@ -68,9 +69,9 @@ export class Course implements Hooks<readonly Output<MethodName>[]> {
   }
 
   #tell(outcome: CallOutcome, error: LintelError | undefined): void {
-    this.#call.observation?.end(this.#call, outcome);
-    const { sample } = this.#shared.callLog;
+    this.#call.observation?.end(this.#call, outcome, this.#said?.answer());
+    const { sample, content } = this.#shared.callLog;
     if (!error && sample !== 1 && Math.random() >= sample) return;
-    logCall(this.#call, outcome, error, this.#said?.fields());
+    logCall(this.#call, outcome, error, content ? this.#said?.fields() : undefined);
   }
 }

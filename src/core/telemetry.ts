@@ -6,6 +6,7 @@
 import type { AttemptRecord, Call } from "./call.js";
 import type { ErrorCode } from "./errors.js";
 import type { MethodName } from "./methods.js";
+import type { Said } from "./transcript.js";
 
 /** Place of a call in a trace that others began, as W3C Trace Context writes it. */
 export interface TraceContext {
@@ -34,13 +35,18 @@ export interface CallOutcome {
 
 /** Watches one call. */
 export interface Observation {
+  /** Whether it wants to know what was answered. Default: no. */
+  readonly wantsContent?: boolean | undefined;
   /**
    * A backend is about to be asked.
    * @returns the place in the trace to tell it; absent: the caller's own
    */
   attempt(record: AttemptRecord): TraceContext | undefined;
-  /** The call is over; `call.attributes` are complete. Called once. */
-  end(call: Call, outcome: CallOutcome): void;
+  /**
+   * The call is over; `call.attributes` are complete. Called once.
+   * @param said what was answered, where that is wanted
+   */
+  end(call: Call, outcome: CallOutcome, said?: Said): void;
 }
 
 /** Watches calls. */

@@ -1,9 +1,18 @@
-/** What was said in a call, for the logs of operators who switched that on. */
+/** What was said in a call, for the logs and spans of operators who switched that on. */
 import type { LLMMessage, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "./call.js";
 import { textOf } from "./chat-messages.js";
 import type { Input, MethodName, Output } from "./methods.js";
 import { joinCalls } from "./tool-calls.js";
+
+/** The answer of a chat, as far as the caller got it. */
+export interface Said {
+  readonly content: string;
+  readonly reasoning: string;
+  readonly toolCalls: readonly ToolCall[];
+  /** Empty: it did not come to its end. */
+  readonly finishReason: string;
+}
 
 /** Collects the text of one call. */
 export class Transcript {
@@ -11,6 +20,7 @@ export class Transcript {
   #completion = "";
   readonly #calls: ToolCall[] = [];
   #thoughts = "";
+  #finishReason = "";
 
   constructor(call: Call) {
     this.#call = call;
@@ -25,7 +35,18 @@ export class Transcript {
       this.#completion += said?.content ?? "";
       this.#calls.push(...(said?.toolCalls ?? []));
       this.#thoughts += said?.reasoningContent ?? "";
+      this.#finishReason ||= choice?.finishReason ?? "";
     }
+  }
+
+  /** What was answered so far. */
+  answer(): Said {
+    return {
+      content: this.#completion,
+      reasoning: this.#thoughts,
+      toolCalls: joinCalls(this.#calls),
+      finishReason: this.#finishReason,
+    };
   }
 
   /** Fields for the log. Pictures, files and sounds are not among them. */

@@ -13,6 +13,8 @@ import type {
   Telemetry,
   TraceContext,
 } from "../core/telemetry.js";
+import type { Said } from "../core/transcript.js";
+import { contentAttributes } from "./content.js";
 import type { Library } from "./library.js";
 import { type Operation, operationOf, ownProvider, type Providers } from "./operation.js";
 
@@ -21,6 +23,8 @@ export interface Tracing {
   readonly api: Library["api"];
   readonly tracer: Tracer;
   readonly providers: Providers;
+  /** Whether spans have what was asked and answered. */
+  readonly content: boolean;
 }
 
 /** Traces calls, besides whatever else watches them. */
@@ -91,7 +95,12 @@ class CallTrace implements Observation {
     return local(span.spanContext(), tracestate);
   }
 
-  end(call: Call, outcome: CallOutcome): void {
+  /** Of what nobody will see nothing is kept. */
+  get wantsContent(): boolean {
+    return this.#tracing.content && this.#span.isRecording();
+  }
+
+  end(call: Call, outcome: CallOutcome, said?: Said): void {
     this.#others.end(call, outcome);
     for (const { record, span } of this.#attempts) this.#endAttempt(call, record, span);
     const span = this.#span;
@@ -103,6 +112,7 @@ class CallTrace implements Observation {
         ...operationAttributes(this.#operation, ownProvider),
         ...requestAttributes(call),
         ...callAttributes(call),
+        ...(said && this.#tracing.content && contentAttributes(call, said)),
         ...(firstMs !== undefined &&
           this.#operation?.stream && { "gen_ai.response.time_to_first_chunk": firstMs / 1000 }),
       });

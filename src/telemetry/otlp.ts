@@ -21,6 +21,9 @@ export interface Otlp {
 /** How long a closing gateway waits for its collector, milliseconds. */
 const closeMs = 3000;
 
+/** Spans with what was said are large: of 512 at once collectors would refuse all, and 2048 would wait in memory. */
+const large = { maxExportBatchSize: 32, maxQueueSize: 512 };
+
 /**
  * Begins to send.
  * @param metrics hears of every call too
@@ -62,12 +65,17 @@ export async function openOtlp(
     const exporter = new OTLPTraceExporter(target("/v1/traces"));
     const provider = new BasicTracerProvider({
       resource,
-      spanProcessors: [new BatchSpanProcessor(watched(exporter, "traces", log))],
+      spanProcessors: [
+        new BatchSpanProcessor(watched(exporter, "traces", log), otlp.content ? large : undefined),
+      ],
       ...(otlp.sampleRatio !== undefined && { sampler: samplerOf(library, otlp.sampleRatio) }),
     });
     const tracer = provider.getTracer("lintel", settings.version);
     const { providers } = settings;
-    telemetry = new CallTraces({ api: library.api, tracer, providers }, metrics);
+    telemetry = new CallTraces(
+      { api: library.api, tracer, providers, content: otlp.content === true },
+      metrics,
+    );
     closing.push(() => provider.shutdown());
   }
   opened();

@@ -11,6 +11,8 @@ export interface OtlpSettings {
   readonly metrics: boolean;
   /** Share of the traces that begin here which are recorded, 0 to 1. */
   readonly sampleRatio?: number | undefined;
+  /** Whether spans have what was asked and answered. Default: no. */
+  readonly content?: boolean | undefined;
 }
 
 /** What is recorded, and where it goes. */

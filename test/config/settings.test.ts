@@ -56,7 +56,7 @@ test.each([
 });
 
 test("what the file says of a collector is told to the exporters", () => {
-  const otlp = `{ endpoint: "http://c:4318", headers: { x-key: a }, interval: 5s, metrics: false, sample_ratio: 0.5 }`;
+  const otlp = `{ endpoint: "http://c:4318", headers: { x-key: a }, interval: 5s, metrics: false, sample_ratio: 0.5, content: true }`;
   const config = valid(`telemetry: { otlp: ${otlp} }`);
   expect(telemetrySettings(config, new Map(), "1.2.3", {}).otlp).toEqual({
     endpoint: "http://c:4318",
@@ -65,6 +65,7 @@ test("what the file says of a collector is told to the exporters", () => {
     traces: true,
     metrics: false,
     sampleRatio: 0.5,
+    content: true,
   });
 });
 

@@ -1,0 +1,127 @@
+/**
+ * What was asked and answered, as attributes of a span: messages of parts, by OpenTelemetry's
+ * conventions for generative AI, in JSON.
+ */
+import type { ContentPart, LLMMessage, LLMRequest, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
+import type { Call } from "../core/call.js";
+import { isConversation } from "../core/methods.js";
+import type { Said } from "../core/transcript.js";
+import { operationOf } from "./operation.js";
+
+/** Most letters of one text; its beginning is told. */
+const longestText = 16_000;
+
+/** Most letters of the messages that a call had, together: those before the last ones are left out. */
+const longestInput = 48_000;
+
+interface Message {
+  readonly role: string;
+  readonly parts: readonly object[];
+  readonly finish_reason?: string;
+}
+
+/** The attributes; none for calls that ask no model. Pictures, files and sounds are named and not among them. */
+export function contentAttributes(
+  { method, request }: Call,
+  said: Said,
+): Record<string, string | number> {
+  if (!operationOf(method)) return {};
+  if (!isConversation(method)) {
+    const { prompt, negativePrompt } = request as TextToImageRequest;
+    const parts = [prompt, negativePrompt].flatMap((words) => (words ? [text(words)] : []));
+    return { "gen_ai.input.messages": JSON.stringify([{ role: "user", parts }]) };
+  }
+  const { told, omitted } = lastOf((request as LLMRequest).messages);
+  const answer = answerOf(said);
+  return {
+    "gen_ai.input.messages": `[${told.join(",")}]`,
+    ...(omitted > 0 && { "lintel.content.omitted_messages": omitted }),
+    ...(answer.parts.length > 0 && { "gen_ai.output.messages": JSON.stringify([answer]) }),
+  };
+}
+
+/** The first message, which may say what all is about, and as many of the last as there is room for. */
+function lastOf([first, ...rest]: readonly LLMMessage[]) {
+  if (!first) return { told: [], omitted: 0 };
+  const beginning = JSON.stringify(messageOf(first));
+  const told: string[] = [];
+  let room = longestInput - beginning.length;
+  for (const message of rest.toReversed()) {
+    const json = JSON.stringify(messageOf(message));
+    // The last one is what the call is about.
+    if (told.length > 0 && json.length > room) break;
+    room -= json.length;
+    told.unshift(json);
+  }
+  return { told: [beginning, ...told], omitted: rest.length - told.length };
+}
+
+function messageOf(message: LLMMessage): Message {
+  const { role, content, parts, toolCalls, toolCallId, reasoningContent = "" } = message;
+  const said = parts.length > 0 ? parts.map(partOf) : content === "" ? [] : [text(content)];
+  if (role === "tool") {
+    const response = parts.length > 0 ? said : cut(content);
+    return { role, parts: [{ type: "tool_call_response", id: toolCallId, response }] };
+  }
+  return { role, parts: [...thought(reasoningContent), ...said, ...toolCalls.map(callOf)] };
+}
+
+const answerOf = ({ content, reasoning, toolCalls, finishReason }: Said): Message => ({
+  role: "assistant",
+  parts: [
+    ...thought(reasoning),
+    ...(content === "" ? [] : [text(content)]),
+    ...toolCalls.map(callOf),
+  ],
+  finish_reason: finishReasons[finishReason] ?? (finishReason || "error"),
+});
+
+/** Where the conventions have another word. */
+const finishReasons: Readonly<Record<string, string>> = { tool_calls: "tool_call" };
+
+const text = (content: string) => ({ type: "text", content: cut(content) });
+
+const thought = (content: string) =>
+  content === "" ? [] : [{ type: "reasoning", content: cut(content) }];
+
+function partOf({ type, text: words = "", imageUrl, file, inputAudio }: ContentPart): object {
+  if (imageUrl) {
+    const { url } = imageUrl;
+    if (!url.startsWith("data:")) return { type: "uri", modality: "image", uri: cut(url) };
+    return blob("image", /^data:([^;,]{1,100})/.exec(url)?.[1]);
+  }
+  if (file) return { ...blob("file"), ...(file.filename && { filename: cut(file.filename) }) };
+  if (inputAudio) return blob("audio", `audio/${inputAudio.format}`);
+  return type === "text" ? text(words) : { type };
+}
+
+/** What bytes these are; the bytes themselves are left out. */
+const blob = (modality: string, mime?: string) => ({
+  type: "blob",
+  modality,
+  ...(mime && { mime_type: mime }),
+  content: "",
+});
+
+const callOf = ({ id, function: called }: ToolCall) => ({
+  type: "tool_call",
+  id,
+  name: called?.name ?? "",
+  arguments: argumentsOf(called?.arguments ?? ""),
+});
+
+/** As what they are where they are JSON and short; numbers beyond what JavaScript has stay text. */
+function argumentsOf(json: string): unknown {
+  if (json.length > longestText || /\d{16}/.test(json)) return cut(json);
+  try {
+    return JSON.parse(json);
+  } catch {
+    return json;
+  }
+}
+
+const cut = (words: string): string =>
+  words.length <= longestText
+    ? words
+    : `${words.slice(0, longestText)}… (${words.length - longestText} more letters)`;
