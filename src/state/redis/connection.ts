@@ -173,6 +173,7 @@ export class RedisConnection {
     if (this.#available && performance.now() - this.#cameBackAt > calmMs)
       this.#probeMs = firstProbeMs;
     this.#available = false;
+    this.#patience.end();
     this.#decided?.();
     this.#probe ??= this.#probeLater();
   }

@@ -21,6 +21,8 @@ export class Patience {
   /** Bytes of what is asked now: whatever is asked next comes after them. */
   #carried = 0;
   #answeredAt = 0;
+  /** What is waited for longer than for the time-out alone, since it may be large. */
+  readonly #longer = new Set<() => void>();
 
   constructor(timeoutMs: number) {
     this.#timeoutMs = timeoutMs;
@@ -42,22 +44,40 @@ export class Patience {
       this.#carried -= bytes;
     });
     const ms = this.#timeoutMs + carriedMs(this.#carried);
+    const askedAt = performance.now();
     return new Promise<T>((resolve, reject) => {
-      const timer = setTimeout(() => {
+      const late = (after: number) => () => {
         // Sockets are read between timers and immediates.
-        setImmediate(() => reject(new TooLate(`no answer within ${ms} ms`)));
-      }, ms);
+        setImmediate(() => reject(new TooLate(`no answer within ${after} ms`)));
+      };
+      let timer = setTimeout(late(ms), ms);
+      const hurry = () => {
+        clearTimeout(timer);
+        const left = askedAt + this.#timeoutMs - performance.now();
+        timer = setTimeout(late(this.#timeoutMs), Math.max(left, 0));
+      };
+      if (ms > this.#timeoutMs) this.#longer.add(hurry);
+      const over = () => {
+        clearTimeout(timer);
+        this.#longer.delete(hurry);
+      };
       answer.then(
         (value) => {
-          clearTimeout(timer);
+          over();
           this.#answeredAt = performance.now();
           resolve(value);
         },
         (error: unknown) => {
-          clearTimeout(timer);
+          over();
           reject(error);
         },
       );
     });
+  }
+
+  /** The store is away: nothing is on its way, and whatever was asked has the time-out and no more. */
+  end(): void {
+    for (const hurry of this.#longer) hurry();
+    this.#longer.clear();
   }
 }

@@ -1,4 +1,6 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { performance } from "node:perf_hooks";
+import { setImmediate as turn } from "node:timers/promises";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { silent } from "../../../src/core/log.js";
 import { openCache } from "../../../src/state/cache/open.js";
 import { outcome } from "../../support/calls.js";
@@ -88,5 +90,34 @@ describe.skipIf(!redisBinary).each(redisServers)("answers in %s", (_, binary) =>
     await expect.poll(async () => store.get(nameOf("a"))).toEqual(Buffer.of(3));
     await store.close();
     await dying.close();
+  });
+
+  it("has nobody wait behind all the others for a store that hangs", async () => {
+    const hanging = await startRedis({ binary });
+    onTestFinished(() => hanging.close());
+    const store = await open(hanging.url);
+    onTestFinished(() => store.close());
+    store.put(nameOf("a"), Uint8Array.of(1), 60_000);
+    await expect.poll(async () => store.get(nameOf("a"))).toBeDefined();
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    let now = performance.now();
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    hanging.pause();
+    onTestFinished(() => hanging.resume());
+    let waiting = 100;
+    const ask = async () => {
+      await store.get(nameOf("a"));
+      waiting--;
+    };
+    for (let i = 0; i < 100; i++) void ask();
+    // Of each a megabyte may be on its way, which takes a quarter of a second.
+    for (let ms = 0; ms < 600; ms += 50) {
+      now += 50;
+      await vi.advanceTimersByTimeAsync(50);
+      await turn();
+    }
+    expect(waiting).toBe(0);
   });
 });
