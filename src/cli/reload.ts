@@ -2,6 +2,7 @@
 import { existsSync, type FSWatcher, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
+import { saysNothing } from "../config/file.js";
 import { type ConfigSources, loadConfig } from "../config/load.js";
 import { ConfigError, formatProblem } from "../config/problems.js";
 import type { Config } from "../config/schema.js";
@@ -46,7 +47,7 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
     const loaded = await loadConfig({ ...sources, file: sources.file ?? file });
     const { config, warnings } = loaded;
     // Neither while it is being written, or a full disk took nothing of it.
-    if (loaded.text?.split("\n").every(saysNothing)) {
+    if (loaded.text !== undefined && saysNothing(loaded.text)) {
       const message = "is empty: {} stands for the defaults";
       throw new ConfigError([{ source: loaded.file ?? "", field: "", message }]);
     }
@@ -74,9 +75,6 @@ export async function reload(options: ReloadOptions, why: string): Promise<void>
     );
   }
 }
-
-/** Whether a line of YAML holds no value: it is blank, a comment, or a mark of a document. */
-const saysNothing = (line: string) => /^(?:---|\.\.\.)?\s*(?:#|$)/.test(line.trim());
 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 

@@ -1,7 +1,9 @@
 /** Finds the configuration's file, and reads it. */
+import { isUtf8 } from "node:buffer";
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import type { Parsed } from "./parse.js";
+import type { Problem } from "./problems.js";
 import { absoluteAddress } from "./quantities.js";
 import { type Config, configSchema } from "./schema.js";
 
@@ -63,20 +65,51 @@ async function parseFile(
   fields: readonly string[] | undefined,
 ): Promise<Omit<ReadFile, "file">> {
   const path = resolve(cwd, file);
-  let text: string;
+  let bytes: Buffer;
   try {
-    text = readFileSync(path, "utf8");
+    bytes = readFileSync(path);
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     const wrong = code === "ENOENT" ? "there is no such file" : `can't be read (${code})`;
     const message = byVariable ? `${wrong}; LINTEL_CONFIG names it` : wrong;
     return { problems: [{ source: file, field: "", message }] };
   }
+  const strange = strangeBytes(bytes);
+  if (strange) return { problems: [{ source: file, field: "", ...strange }] };
+  const text = bytes.toString("utf8");
   // Loaded here: without a file nobody needs the YAML parser.
   const { parseConfig } = await import("./parse.js");
   const directory = dirname(path);
   const parsed = parseConfig(text, { source: file, directory, env, fields });
-  return parsed.config ? { ...parsed, config: absolute(parsed.config, directory), text } : parsed;
+  if (!parsed.config) return parsed;
+  const empty = saysNothing(text)
+    ? [`${file} is empty: the defaults hold; write {} where that is meant`]
+    : [];
+  const warnings = [...empty, ...(parsed.warnings ?? [])];
+  return { ...parsed, config: absolute(parsed.config, directory), text, warnings };
+}
+
+/** Whether YAML holds no value: each line is blank, a comment, or a mark of a document. */
+export const saysNothing = (text: string): boolean =>
+  text.split("\n").every((line) => /^(?:---|\.\.\.)?\s*(?:#|$)/.test(line.trim()));
+
+/** What is wrong with bytes that are no text in UTF-8, and where: read as such they would be another text. */
+function strangeBytes(bytes: Buffer): Pick<Problem, "position" | "message"> | undefined {
+  // UTF-16, as PowerShell's > and some editors write it.
+  if (bytes.includes(0))
+    return { message: "is not in UTF-8, but maybe in UTF-16: save it as UTF-8" };
+  if (isUtf8(bytes)) return undefined;
+  let line = 1;
+  let from = 0;
+  for (;;) {
+    const end = bytes.indexOf(0x0a, from);
+    const next = end < 0 ? bytes.length : end + 1;
+    if (!isUtf8(bytes.subarray(from, next))) break;
+    from = next;
+    line++;
+  }
+  const column = bytes.subarray(from).toString("utf8").indexOf("\uFFFD") + 1;
+  return { position: { line, column }, message: "is not in UTF-8 here: save the file as UTF-8" };
 }
 
 /** The same with the paths of sockets absolute. */

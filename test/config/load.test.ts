@@ -57,6 +57,37 @@ test("a file that was named must be there", async () => {
   );
 });
 
+test.each([
+  [
+    "UTF-16",
+    Buffer.from("\uFEFFlisten: 1\n", "utf16le"),
+    "x.yaml: is not in UTF-8, but maybe in UTF-16: save it as UTF-8",
+  ],
+  [
+    "UTF-16 without its mark",
+    Buffer.from("listen: 1\n", "utf16le"),
+    "x.yaml: is not in UTF-8, but maybe in UTF-16: save it as UTF-8",
+  ],
+  [
+    "Latin-1",
+    Buffer.from("# ü\nmodels: [{ name: \xE9 }]\n", "latin1"),
+    "x.yaml:1:3: is not in UTF-8 here: save the file as UTF-8",
+  ],
+])("a file in %s is not read as another text", async (_, bytes, message) => {
+  const cwd = folder();
+  writeFileSync(join(cwd, "x.yaml"), bytes);
+  await expect(loadConfig({ cwd, env: {}, file: "x.yaml" })).rejects.toThrow(message);
+});
+
+test("a file that says nothing is warned of: a reload takes none", async () => {
+  const warnings = async (text: string) =>
+    (await loadConfig({ cwd: folder({ "lintel.yaml": text }), env: {} })).warnings;
+  const empty = ["lintel.yaml is empty: the defaults hold; write {} where that is meant"];
+  expect(await warnings("")).toEqual(empty);
+  expect(await warnings("---\n# auth:\n#   mode: token\n")).toEqual(empty);
+  expect(await warnings("{}")).toEqual([]);
+});
+
 test("a file whose name ends in yml is warned of, unless it is named", async () => {
   const cwd = folder({ "lintel.yml": "listen: 1" });
   const { file, warnings } = await loadConfig({ cwd, env: {} });
