@@ -21,12 +21,14 @@ export interface RecorderOptions {
 
 /**
  * Parts are sent together, those that come while others are on their way. What
- * can't be written is given up: the lease ends, and it is as if nobody had asked.
+ * can't be written is given up: it is as if nobody had asked, once the store has
+ * heard of that, or the lease has ended.
  */
 export class RedisRecorder implements Recorder {
   readonly #place: Place;
   readonly #options: RecorderOptions;
   readonly #ended: () => void;
+  readonly #givenUp: () => void;
   readonly #renewal: NodeJS.Timeout;
   #parts: Uint8Array[] = [];
   #bytes = 0;
@@ -38,11 +40,15 @@ export class RedisRecorder implements Recorder {
   #recording = true;
   #wanted = false;
 
-  /** @param ended called when nothing more is to be written */
-  constructor(place: Place, options: RecorderOptions, ended: () => void) {
+  /**
+   * @param ended called when nothing more is to be written
+   * @param givenUp called when something could not be written
+   */
+  constructor(place: Place, options: RecorderOptions, ended: () => void, givenUp: () => void) {
     this.#place = place;
     this.#options = options;
     this.#ended = ended;
+    this.#givenUp = givenUp;
     this.#renewal = setInterval(() => this.#send(true), options.leaseMs / 3).unref();
   }
 
@@ -100,6 +106,7 @@ export class RedisRecorder implements Recorder {
       .catch(() => {
         this.#recording = false;
         this.#parts = [];
+        this.#givenUp();
       })
       .finally(() => {
         this.#sending = undefined;

@@ -15,7 +15,7 @@ import { preload, runScript } from "../redis/script.js";
 import type { IdempotencyOptions } from "./answers.js";
 import { MemoryIdempotency } from "./memory.js";
 import { type Place, RedisRecorder } from "./recorder.js";
-import { openScript, readScript, writeScript } from "./scripts.js";
+import { giveUpScript, openScript, readScript, writeScript } from "./scripts.js";
 
 /** What can be set about it. */
 export interface RedisIdempotencyOptions extends IdempotencyOptions {
@@ -39,7 +39,30 @@ export function redisIdempotency(
   const { onFailure = "open", leaseMs = 10_000 } = options;
   const local = new MemoryIdempotency(options);
   const recorders = new Set<RedisRecorder>();
-  preload(connection, [openScript, writeScript, readScript]);
+  preload(connection, [openScript, writeScript, readScript, giveUpScript]);
+
+  /** Calls of which the store may have a beginning, and will not have the end. */
+  const givenUp = new Set<Place>();
+  const takeBack = () => {
+    for (const place of givenUp) {
+      connection
+        .ask(
+          (client) => runScript(client, giveUpScript, place.keys, [place.owner]),
+          0,
+          place.keys[0],
+        )
+        .then(() => givenUp.delete(place))
+        // When the store is back.
+        .catch(() => {});
+    }
+  };
+  connection.onAvailable(takeBack);
+  const giveUp = (place: Place) => {
+    givenUp.add(place);
+    // Nothing is left of it once its lease has ended.
+    setTimeout(() => givenUp.delete(place), leaseMs).unref();
+    takeBack();
+  };
 
   const without = (question: Question): Opened | Promise<Opened> => {
     if (onFailure === "open") return local.open(question);
@@ -69,7 +92,12 @@ export function redisIdempotency(
       switch (said) {
         case "first": {
           const kept = { ...options, leaseMs, ttlMs: Math.min(ttlMs, options.ttlMs) };
-          const recorder = new RedisRecorder(place, kept, () => recorders.delete(recorder));
+          const recorder = new RedisRecorder(
+            place,
+            kept,
+            () => recorders.delete(recorder),
+            () => giveUp(place),
+          );
           recorders.add(recorder);
           return { as: "first", recorder };
         }

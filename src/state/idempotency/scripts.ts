@@ -48,6 +48,15 @@ return known[2] and now - tonumber(known[2]) < 5000 and 2 or 1
 `);
 
 /**
+ * KEYS: hash, list. ARGV: owner. Takes back a call of which no more will be written. What was written
+ * whole stays, also where nobody heard that it was.
+ */
+export const giveUpScript = script(`
+local known = redis.call('HMGET', KEYS[1], 'o', 's')
+if known[1] == ARGV[1] and known[2] == 'running' then redis.call('DEL', KEYS[1], KEYS[2]) end
+`);
+
+/**
  * KEYS: hash, list. ARGV: position. Answers state, owner, and the parts from there on; or
  * nothing, also where parts are missing: then the call may run again.
  */

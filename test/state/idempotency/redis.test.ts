@@ -155,6 +155,37 @@ describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, bina
       await close();
     });
 
+    it("runs a call again at once of which a store that hung has the beginning alone", async () => {
+      const { connection, store, close } = await open({ leaseMs: 60_000 });
+      const hung = gate();
+      const backend = scripted({
+        async *chat(call) {
+          for await (const batch of says("a", "b")(call)) {
+            yield batch;
+            await hung.opened;
+          }
+        },
+      });
+      const core = coreOf([backend], {}, { idempotency: { store, lingerMs: 1000 } });
+      const parts = async () => (await connection.client.keys("*:parts")).length;
+      const before = await parts();
+      const running = outcome(core, "chat", chat, { idempotencyKey });
+      await vi.waitFor(async () => {
+        expect(await parts()).toBe(before + 1);
+      });
+      server.pause();
+      hung.open();
+      expect((await running).code).toBe("ok");
+      await vi.waitFor(() => expect(connection.available).toBe(false));
+      server.resume();
+      await vi.waitFor(() => expect(connection.available).toBe(true));
+      const again = await outcome(core, "chat", chat, { idempotencyKey });
+      expect([again.code, again.messages.length]).toEqual(["ok", 3]);
+      expect(again.metadata.has("idempotent-replayed")).toBe(false);
+      expect(backend.asked).toHaveLength(2);
+      await close();
+    });
+
     it("gives a call its answer whose store died on the way", async () => {
       const { connection, store, close } = await open();
       const dead = gate();
