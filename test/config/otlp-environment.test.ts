@@ -11,7 +11,7 @@ import { runHere } from "../cli/here.js";
 const endpoint = "OTEL_EXPORTER_OTLP_ENDPOINT";
 
 /** What is said of the variables, as mistakes or as warnings. */
-async function said(env: Record<string, string>, file = "") {
+async function said(env: Record<string, string>, file = "{}") {
   const cwd = mkdtempSync(join(tmpdir(), "lintel-otlp-"));
   writeFileSync(join(cwd, "lintel.yaml"), `${file}\n`);
   return loadConfig({ cwd, env }).then(
