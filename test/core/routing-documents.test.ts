@@ -6,10 +6,10 @@ import { type DocumentText, haveFiles } from "../../src/core/documents.js";
 import { invalidValue, unsupported } from "../../src/core/errors.js";
 import { outcome } from "../support/calls.js";
 import { settled } from "../support/clock.js";
-import { filePart, say } from "../support/messages.js";
+import { filePart, imagePart, say } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
 import { bench, equals, fails, gate, hello, inTurn, stateOf } from "../support/routing.js";
-import { breaksAfter, says, scripted } from "../support/scripted.js";
+import { breaksAfter, png, says, scripted } from "../support/scripted.js";
 
 const url = `data:application/pdf;base64,${Buffer.from("%PDF-1.7").toString("base64")}`;
 const asking = { messages: [say("user", "", { parts: [filePart(url, "a.pdf")] })] };
@@ -106,6 +106,30 @@ describe.each([
     for (const credential of ["one", "other", "one"]) await asked(credential);
     const [one, other, again] = read.mock.calls.map(([, caller]) => caller);
     expect([one === again, one === other, one]).toEqual([true, false, expect.stringMatching(/./)]);
+  });
+});
+
+describe("a file goes to a target that takes it", () => {
+  const documents = { read: async () => said };
+  const has = (name: string, ...supports: string[]) =>
+    scripted({ chat: says(name) }, [chatModel("m", { supports })], name);
+  const asked = async (all: ReturnType<typeof has>[], request: object) => {
+    const { core } = bench(all, {}, [], { documents });
+    expect((await outcome(core, "chat", request)).code).toBe("ok");
+    return all.map(({ asked }) => asked.length);
+  };
+
+  it("of a later tier, where a picture alone goes to whoever is first", async () => {
+    const all = () => [has("a", "image_url"), has("b", "image_url", "file")];
+    expect(await asked(all(), asking)).toEqual([0, 1]);
+    const parts = [imagePart(`data:image/png;base64,${Buffer.from(png(1)).toString("base64")}`)];
+    expect(await asked(all(), { messages: [say("user", "", { parts })] })).toEqual([1, 0]);
+  });
+
+  it("and with tools to one that knows these as well", async () => {
+    const all = [has("a", "tools"), has("b", "file"), has("c", "tools", "file")];
+    const tools = [{ function: { name: "f" } }];
+    expect(await asked(all, { ...asking, tools })).toEqual([0, 0, 1]);
   });
 });
 

@@ -34,6 +34,12 @@ describe("a name without its tag", () => {
   it.each<[string, ModelSettings[], string, string]>([
     ["of a caller", [], "tiny", "tiny:latest"],
     ["of a target", [{ name: "x", targets: [{ backend: "a", model: "tiny" }] }], "x", "x"],
+    [
+      "of an entry, for targets without one of their own",
+      [{ name: "x", model: "tiny", targets: [{ backend: "a" }] }],
+      "x",
+      "x",
+    ],
     ["in the short form", [{ name: "x", model: "tiny", backends: ["a"] }], "x", "x"],
     ["of an entry", [{ name: "tiny" }], "tiny", "tiny"],
     ["of an entry's alias", [{ name: "tiny", aliases: ["y"] }], "y", "tiny"],
@@ -48,6 +54,10 @@ describe("a name without its tag", () => {
     await expect(asked([], "tiny:q4")).rejects.toEqual(failure("model_not_found"));
     const core = coreOf([tagging("tiny", "tiny:latest")]);
     expect((await run(core, "complete", { ...hello, model: "tiny" }))[0]?.model).toBe("tiny");
+    const both = tagging("tiny", "tiny:latest");
+    const models = [{ name: "x", model: "tiny" }];
+    await run(coreOf([both], { models }), "complete", { ...hello, model: "x" });
+    expect(both.asked).toMatchObject([{ model: "tiny" }]);
   });
 
   it("is one of another backend's only where that takes it", async () => {

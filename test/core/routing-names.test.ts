@@ -5,9 +5,10 @@ import type { Core } from "../../src/core/core.js";
 import type { CoreSettings } from "../../src/core/settings.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
+import * as calls from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel, imageModel } from "../support/models.js";
-import { backend, bench, equals, failure, hello, textOf } from "../support/routing.js";
+import { backend, bench, equals, fails, failure, hello, textOf } from "../support/routing.js";
 import { paints, says, scripted } from "../support/scripted.js";
 
 describe("names and targets", () => {
@@ -25,6 +26,33 @@ describe("names and targets", () => {
     const core = coreOf([a, b], { models: [{ name: "llama", targets }] });
     expect(await textOf(run(core, "chat", { ...hello, model: "llama" }))).toBe("a");
     expect(a.asked[0]).toMatchObject({ model: "llama-3" });
+  });
+  it("two targets that lead a name to one place are one, of the better priority", async () => {
+    const refuses = fails("upstream_failed", { retry: "elsewhere" });
+    const a = scripted({ chat: refuses }, [chatModel("m")], "a");
+    const b = scripted({ chat: refuses }, [chatModel("m")], "b");
+    const targets = [
+      { backend: "a", model: "m", priority: 2 },
+      { backend: "b", model: "m", priority: 1 },
+      { backend: "a", model: "*" },
+    ];
+    const core = coreOf([a, b], { models: [{ name: "*", targets }] });
+    const answer = calls.outcome(core, "chat", { ...hello, model: "m" });
+    expect((await answer).metadata.get("x-lintel-attempts")).toBe("2");
+    expect([a.asked.length, b.asked.length]).toEqual([1, 1]);
+    const found = core.catalogue.find("m", Task.CHAT).targets;
+    expect(found.map(({ backend, tier }) => [backend.name, tier])).toEqual([
+      ["a", 0],
+      ["b", 1],
+    ]);
+  });
+  it("targets have calls by their weight", async () => {
+    const [a, b] = [backend("a"), backend("b")];
+    const targets = [{ backend: "a" }, { backend: "b", weight: 9 }];
+    const { core } = bench([a, b], {}, [{ name: "m", targets }]);
+    for (let i = 0; i < 200; i++) await run(core, "chat", hello);
+    expect(a.asked.length + b.asked.length).toBe(200);
+    expect(Math.abs(b.asked.length / 200 - 0.9)).toBeLessThan(0.06);
   });
   it("a wildcard takes what it stands for along, the longest name wins", async () => {
     const own = scripted({ chat: says("own") }, [chatModel("gpt-4o")], "own");

@@ -1,34 +1,16 @@
-/** The parts of routing alone: counting, choosing, taking turns. */
+/** The parts of routing alone: counting, names, taking turns. */
 import { describe, expect, it } from "vitest";
-import type { Backend } from "../../src/core/backend.js";
-import { LintelError } from "../../src/core/errors.js";
 import { fits, restOf } from "../../src/core/pattern.js";
 import { RetryBudget } from "../../src/core/routing/budget.js";
-import { Candidates } from "../../src/core/routing/candidates.js";
-import { choose } from "../../src/core/routing/choose.js";
 import { Circuit } from "../../src/core/routing/circuit.js";
-import { Endpoint } from "../../src/core/routing/endpoint.js";
 import { Latency } from "../../src/core/routing/latency.js";
 import { fill, Names } from "../../src/core/routing/names.js";
 import { FairQueue, Waiter } from "../../src/core/routing/queue.js";
 import { routingDefaults } from "../../src/core/routing/settings.js";
-import type { Target } from "../../src/core/routing/target.js";
 import { RollingCounts } from "../../src/core/routing/window.js";
-import { FakeClock, seeded } from "../support/clock.js";
-import { chatModel } from "../support/models.js";
+import { seeded } from "../support/clock.js";
 
 const { health, retry } = routingDefaults;
-
-const events = { out() {}, back() {} };
-
-function endpoint(backend: string): Endpoint {
-  return new Endpoint(backend, "m", health, { clock: new FakeClock(), random: () => 0 }, events);
-}
-
-function target(name: string, known: Partial<Target> = {}): Target {
-  const backend = { name } as Backend;
-  return { backend, model: chatModel("m"), weight: 1, tier: 0, endpoint: endpoint(name), ...known };
-}
 
 describe("RollingCounts", () => {
   it("counts what lies within the window, to a tenth of it", () => {
@@ -206,115 +188,6 @@ describe("Latency", () => {
     for (let i = 1; i <= 128; i++) latency.add(129 - i);
     expect(latency.samples).toBe(128);
     expect([50, 95, 99, 100].map((p) => latency.percentile(p))).toEqual([64, 122, 127, 128]);
-  });
-});
-
-describe("choose", () => {
-  const share = (targets: readonly Target[], calls: number, leave: number) => {
-    const random = seeded(7);
-    const counts = new Map(targets.map((it) => [it.endpoint.backend, 0]));
-    const running: Target[] = [];
-    for (let i = 0; i < calls; i++) {
-      const chosen = choose(targets, { now: 0, random }) as Target;
-      counts.set(chosen.endpoint.backend, (counts.get(chosen.endpoint.backend) ?? 0) + 1);
-      chosen.endpoint.take("me");
-      running.push(chosen);
-      if (running.length > leave) {
-        const [left] = running.splice(Math.floor(random() * running.length), 1);
-        left?.endpoint.end("ok", false, 0, 0, undefined, "me");
-      }
-    }
-    return [...counts.values()].map((n) => n / calls);
-  };
-  it.each([0, 50])("shares calls by weight, with %i running", (leave) => {
-    const targets = [target("a", { weight: 1 }), target("b", { weight: 3 }), target("c")];
-    const shares = share(targets, 5000, leave);
-    for (const [i, wanted] of [0.2, 0.6, 0.2].entries()) {
-      expect(Math.abs((shares[i] as number) - wanted)).toBeLessThan(0.05);
-    }
-  });
-  it("prefers the less busy of two", () => {
-    const targets = [target("a"), target("b")];
-    for (let i = 0; i < 3; i++) targets[0]?.endpoint.take("me");
-    for (let i = 0; i < 20; i++) {
-      expect(choose(targets, { now: 0, random: seeded(i) })).toBe(targets[1]);
-    }
-  });
-  it("goes to a lower priority only where all above are out, passed over or full", () => {
-    const [a, b, c] = [target("a"), target("b"), target("c", { tier: 1 })] as const;
-    const at = (more = {}) => choose([a, b, c], { now: 0, random: () => 0.999, ...more });
-    expect([a, b]).toContain(at());
-    b.endpoint.takeOut(0);
-    expect(at()).toBe(a);
-    expect(at({ without: new Set([a]) })).toBe(c);
-    a.endpoint.bound(1);
-    a.endpoint.take("me");
-    expect(at()).toBe(c);
-    c.endpoint.takeOut(0);
-    expect(at()).toBe("full");
-    a.endpoint.takeOut(0);
-    expect(at()).toBeUndefined();
-  });
-  it("keeps a session where it is; only its own sessions move when a target leaves, and come back", () => {
-    const targets = ["a", "b", "c", "d"].map((name) => target(name));
-    const homes = () =>
-      Array.from(
-        { length: 2000 },
-        (_, i) =>
-          (choose(targets, { now: 0, random: seeded(i), affinity: `user-${i}` }) as Target).endpoint
-            .backend,
-      );
-    const before = homes();
-    expect(homes()).toEqual(before);
-    for (const { endpoint } of targets) {
-      const share = before.filter((home) => home === endpoint.backend).length / 2000;
-      expect(Math.abs(share - 0.25)).toBeLessThan(0.05);
-    }
-    targets[1]?.endpoint.takeOut(0);
-    const without = homes();
-    const moved = before.filter((home, i) => home !== without[i]);
-    expect(new Set(moved)).toEqual(new Set(["b"]));
-    expect(without).not.toContain("b");
-  });
-  it("gives sessions by weight", () => {
-    const targets = [target("a"), target("b", { weight: 3 })];
-    let b = 0;
-    for (let i = 0; i < 4000; i++) {
-      const chosen = choose(targets, { now: 0, random: () => 0, affinity: `${i}` });
-      if (chosen === targets[1]) b++;
-    }
-    expect(Math.abs(b / 4000 - 0.75)).toBeLessThan(0.04);
-  });
-});
-
-describe("a second target beside one that is slow", () => {
-  const lost = new LintelError("upstream_failed", "the model server failed");
-  const among = (targets: readonly Target[]) => new Candidates(targets, undefined, () => 0, false);
-
-  it("is one that was not asked before, and is not unfit", () => {
-    const [a, b, c, d] = ["a", "b", "c", "d"].map((name) => target(name)) as Target[];
-    if (!a || !b || !c || !d) throw new Error("there are four");
-    const candidates = among([a, b, c, d]);
-    candidates.failed(a, lost);
-    candidates.unfit(b, lost);
-    expect(candidates.second(0, [c])).toBe(d);
-    expect(candidates.second(0, [c, d])).toBeUndefined();
-    // The call itself may go to one again that failed.
-    c.endpoint.takeOut(0);
-    d.endpoint.takeOut(0);
-    expect(candidates.choose(0)).toBe(a);
-  });
-
-  it("has room, and is healthy", () => {
-    const [a, b] = [target("a"), target("b")];
-    const candidates = among([a, b]);
-    expect(candidates.second(0, [a])).toBe(b);
-    b.endpoint.bound(1);
-    b.endpoint.take("me");
-    expect(candidates.second(0, [a])).toBeUndefined();
-    b.endpoint.bound(2);
-    b.endpoint.takeOut(0);
-    expect(candidates.second(0, [a])).toBeUndefined();
   });
 });
 

@@ -174,6 +174,36 @@ describe("callers of several gateways", () => {
     await clock.advance(1000);
     expect(told()).toEqual([[], []]);
   });
+  it("count those of each gateway's own that go on, and no others", async () => {
+    const peers = meeting();
+    const door = gate();
+    const parts = { peers, clock, random: seeded(1) };
+    const settings = { routing: routing({ maxInFlight: 3 }), models };
+    const core = coreOf([backend("a", door.handle)], settings, parts);
+    core.routing.start();
+    const served: string[] = [];
+    const come = (callers: readonly string[]) =>
+      callers.map((caller) => ask(core, caller).then(() => served.push(caller)));
+    const begun = come(["other", "greedy", "greedy"]);
+    await settled();
+    const waits = come(["greedy", "modest"]);
+    await settled();
+    const told = () => [...peers.told.values()].map(({ running }) => running.map(([, , n]) => n));
+    await clock.advance(1000);
+    expect(told()).toEqual([[1, 2]]);
+    // The first to end is the other's, whose place goes to the modest one; then one of the greedy's ends.
+    for (let i = 0; i < 2; i++) {
+      door.open();
+      await clock.advance(1000);
+      expect(told()).toEqual([[2, 1]]);
+    }
+    for (let i = 0; i < 3; i++) {
+      door.open();
+      await settled();
+    }
+    await Promise.all([...begun, ...waits]);
+    expect(served).toEqual(["other", "greedy", "greedy", "modest", "greedy"]);
+  });
   it("tell nothing of one whom the target could not serve", async () => {
     const peers = meeting();
     const plain = scripted({ chat: says("a") }, [chatModel("m", { supports: [] })], "a");

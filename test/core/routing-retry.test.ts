@@ -314,6 +314,19 @@ describe("Retry-After", () => {
     expect(await textOf(run(core, "chat", hello))).toBe("b");
     expect(await textOf(run(core, "chat", hello))).toBe("a");
   });
+  it("that is shorter takes nothing of one that was said before", async () => {
+    const door = gate();
+    const a = backend("a", inTurn(door.handle, door.handle, busy(2)));
+    const { core } = bench([a, backend("b")]);
+    const both = [run(core, "chat", hello), run(core, "chat", hello)];
+    await settled();
+    for (const retryAfter of [30, 5]) {
+      door.fail(new LintelError("rate_limited", "busy", { retryAfter }));
+      await settled();
+      expect(stateOf(core, "a")).toMatchObject({ state: "resting", outForMs: 30_000 });
+    }
+    await Promise.all(both);
+  });
   it("of an hour and more counts as an hour", async () => {
     const { core } = bench([backend("a", busy(999_999)), backend("b")]);
     await run(core, "chat", hello);
@@ -364,12 +377,25 @@ describe("a target that is about to leave", () => {
     }
     expect(await Promise.all(others)).toEqual(["young", "young", "young"]);
   });
-  it("is no worse for calls that it answers still", async () => {
+  it("is left alone where what took its place asks for that", async () => {
+    const a = backend("a", inTurn(leaves, fails("rate_limited", { retryAfter: 30 })));
+    const { core, clock } = bench([a]);
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("unavailable"));
+    await clock.advance(1);
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("rate_limited"));
+    for (let i = 0; i < 2; i++) {
+      await expect(run(core, "chat", hello)).rejects.toEqual(
+        failure("unavailable", { retryAfter: 30 }),
+      );
+    }
+    expect(a.asked.length).toBe(2);
+  });
+  it.each([0, 1])("is no worse for calls that it answers still, %i ms on", async (ms) => {
     const door = gate("old a");
     const a = backend("a", inTurn(door.handle, leaves));
     const { core, clock } = bench([a, backend("b")]);
     const old = textOf(run(core, "chat", hello));
-    await clock.advance(1);
+    await clock.advance(ms);
     expect(await textOf(run(core, "chat", hello))).toBe("b");
     door.open();
     expect(await old).toBe("old a");

@@ -162,6 +162,22 @@ describe("an image that was begun when its target fails", () => {
     expect(code).toBe("upstream_unreachable");
     expect(all[1]?.asked).toEqual([]);
   });
+  it("is made anew by a third one: what the one before came with counts no more", async () => {
+    const large: Paint = async function* (call) {
+      for await (const batch of loses(1)(call)) {
+        for (const { event } of batch) {
+          if (event.case !== "image" || !event.value.media) continue;
+          event.value.media.data = Buffer.concat([event.value.media.data], 10 * 1024 * 1024);
+        }
+        yield batch;
+      }
+    };
+    const all = targets(large, large, paints());
+    const { code, messages } = await outcome(bench(all).core, "textToImage", two);
+    expect(code).toBe("ok");
+    expect(messages[0]?.images).toHaveLength(2);
+    expect(all.map(({ asked }) => asked.length)).toEqual([1, 1, 1]);
+  });
   it("leaves no image behind where no other target follows", async () => {
     const media = memoryStore(() => "http://here");
     const put = vi.spyOn(media, "put");
