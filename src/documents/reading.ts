@@ -63,6 +63,8 @@ export class Reading {
           resolve(text);
         } else reject(errorOf(report, order, fault));
       });
+      // Without a descriptor for it there is no channel: the end tells why.
+      if (!this.#process.connected) return;
       this.#process.send(order, (error) => {
         fault ??= error ?? undefined;
       });

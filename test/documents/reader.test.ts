@@ -306,6 +306,22 @@ test("V8 that ends the process has no more memory", async () => {
   });
 });
 
+test.runIf(process.platform === "linux")(
+  "where no process can begin, for want of descriptors, that is said, and the next one begins",
+  async () => {
+    const root = join(import.meta.dirname, "../..");
+    const script = "--import ./scripts/typescript-loader.js test/documents/crowded.ts";
+    const gateway = spawn("sh", ["-c", `ulimit -n 200; exec "${process.execPath}" ${script}`], {
+      cwd: root,
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    onTestFinished(() => void gateway.kill("SIGKILL"));
+    const said: string[] = [];
+    for await (const line of createInterface({ input: gateway.stdout })) said.push(line);
+    expect(said).toEqual([expect.stringMatching(/^internal: Error: spawn .* EMFILE$/), "Hello"]);
+  },
+);
+
 test.runIf(process.platform === "linux")("the process is told no secrets", async () => {
   vi.stubEnv("LINTEL_TEST_SECRET", "the-key");
   onTestFinished(() => void vi.unstubAllEnvs());
