@@ -361,6 +361,20 @@ describe("what other processes left", () => {
     expect(journal.failing).toBe(false);
   });
 
+  test("one file that can't be read counts as what waits until somebody takes it away", async () => {
+    leave("elsewhere.1");
+    const { shipper } = opened();
+    const stuck = join(directory, `${host}.999999999.abc.0000000001.journal`);
+    mkdirSync(stuck);
+    await shipper.ship();
+    expect(shipper.waitingBytes).toBeGreaterThan(0);
+    const taken = files().find((name) => name.startsWith(`${host}.`)) ?? "";
+    rmSync(join(directory, taken), { recursive: true });
+    await shipper.ship();
+    // What another process still writes waits for nothing.
+    expect([files().length, shipper.waitingBytes]).toEqual([1, 0]);
+  });
+
   test("one that slept so long that its file was taken over writes to a new one", async () => {
     const { journal } = opened();
     await journal.keep(record());

@@ -44,7 +44,12 @@ export class WaitingFiles {
   async names(): Promise<string[]> {
     const { directory, journal } = this.#settings;
     const found: { name: string; mtimeMs: number }[] = [];
-    for (const name of await list(directory)) {
+    const all = new Set(await list(directory));
+    // Somebody may have taken away what can't be sent.
+    for (const known of [this.#stuck, this.#torn]) {
+      for (const name of known) if (!all.has(name)) known.delete(name);
+    }
+    for (const name of all) {
       if (name === journal?.current) continue;
       const info = await stat(join(directory, name)).catch(() => undefined);
       if (!info) continue;
