@@ -245,6 +245,41 @@ describe("of a model", () => {
     expect(models.size).toBe(backend.asked.length);
   });
 
+  test("of a wildcard's names are none the same that some target takes as they are", async () => {
+    const targets = [
+      { backend: "gone", model: "chat-1" },
+      { backend: "scripted", priority: 1 },
+    ];
+    const { ask, backend } = caching(undefined, { models: [{ name: "chat-*", targets }] });
+    expect((await ask({ model: "chat-1" })).status).toBe(miss);
+    expect((await ask({ model: "chat-2" })).status).toBe(miss);
+    expect(backend.asked).toMatchObject([{ model: "chat-1" }, { model: "chat-2" }]);
+  });
+
+  test("at another backend, under the same name, nothing is known", async () => {
+    const store = memoryCache(1_000_000);
+    const cache = { ttlMs: hour, scope: "caller", maxAnswerBytes: 1000 } as const;
+    const at = async (name: string) => {
+      const models = [{ name: "m", targets: [{ backend: name, model: "up" }] }];
+      const backends = ["a", "b"].map((it) => scripted({ chat: says(it) }, [chatModel("up")], it));
+      const core = coreOf(backends, { cache, models }, { cache: store });
+      const asked = { ...hello, model: "m" };
+      const { messages, metadata } = await calls.outcome(core, "complete", asked);
+      return [saidIn(messages), metadata.get("cache-status")];
+    };
+    expect(await at("a")).toEqual(["a", miss]);
+    expect(await at("b")).toEqual(["b", miss]);
+    expect(await at("a")).toEqual(["a", hit]);
+  });
+
+  test("answers that are kept for less than a second are kept", async () => {
+    const { ask } = caching(undefined, { models: [{ name: "chat-1", cacheTtlMs: 500 }] });
+    await ask();
+    expect((await ask()).status).toBe("lintel; hit; ttl=1");
+    vi.setSystemTime(Date.now() + 1000);
+    expect((await ask()).status).toBe(miss);
+  });
+
   test("that has settings which change nothing the same is known", async () => {
     const store = memoryCache(1_000_000);
     await caching(undefined, {}, { cache: store }).ask();
@@ -316,6 +351,25 @@ test("a call that is over gives its place at the model to the next one", async (
   for (const method of ["complete", "complete", "chat", "chat"] as const) {
     expect((await ask({}, { control: "no-cache" }, method)).code).toBe("ok");
   }
+});
+
+test("what a backend holds for an answer is freed with the call", async () => {
+  let held = 0;
+  const complete: Handle<"complete"> = async function* () {
+    held++;
+    try {
+      yield [{ ...piece("Hi", "stop", [1, 1]) }];
+      await new Promise(() => {});
+    } finally {
+      held--;
+    }
+  };
+  const cache = { ttlMs: hour, scope: "caller", maxAnswerBytes: 1000 } as const;
+  const store = memoryCache(1_000_000);
+  const core = coreOf([scripted({ complete })], { cache }, { cache: store });
+  expect((await calls.outcome(core, "complete", hello)).code).toBe("ok");
+  await settled();
+  expect(held).toBe(0);
 });
 
 describe("Cache-Control", () => {
