@@ -109,6 +109,22 @@ describe.each([
   });
 });
 
+it("a server that refuses files once it has begun without a word is told their text", async () => {
+  const documents = { read: async () => said };
+  const chat: Handle<"chat"> = async function* (call) {
+    yield [];
+    if (haveFiles(call.request)) throw unsupported("file");
+    yield* says("Hi")(call);
+  };
+  const one = scripted({ chat }, [chatModel("m", { supports: ["file"] })], "a");
+  const { code, messages } = await outcome(
+    bench([one], {}, [], { documents }).core,
+    "chat",
+    asking,
+  );
+  expect([code, messages[0]?.choices[0]?.delta?.content]).toEqual(["ok", "Hi"]);
+});
+
 describe("a file goes to a target that takes it", () => {
   const documents = { read: async () => said };
   const has = (name: string, ...supports: string[]) =>

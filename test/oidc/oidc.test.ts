@@ -246,6 +246,15 @@ describe("keys", () => {
     expect(issuer.asked).toBe(asked);
   });
 
+  test("a wrong signature of a key that is known is no reason to ask for others", async () => {
+    const callers = callersOf();
+    await callers.find(await issuer.sign());
+    const { asked } = issuer;
+    const key = await generateKeyPair("ES256");
+    expect(await who(callers, await issuer.sign({}, { key }))).toMatch("not right");
+    expect(issuer.asked).toBe(asked);
+  });
+
   test("away: known keys go on, tokens with others wait for the issuer; one line, and it comes back", async () => {
     const log = { ...silent, warn: vi.fn(), info: vi.fn() };
     const callers = callersOf("refresh: 20ms", log);
@@ -326,6 +335,23 @@ describe("keys", () => {
     await vi.waitUntil(async () => typeof (await who(callers, token)) === "object");
     expect(log.warn).toHaveBeenCalledTimes(1);
     expect(log.warn.mock.calls[0]?.[1]).toMatch("its tokens are refused until they can");
+  });
+
+  test("away: whoever takes over after a reload is away from the start, and says it no second time", async () => {
+    const log = { ...silent, warn: vi.fn(), info: vi.fn() };
+    issuer.status = 500;
+    const before = callersOf("", log);
+    const token = await issuer.sign();
+    expect(await who(before, token)).toMatch("unavailable");
+    const callers = callersOf("", log);
+    callers.takeOver(before);
+    before.close();
+    expect(callers.states()).toEqual([{ name: "corp", away: true }]);
+    expect(await who(callers, token)).toMatch("unavailable");
+    expect(log.warn).toHaveBeenCalledTimes(1);
+    issuer.status = 200;
+    expect(await who(callers, token)).toMatchObject({ id: "corp:alice" });
+    expect(log.info).toHaveBeenCalledTimes(1);
   });
 
   test("away: a discovery document that does not say where they are is told", async () => {
