@@ -299,6 +299,39 @@ describe("keys", () => {
     expect(await who(callers, token)).toMatchObject({ id: "corp:alice" });
   });
 
+  test.each([
+    ["a key that is new", 200, 60_000],
+    ["an issuer that was away", 500, 1000],
+  ])(
+    "who comes while they are read for another waits for them, too: %s",
+    async (_, status, later) => {
+      let time = performance.now();
+      const now = vi.spyOn(performance, "now").mockImplementation(() => time);
+      onTestFinished(() => now.mockRestore());
+      issuer.status = status;
+      const callers = callersOf(`refresh: 1h\njwks_url: ${issuer.url}/keys`, silent, 60_000);
+      await who(callers, await issuer.sign());
+      const { asked } = issuer;
+      issuer.status = 200;
+      await issuer.rotate();
+      time += later;
+      const tokens = [await issuer.sign({ sub: "a" }), await issuer.sign({ sub: "b" })];
+      const said = await Promise.all(tokens.map((token) => who(callers, token)));
+      expect(said).toMatchObject([{ id: "corp:a" }, { id: "corp:b" }]);
+      expect(issuer.asked).toBe(asked + 1);
+    },
+  );
+
+  test("away: a token with another key can't be checked, however lately it was asked for them", async () => {
+    const log = { ...silent, warn: vi.fn() };
+    const callers = callersOf("refresh: 20ms", log, 60_000);
+    await callers.find(await issuer.sign());
+    issuer.status = 500;
+    await vi.waitUntil(() => log.warn.mock.calls.length > 0);
+    await issuer.rotate();
+    expect(await who(callers, await issuer.sign())).toMatch("unavailable");
+  });
+
   test("are read no more once it is closed, also where that comes while they are", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
