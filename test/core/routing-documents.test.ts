@@ -109,6 +109,22 @@ describe.each([
   });
 });
 
+it("pages without text, and faults, are those of all documents of a call", async () => {
+  const texts = [
+    { ...said, blank: 2, damaged: true },
+    { ...said, blank: 1 },
+  ];
+  const documents = { read: async () => texts.shift() ?? said };
+  const parts = ["a.pdf", "b.pdf", "c.pdf"].map((name) => filePart(url, name));
+  const { core } = bench([takesNone("a", says("Hi"))], {}, [], { documents });
+  const { warnings } = await outcome(core, "chat", { messages: [say("user", "", { parts })] });
+  expect(warnings).toEqual([
+    "messages: this model takes no files, of documents it is told the text",
+    "messages: pages of documents have no text, left out: 3",
+    "messages: a document has faults, some of its text may be missing",
+  ]);
+});
+
 it("a server that refuses files once it has begun without a word is told their text", async () => {
   const documents = { read: async () => said };
   const chat: Handle<"chat"> = async function* (call) {

@@ -439,6 +439,11 @@ describe("keys", () => {
     expect(await who(callersOf(), await issuer.sign())).toMatchObject({ id: "corp:alice" });
   });
 
+  test("are found also where the issuer's name ends with a slash", async () => {
+    issuer.url += "/";
+    expect(await who(callersOf(), await issuer.sign())).toMatchObject({ id: "corp:alice" });
+  });
+
   test("at an address of their own there is no discovery", async () => {
     issuer.claimed = "https://elsewhere.example";
     const callers = callersOf(`jwks_url: ${issuer.url}/keys`);
