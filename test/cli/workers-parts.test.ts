@@ -105,6 +105,28 @@ describe("a configuration for all workers", () => {
     expect(refused.mock.calls).toEqual([[slots[0], "no memory"]]);
   });
 
+  test("says nothing of one that is about to end, whatever the others say", async () => {
+    const some = workers(undefined, reloaded);
+    expect(await some.rollout.reload(second)).toEqual(reloaded);
+    expect(some.held()).toEqual([first, second]);
+    expect(some.refused).not.toHaveBeenCalled();
+    const none = workers(undefined, "no such file");
+    await expect(none.rollout.reload(second)).rejects.toThrow("no such file");
+  });
+
+  test.each([
+    ["it leaves", (slot: Slot) => Object.assign(slot, { leaves: true })],
+    ["all end", (_: Slot, rollout: Rollout) => rollout.stop()],
+  ])("that one can't take over has none started in its place where %s", async (_, meanwhile) => {
+    const { rollout, ask, refused } = workers(reloaded, reloaded);
+    ask.mockImplementationOnce(async (slot) => {
+      meanwhile(slot, rollout);
+      return { lintel: "reloaded", id: 0, config: first, refused: "no memory" };
+    });
+    expect(await rollout.reload(second)).toEqual(reloaded);
+    expect(refused).not.toHaveBeenCalled();
+  });
+
   test("is none for one that leaves", async () => {
     const { rollout, slots, ask, held } = workers("no memory", reloaded);
     Object.assign(slots[0] as Slot, { leaves: true });
