@@ -13,7 +13,7 @@ describe("the environment", () => {
   });
 
   test("numbers and switches come out as such, and texts of digits as texts", () => {
-    const env = { STEPS: "20", PROXY: "true", KEY: "12345" };
+    const env = { STEPS: "20", PROXY: "true", TOP: "false", KEY: "12345" };
     const config = valid(
       `trust_proxy: \${PROXY}
 models:
@@ -22,15 +22,23 @@ models:
       num_inference_steps: \${STEPS}
 media:
   ttl: \${TTL:-5000}
+telemetry:
+  top: \${TOP}
 `,
       env,
     );
-    expect(config.trust_proxy).toBe(true);
+    expect([config.trust_proxy, config.telemetry.top]).toEqual([true, false]);
     expect(config.models[0]).toMatchObject({
       name: "12345",
       defaults: { num_inference_steps: 20 },
     });
     expect(config.media.ttl).toBe(5000);
+  });
+
+  test.each(["", "1e3", "0x10", " 5"])("%j is no number", (N) => {
+    expect(mistakes("routing:\n  retry:\n    attempts: ${N}\n", { N })).toEqual([
+      expect.stringContaining("routing.retry.attempts: must be"),
+    ]);
   });
 
   test("a variable can't bring structure", () => {

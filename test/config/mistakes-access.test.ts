@@ -1,6 +1,6 @@
 /** Mistakes in tokens, issuers and limits. */
-import { describe, test } from "vitest";
-import { expectMistakes, type Mistake } from "./text.js";
+import { describe, expect, test } from "vitest";
+import { expectMistakes, type Mistake, valid } from "./text.js";
 
 const hash = `sha256:${"ab".repeat(32)}`;
 
@@ -66,4 +66,11 @@ describe("mistakes in who may call", () => {
       ],
     ],
   ])("%s", expectMistakes);
+});
+
+test("a token's name may begin as an issuer's, unless it is called like its callers", () => {
+  const issuer = '{ name: corp, issuer: "https://a", audience: l }';
+  const tokens = `[{ name: corporate, hash: "${hash}" }]`;
+  const { auth } = valid(`auth:\n  mode: token\n  oidc: [${issuer}]\n  tokens: ${tokens}\n`);
+  expect(auth.tokens.map(({ name }) => name)).toEqual(["corporate"]);
 });

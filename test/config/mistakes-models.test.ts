@@ -1,6 +1,6 @@
 /** Mistakes in backends, models, bounds and defaults. */
-import { describe, test } from "vitest";
-import { expectMistakes, type Mistake } from "./text.js";
+import { describe, expect, test } from "vitest";
+import { expectMistakes, type Mistake, mistakes } from "./text.js";
 
 const hash = `sha256:${"ab".repeat(32)}`;
 
@@ -205,4 +205,18 @@ backends:
       ["lintel.yaml:2:10: bounds.width: min 512 must not be greater than max 64"],
     ],
   ])("%s", expectMistakes);
+});
+
+test.each([
+  ["bounds that leave one value", "bounds:\n  width: { min: 512, max: 512 }\n"],
+  [
+    "a default model that a server may have whose models are not listed",
+    `default_models: { chat: m }
+backends:
+  - { type: openai, name: a, url: "http://h", models: [x] }
+  - { type: openai, name: b, url: "http://h" }
+`,
+  ],
+])("no mistake: %s", (_, text) => {
+  expect(mistakes(text)).toEqual([]);
 });

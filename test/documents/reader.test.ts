@@ -9,6 +9,7 @@ import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
 import { PdfReader, type ReaderLimits } from "../../src/documents/reader.js";
 import { never } from "../support/calls.js";
+import { settled } from "../support/clock.js";
 import { type Body, endless, firstExtra, lines, pdf, shown } from "./pdf.js";
 import { isGone, processes } from "./processes.js";
 
@@ -264,6 +265,23 @@ test("whoever leaves is told at once, and the next one's turn comes", async () =
   // One that has left before does not begin.
   await expect(one.read(small, "me", AbortSignal.abort(reason))).rejects.toBe(reason);
   expect(begun.length).toBe(4);
+});
+
+test("a place that another one left is taken: whoever comes then waits", async () => {
+  const { begun } = processes();
+  const one = reader({ atOnce: 1 });
+  const callers = [1, 2].map(() => new AbortController());
+  const reads = callers.map(({ signal }) => one.read(endless(), "me", signal));
+  await vi.waitFor(() => expect(begun.length).toBe(1));
+  callers[0]?.abort(reason);
+  await expect(reads[0]).rejects.toBe(reason);
+  await vi.waitFor(() => expect(begun.length).toBe(2));
+  const next = one.read(small, "me", never);
+  await settled();
+  expect(begun.length).toBe(2);
+  callers[1]?.abort(reason);
+  await expect(reads[1]).rejects.toBe(reason);
+  expect(await next).toMatchObject({ text: "Hello" });
 });
 
 test("closing ends what is read and what waits, and refuses what comes", async () => {

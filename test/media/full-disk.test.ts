@@ -41,10 +41,12 @@ test.each(["ENOSPC", "EDQUOT"])("has room made on it by the oldest images: %s", 
 });
 
 test("takes no image where others fill it, and keeps those that are there once they don't", async () => {
-  const { retention, put, disk, names } = shelfOf(1000);
+  const { retention, put, disk, said, names } = shelfOf(1000);
   await retention.sweep();
   disk.others = 900;
   await expect(put("a", 200)).rejects.toThrowError("full");
+  // There are none that could make room.
+  expect(said).toEqual([]);
   disk.others = 0;
   for (const name of ["b", "c", "d"]) await put(name, 200);
   await retention.sweep();

@@ -1,0 +1,61 @@
+/** What a store knows of its images between two looks at them. */
+import { expect, test } from "vitest";
+import { silent } from "../../src/core/log.js";
+import { type Listed, Retention } from "../../src/media/retention.js";
+import { settled } from "../support/clock.js";
+
+/** A shelf of 1000 bytes whose listings come when the test says so. */
+function shelfOf(elastic: boolean) {
+  const images = new Map<string, Listed>();
+  const listings: { come(): void; fail(): void }[] = [];
+  const said: string[] = [];
+  const log = { ...silent, error: (_: object, message: string) => void said.push(message) };
+  let now = Date.UTC(2030, 0, 1);
+  const shelf = {
+    elastic,
+    list: () => {
+      const found = [...images.values()];
+      return new Promise<Listed[]>((resolve, reject) => {
+        listings.push({ come: () => resolve(found), fail: () => reject(new Error("away")) });
+      });
+    },
+    delete: async (name: string) => void images.delete(name),
+  };
+  const retention = new Retention(shelf, { ttlMs: 3_600_000, maxBytes: 1000, log, now: () => now });
+  const put = (name: string, bytes: number) =>
+    retention.store(bytes, async () => {
+      now += 1000;
+      images.set(name, { name, bytes, storedAt: now });
+    });
+  return { retention, put, listings, said, names: () => [...images.keys()] };
+}
+
+test("an image that is written while the others are listed counts", async () => {
+  const { retention, put, listings, names } = shelfOf(false);
+  await put("a", 600);
+  listings[0]?.come();
+  await settled();
+  const stored = put("b", 600);
+  await settled();
+  // There is no room for it before the first is gone.
+  expect([listings.length, names()]).toEqual([2, ["a"]]);
+  listings[1]?.come();
+  await stored;
+  expect(names()).toEqual(["b"]);
+  await retention.close();
+});
+
+test("a store that can't be listed is not asked again for each image, and serves", async () => {
+  const { retention, put, listings, said, names } = shelfOf(true);
+  listings[0]?.fail();
+  await settled();
+  for (const name of ["a", "b", "c", "d"]) await put(name, 600);
+  expect([listings.length, names()]).toEqual([1, ["a", "b", "c", "d"]]);
+  expect(said).toEqual(["images could not be swept"]);
+  // From time to time it is.
+  const swept = retention.sweep();
+  listings[1]?.come();
+  await swept;
+  expect(names()).toEqual(["d"]);
+  await retention.close();
+});
