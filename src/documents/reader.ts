@@ -56,7 +56,6 @@ export class PdfReader implements DocumentReader {
 
   async #inTurn(pdf: Uint8Array, caller: string, signal: CallSignal): Promise<DocumentText> {
     signal.throwIfAborted();
-    if (this.#closed) throw shuttingDown();
     await this.#turn(caller, signal);
     try {
       return await this.#readNow(pdf, signal);

@@ -244,6 +244,23 @@ test.each([
   await Promise.all(left);
 });
 
+test("the turn is that of whoever has least that is still read", async () => {
+  const one = reader();
+  const slow = ["a", "b"].map((caller) => ({ caller, leaves: new AbortController() }));
+  const left = slow.map(async ({ caller, leaves }) => {
+    await expect(one.read(endless(), caller, leaves.signal)).rejects.toBe(reason);
+  });
+  const read: string[] = [];
+  const reads = ["a2", "b2"].map(async (text) => {
+    read.push((await one.read(pdf([lines(text)]), text.charAt(0), never)).text);
+  });
+  slow[1]?.leaves.abort(reason);
+  await Promise.all(reads);
+  expect(read).toEqual(["b2", "a2"]);
+  slow[0]?.leaves.abort(reason);
+  await Promise.all(left);
+});
+
 test("whoever leaves is told at once, and the next one's turn comes", async () => {
   const { begun } = processes();
   const one = reader();

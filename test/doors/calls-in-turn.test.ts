@@ -35,3 +35,41 @@ test("neither where each piece ends as an object does, nor with pieces of the ne
   expect(parse.mock.calls.length).toBeLessThan(5);
   parse.mockRestore();
 });
+
+test("of several that wait each follows the one before it", () => {
+  const turns = new CallsInTurn();
+  const told = (...piece: Parameters<typeof toolCall>) =>
+    turns.take(toolCall(...piece)).map(({ index, function: called }) => [index, called?.arguments]);
+  expect(told(0, "a", "f", '{"n":')).toEqual([[0, '{"n":']]);
+  expect(told(1, "b", "f", '{"n":')).toEqual([]);
+  expect(told(2, "c", "f", '{"n":3}')).toEqual([]);
+  expect(told(3, "d", "f", "{}")).toEqual([]);
+  expect(told(0, "", "", "1}")).toEqual([
+    [0, "1}"],
+    [1, '{"n":'],
+  ]);
+  expect(told(1, "", "", "2}")).toEqual([
+    [1, "2}"],
+    [2, '{"n":3}'],
+    [3, "{}"],
+  ]);
+});
+
+test("one that comes once others are over waits for none of them, though they were cut", () => {
+  const turns = new CallsInTurn();
+  turns.take(toolCall(0, "a", "f", '{"n":'));
+  expect(turns.take(toolCall(1, "b", "f", '{"m":'))).toEqual([]);
+  expect(turns.end().map(({ index }) => index)).toEqual([1]);
+  expect(turns.take(toolCall(2, "c", "f", "{"))).toHaveLength(1);
+  // What comes late of those has its place already.
+  for (const index of [0, 1]) expect(turns.take(toolCall(index, "", "", "1}"))).toHaveLength(1);
+  expect(turns.end()).toEqual([]);
+});
+
+test("one whose arguments go on behind an object is not over with that", () => {
+  const turns = new CallsInTurn();
+  turns.take(toolCall(0, "a", "f", '{"n":1}'));
+  turns.take(toolCall(0, "", "", " x"));
+  expect(turns.take(toolCall(1, "b", "f", "{}"))).toEqual([]);
+  expect(turns.end()).toHaveLength(1);
+});

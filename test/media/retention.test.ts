@@ -45,6 +45,19 @@ test("an image that is written while the others are listed counts", async () => 
   await retention.close();
 });
 
+test("room is made for several images at once: not each of them has the others listed", async () => {
+  const { retention, put, listings, names } = shelfOf(false);
+  listings[0]?.come();
+  for (let i = 0; i < 20; i++) await put(`${i}`, 50);
+  const stored = put("next", 50);
+  await settled();
+  listings[1]?.come();
+  await stored;
+  await put("after", 50);
+  expect([listings.length, names().length]).toEqual([2, 19]);
+  await retention.close();
+});
+
 test("a store that can't be listed is not asked again for each image, and serves", async () => {
   const { retention, put, listings, said, names } = shelfOf(true);
   listings[0]?.fail();

@@ -156,6 +156,21 @@ ${backend("a", a.url)}${backend("b", b.url)}`;
   expect(a.listed).toBeLessThanOrEqual(before[0] + 1);
 });
 
+test("the log's level applies at once, and that of a bad file does not", async () => {
+  const a = await modelServer("a");
+  const backends = `backends:\n${backend("a", a.url)}`;
+  const it = await gateway(`log: { level: info }\n${backends}`);
+  for (const [level, more, expected] of [
+    ["debug", "", "debug"],
+    ["error", "bakends: []\n", "debug"],
+    ["warn", "", "warn"],
+  ]) {
+    it.write(`log: { level: ${level} }\n${more}${backends}`);
+    await it.reload();
+    expect(it.options.log.level).toBe(expected);
+  }
+});
+
 test("a bad file is refused with all its mistakes, and the old one stays", async () => {
   const a = await modelServer("a");
   const it = await gateway(`backends:\n${backend("a", a.url)}`);
