@@ -228,6 +228,12 @@ test("addresses of images that lead nowhere from other machines are warned of", 
   expect(await warningsOf("listen: :8080")).toEqual(warned);
   expect(await warningsOf("listen: unix:a.sock")).toEqual(warned);
   expect(await warningsOf("listen: :8080\ntrust_proxy: []")).toEqual(warned);
+  const gateway = "media: { store: s3, s3: { bucket: a, address: gateway } }";
+  expect(await warningsOf(`listen: :8080\n${gateway}`)).toEqual(warned);
+  const unsaid = "backends: [{ type: openai, name: a, url: 'http://a' }]";
+  for (const backends of [chat.replace("[b]", "[b], image_models: [c]"), unsaid]) {
+    expect(await warningsOf(`listen: :8080\n${backends}`)).toEqual(warned);
+  }
   for (const text of [
     "listen: 127.0.0.1:8080",
     "listen: ['127.0.0.1:8080', 'unix:a.sock']",

@@ -217,6 +217,17 @@ backends:
   - { type: openai, name: b, url: "http://h" }
 `,
   ],
+  ...["model: m, backends: [b]", "targets: [{ backend: b, model: m }]"].map(
+    (at): [string, string] => [
+      `a default model that one backend has by its own name, and another under one of an entry: ${at}`,
+      `default_models: { chat: m }
+backends:
+  - { type: openai, name: a, url: "http://h", models: [m] }
+  - { type: openai, name: b, url: "http://h", models: [m] }
+models: [{ name: small, ${at} }]
+`,
+    ],
+  ),
 ])("no mistake: %s", (_, text) => {
   expect(mistakes(text)).toEqual([]);
 });

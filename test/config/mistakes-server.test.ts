@@ -120,12 +120,14 @@ describe("mistakes in the server's settings", () => {
       "certificates that are none, and a key of another one",
       `tls: { cert: ${pem("renewed-cert")}, key: ${pem("key")} }
 state: { redis: { url: "rediss://a", tls: { ca: /dev/null, cert: ${pem("key")}, key: ${pem("cert")} } } }
+cache: { ttl: 1h, redis: { url: "rediss://a", tls: { ca: /dev/null } } }
 `,
       [
         `tls.key: the key in ${pem("key")} is not the one of the certificate in ${pem("renewed-cert")}`,
         "state.redis.tls.ca: the file /dev/null holds no certificate in PEM",
         `state.redis.tls.cert: the file ${pem("key")} holds no certificate in PEM`,
         `state.redis.tls.key: the file ${pem("cert")} holds no private key in PEM, or one with a passphrase`,
+        "cache.redis.tls.ca: the file /dev/null holds no certificate in PEM",
       ],
     ],
     [

@@ -9,6 +9,7 @@ import { PdfReader } from "../../src/documents/reader.js";
 import { backendFor, echo } from "../backends/openai-subject.js";
 import { Upstream } from "../backends/upstream.js";
 import { json, serve } from "../doors/serve.js";
+import { never } from "../support/calls.js";
 import { startLintel } from "../support/lintel.js";
 import { filePart, imagePart, say, textPart } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
@@ -331,6 +332,16 @@ test("a document that can't be read is not tried again soon, and is refused in t
   expect(answers[1]).toEqual(answers[0]);
   expect(answers[2].error).toBeUndefined();
   expect(begun).toHaveLength(2);
+});
+
+test("what reads, and knows texts, ends with all that is read", async () => {
+  const { begun } = processes();
+  const documents = new KeptTexts(new PdfReader());
+  const read = documents.read(endless(), "me", never);
+  const failed = expect(read).rejects.toMatchObject({ code: "shutting_down" });
+  await expect.poll(() => begun.length).toBe(1);
+  await documents.close();
+  await failed;
 });
 
 test("who leaves ends the process that reads", async () => {

@@ -55,6 +55,14 @@ test("of several that wait each follows the one before it", () => {
   ]);
 });
 
+test("one that comes once the one before is complete is told at once", () => {
+  const turns = new CallsInTurn();
+  turns.take(toolCall(0, "a", "f", "{}"));
+  for (const piece of ['{"n":', "1", "}"]) {
+    expect(argumentsOf(turns.take(toolCall(1, "", "", piece)))).toBe(piece);
+  }
+});
+
 test("one that comes once others are over waits for none of them, though they were cut", () => {
   const turns = new CallsInTurn();
   turns.take(toolCall(0, "a", "f", '{"n":'));

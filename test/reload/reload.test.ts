@@ -14,7 +14,7 @@ import { join } from "node:path";
 import { setImmediate } from "node:timers/promises";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { openaiSchema } from "../../src/backends/openai/schema.js";
-import { reloadOnChange } from "../../src/cli/reload.js";
+import { reloadOnChange, reloadOnSignal } from "../../src/cli/reload.js";
 import { resolveBackends } from "../../src/config/backends.js";
 import { configSchema } from "../../src/config/schema.js";
 import type { Backend } from "../../src/core/backend.js";
@@ -296,6 +296,32 @@ test("a watched file applies when it is replaced", async () => {
   it.write(`backends:\n${backend("b", b.url)}`);
   expect((await it.said("configuration reloaded")).fields.why).toBe("lintel.yaml changed");
   expect(await statusOf(it.chat("b"))).toBe(200);
+  // Long after that, too.
+  const { now } = performance;
+  const later = vi.spyOn(performance, "now").mockImplementation(() => now.call(performance) + 1e6);
+  onTestFinished(() => later.mockRestore());
+  it.lines.length = 0;
+  it.write(`backends:\n${backend("a", a.url)}`);
+  await it.said("configuration reloaded");
+  expect(await statusOf(it.chat("a"))).toBe(200);
+});
+
+test("a SIGHUP that comes before there is a gateway has the file read once there is", async () => {
+  const it = await gateway("log: { level: info }\n");
+  const others = new Set(process.listeners("SIGHUP"));
+  const begin = reloadOnSignal();
+  onTestFinished(() => {
+    for (const one of process.listeners("SIGHUP")) if (!others.has(one)) process.off("SIGHUP", one);
+  });
+  process.emit("SIGHUP");
+  it.write("expose_sources: true\n");
+  begin(it.options);
+  const first = await it.said("configuration reloaded");
+  expect(first.fields).toMatchObject({ why: "SIGHUP", changed: ["expose_sources"] });
+  it.lines.length = 0;
+  it.write("");
+  process.emit("SIGHUP");
+  expect((await it.said("configuration reloaded")).fields.changed).toEqual(["expose_sources"]);
 });
 
 test("a watched file applies when it changes where a link leads, also after it was replaced there", async () => {
