@@ -197,7 +197,7 @@ class S3Store implements S3Media {
     const object = new this.#sdk.DeleteObjectCommand(this.#object(name));
     await this.#client.send(object, { abortSignal }).catch((thrown: unknown) => {
       // One that is locked says nothing of the bucket.
-      throw abortSignal?.aborted ? thrown : new BucketError(thrown);
+      throw new BucketError(thrown);
     });
   }
 

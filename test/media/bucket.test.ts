@@ -72,6 +72,15 @@ describe("a bucket that failed", () => {
     expect([watch.away, watch.outages]).toEqual([false, 1]);
   });
 
+  test("is asked for nothing once a call was answered", async () => {
+    const { clock, state, watch } = watched();
+    watch.failed(failing(503));
+    expect(clock.timers).toBe(1);
+    await watch.ask(async () => {});
+    await clock.advance(60_000);
+    expect([watch.away, state.probes, clock.timers]).toEqual([false, 0, 0]);
+  });
+
   test("is asked no more after the end, which is no outage either", async () => {
     const { clock, watch } = watched();
     watch.close();

@@ -5,6 +5,8 @@ import {
   mkdtempSync,
   readdirSync,
   readFileSync,
+  readlinkSync,
+  realpathSync,
   rmSync,
   statSync,
   utimesSync,
@@ -76,6 +78,29 @@ describe("age", () => {
     });
     expect(later.files()).toEqual([]);
   });
+});
+
+test.runIf(process.platform === "linux")("one that is too old is held open by nobody", async () => {
+  const { store, clock } = await storeOf();
+  const name = nameIn(await store.put(bytes(3)));
+  clock.now += 25 * hour;
+  expect(await store.get(name)).toBeUndefined();
+  const opened = readdirSync("/proc/self/fd").flatMap((descriptor) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`);
+    } catch {
+      return [];
+    }
+  });
+  expect(opened).not.toContain(join(realpathSync(store.directory), name));
+});
+
+test("one that could not be written whole leaves nothing behind", async () => {
+  const { store, clock, files } = await storeOf();
+  // A time that no file can have.
+  clock.now = Number.NaN;
+  await expect(store.put(bytes(3))).rejects.toMatchObject({ code: "internal" });
+  expect(files()).toEqual([]);
 });
 
 describe("total size", () => {
