@@ -58,7 +58,14 @@ test("a picture that can't be decoded is the model server's fault, and holds nob
   expect((await next).length).toBeGreaterThan(0);
 });
 
-test("whoever leaves is told at once, and the next one's turn comes", async () => {
+test("whoever leaves is told at once, its thread is ended, and the next one's turn comes", async () => {
+  const codes: number[] = [];
+  const watch = (thread: Worker) => void thread.once("exit", (code) => codes.push(code));
+  process.on("worker", watch);
+  onTestFinished(() => void process.off("worker", watch));
+  const runs = new Promise<void>((resolve) => {
+    process.once("worker", (thread: Worker) => thread.once("online", () => resolve()));
+  });
   const one = blurring();
   const [running, waiting] = [new AbortController(), new AbortController()];
   const reason = new LintelError("cancelled", "the caller left");
@@ -66,9 +73,12 @@ test("whoever leaves is told at once, and the next one's turn comes", async () =
   const next = one.blur(good, never);
   waiting.abort(reason);
   await expect(left[1]).rejects.toBe(reason);
+  await runs;
   running.abort(reason);
   await expect(left[0]).rejects.toBe(reason);
   expect((await next).length).toBeGreaterThan(0);
+  // Of a thread that is ended from outside Node says 1.
+  expect(codes).toEqual([1, 0]);
 });
 
 test("for who left while others were before no thread begins", async () => {

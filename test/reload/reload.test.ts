@@ -306,6 +306,24 @@ test("a watched file applies when it is replaced", async () => {
   expect(await statusOf(it.chat("a"))).toBe(200);
 });
 
+test("no more is watched after many changes than after the first, and nothing after the end", async () => {
+  const it = await gateway("log: { level: info }\n");
+  const watched = () =>
+    process.getActiveResourcesInfo().filter((kind) => kind === "FSEventWrap").length;
+  const before = watched();
+  const unwatch = await reloadOnChange(it.options);
+  const first = watched();
+  expect(first).toBeGreaterThan(before);
+  for (const more of ["expose_sources: true\n", "", "expose_sources: true\n"]) {
+    it.lines.length = 0;
+    it.write(more);
+    await it.said("configuration reloaded");
+    expect(watched()).toBe(first);
+  }
+  unwatch();
+  await expect.poll(watched).toBe(before);
+});
+
 test("a SIGHUP that comes before there is a gateway has the file read once there is", async () => {
   const it = await gateway("log: { level: info }\n");
   const others = new Set(process.listeners("SIGHUP"));

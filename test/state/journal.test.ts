@@ -23,6 +23,7 @@ import {
 import { DatabaseUsage } from "../../src/state/database/usage.js";
 import { Journal } from "../../src/state/journal/journal.js";
 import { Shipper, type ShipperSettings } from "../../src/state/journal/shipper.js";
+import { WaitingFiles } from "../../src/state/journal/waiting-files.js";
 import { FakeClock } from "../support/clock.js";
 import { linesOf, record } from "./record.js";
 
@@ -373,6 +374,18 @@ describe("what other processes left", () => {
     await shipper.ship();
     // What another process still writes waits for nothing.
     expect([files().length, shipper.waitingBytes]).toEqual([1, 0]);
+  });
+
+  test("the oldest go first, and one that another gateway took meanwhile is none that is stuck", async () => {
+    leave("a.1", 130_000);
+    leave("b.1", 140_000);
+    const waiting = new WaitingFiles({ directory, usage, log });
+    const names = await waiting.names();
+    expect(names.map((name) => name.charAt(0))).toEqual(["b", "a"]);
+    rmSync(join(directory, names[0] ?? ""));
+    for (const name of names) await waiting.send(name);
+    expect([waiting.stuck, await counted(), files()]).toEqual([false, 1, []]);
+    expect(log.warn.mock.calls.filter(([, words]) => words.includes("can't be sent"))).toEqual([]);
   });
 
   test("one that slept so long that its file was taken over writes to a new one", async () => {
