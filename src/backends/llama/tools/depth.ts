@@ -1,9 +1,36 @@
-/** How deep in brackets a text is, as far as it has come: nothing in brackets is read before these are closed. */
+/** Where what may be a call may be whole: it is not read again before, as long as it goes on. */
 
 const quotes = ['"', "'"];
 
 /** Follows a text in pieces, each letter once. */
-export class Depth {
+export interface Follower {
+  /**
+   * Goes on to the end of a text.
+   * @param text with what was there before
+   * @returns whether it may have become whole on the way
+   */
+  follow(text: string): boolean;
+}
+
+/** What ends with a mark. */
+export class UpToMark implements Follower {
+  readonly #mark: string;
+  #at = 0;
+
+  constructor(mark: string) {
+    this.#mark = mark;
+  }
+
+  follow(text: string): boolean {
+    // Its beginning may have stood there before.
+    const from = Math.max(0, this.#at - this.#mark.length + 1);
+    this.#at = text.length;
+    return text.includes(this.#mark, from);
+  }
+}
+
+/** What ends with the bracket that it begins with. */
+export class Depth implements Follower {
   readonly #quotes: readonly string[];
   /** What may stand around a text as it is; absent: nothing. */
   readonly #mark: string | undefined;
@@ -21,23 +48,15 @@ export class Depth {
     this.#mark = mark;
   }
 
-  /** Whether it is in brackets. */
-  get isInside(): boolean {
-    return this.#depth > 0;
-  }
-
-  /**
-   * Goes on to the end of a text.
-   * @param text with what was there before
-   * @returns whether it was in no brackets before, or on the way
-   */
+  /** @returns whether the outermost bracket was closed on the way */
   follow(text: string): boolean {
-    let isClosed = !this.isInside;
+    let isClosed = false;
     while (this.#at < text.length) {
+      const before = this.#depth;
       const step = this.#end === undefined ? this.#outside(text) : this.#inText(text, this.#end);
       // The rest may be the beginning of something.
       if (step === 0) break;
-      isClosed ||= this.#depth === 0;
+      isClosed ||= this.#depth === 0 && before > 0;
       this.#at += step;
     }
     return isClosed;

@@ -1,8 +1,8 @@
 /** Takes calls of tools out of an answer, also where pieces cut them. */
 import { overlap } from "../../stop.js";
 import { type KnownTools, readCalls, type WrittenCall } from "./calls.js";
-import { Depth } from "./depth.js";
-import { beginningsOf, endingsOf, openOf, type ToolForm } from "./form.js";
+import { Depth, type Follower, UpToMark } from "./depth.js";
+import { beginningsOf, endingsOf, marksIn, openOf, type ToolForm } from "./form.js";
 
 /** What came out of an answer, in its order: text, and behind it calls. */
 export interface Read {
@@ -13,15 +13,11 @@ export interface Read {
 interface Begun {
   readonly mark: string;
   rest: string;
-  isOpen?: boolean;
-  /** How deep in brackets it is. */
-  readonly depth: Depth;
-  /** Length from which on it is read once more, though brackets are open: it may be no call. */
+  /** Absent: there is nothing but blanks yet. */
+  follower?: Follower;
+  /** Length from which on it is read once more, though it can't be whole: it may be no call. */
   next: number;
 }
-
-/** What is shorter is read whenever a bracket is closed; what is longer, where the outermost is, or after half as much more. */
-const short = 1000;
 
 /**
  * Reads one answer. Nothing of a call comes out as text, from its first letter on; what began
@@ -37,7 +33,7 @@ export class CallReader {
   #held = "";
   /** The mark of what may be a call, and what stands behind it; absent: text. */
   #begun: Begun | undefined;
-  /** What stands behind a call, as far as it is known to be nothing but that. */
+  /** What stands behind a call, and the blanks there, as far as it may be a mark. */
   #behind: string | undefined;
   /** Whether nothing came yet but blanks: calls without a mark begin there. */
   #atStart = true;
@@ -74,15 +70,15 @@ export class CallReader {
   /** @returns what is left to be read */
   #text(piece: string, isLast: boolean, say: (text: string) => void): string | undefined {
     if (this.#form.begin === "" && this.#atStart) {
-      const all = this.#held + piece;
-      const at = all.search(/\S/);
-      if (all[at] === "{" || all[at] === "[") {
+      // Only blanks are held there.
+      const at = piece.search(/\S/);
+      if (piece[at] === "{" || piece[at] === "[") {
+        this.#begun = { mark: this.#held + piece.slice(0, at), rest: "", next: 0 };
         this.#held = "";
-        this.#begun = this.#begin(all.slice(0, at));
-        return all.slice(at);
+        return piece.slice(at);
       }
       if (at < 0 && !isLast) {
-        this.#held = all;
+        this.#held += piece;
         return undefined;
       }
       this.#atStart = false;
@@ -102,15 +98,8 @@ export class CallReader {
     say(text.slice(0, at));
     this.#held = "";
     const passed = mark === this.#open ? "" : mark;
-    this.#begun = this.#begin(passed);
+    this.#begun = { mark: passed, rest: "", next: 0 };
     return text.slice(at + passed.length);
-  }
-
-  #begin(mark: string): Begun {
-    const { begin, call } = this.#form;
-    const quote = call.as === "named" ? call.quote : undefined;
-    const isPython = begin === "" || call.as === "python" || quote !== undefined;
-    return { mark, rest: "", depth: new Depth(isPython, quote), next: 0 };
   }
 
   #call(
@@ -121,15 +110,10 @@ export class CallReader {
   ): string | undefined {
     const begun = this.#begun as Begun;
     begun.rest += piece;
-    // Nothing in brackets, or between marks, is read before these may be closed.
-    const { call } = this.#form;
-    const [open, close] = call.as === "tagged" ? [call.key[0], />/] : [/[({]/, /[)\]}]/];
-    if (begun.isOpen && !isLast && !close.test(piece)) return undefined;
-    if (!isLast && this.#isInside(begun)) return undefined;
-    begun.isOpen = begun.rest.search(open) >= 0;
+    if (!isLast && !this.#isDue(begun, piece)) return undefined;
     const found = readCalls(begun.rest, this.#form, this.#known);
     if (found === "more" && !isLast) {
-      begun.next = begun.rest.length < short ? 0 : begun.rest.length * 1.5;
+      begun.next = begun.rest.length * 1.5;
       return undefined;
     }
     this.#begun = undefined;
@@ -146,32 +130,42 @@ export class CallReader {
     return begun.rest.slice(found.end);
   }
 
-  /** Whether it is so long that it is not read within brackets. */
-  #isInside({ rest, depth, next }: Begun): boolean {
+  /** Whether it is read: it may be whole, or has become half as long again. All of it is read each time. */
+  #isDue(begun: Begun, piece: string): boolean {
+    if (!begun.follower) {
+      const [first] = /\S/.exec(piece) ?? [];
+      if (first === undefined) return false;
+      begun.follower = this.#follower(first);
+    }
+    return begun.follower.follow(begun.rest) || begun.rest.length >= begun.next;
+  }
+
+  /** @param first letter of what is followed */
+  #follower(first: string): Follower {
+    const { begin, call } = this.#form;
+    const isJson = first === "{" || first === "[";
     // Between marks brackets are text.
-    if (this.#form.call.as === "tagged" && !/^\s*[[{]/.test(rest)) return false;
-    return !depth.follow(rest) && rest.length < next;
+    if (call.as === "tagged" && !isJson) return new UpToMark(marksIn(call.close).at(-1) ?? "");
+    const quote = call.as === "named" ? call.quote : undefined;
+    const isPython = begin === "" || call.as === "python" || quote !== undefined;
+    return new Depth(isPython, quote);
   }
 
   /** Passes over the blanks and the mark behind a call. */
   #afterCall(piece: string, isLast: boolean): string | undefined {
-    const all = this.#behind + piece;
-    const from = all.search(/\S/);
+    const rest = (this.#behind + piece).trimStart();
     const ends = endingsOf(this.#form);
-    const rest = from < 0 ? "" : all.slice(from);
     const end = ends.find((it) => rest.startsWith(it));
-    if (end === undefined && !isLast && (from < 0 || ends.some((it) => it.startsWith(rest)))) {
-      this.#behind = all;
+    const mayEnd = rest === "" || ends.some((it) => it.startsWith(rest));
+    if (end === undefined && !isLast && mayEnd) {
+      this.#behind = rest;
       return undefined;
     }
     this.#behind = undefined;
-    if (from < 0) return undefined;
-    if (end === undefined) {
-      // Another call may stand right there.
-      this.#atStart = true;
-      return rest;
-    }
+    if (rest === "") return undefined;
+    // Another call may stand right there.
     this.#atStart = true;
+    if (end === undefined) return rest;
     this.#behind = "";
     return rest.slice(end.length);
   }
