@@ -7,7 +7,8 @@ export interface Turn extends Thought {
   readonly content: string | null;
   /** Tools as JSON, in the system message of some. */
   readonly tools?: string;
-  // And what it says of calls.
+  readonly tool_calls?: readonly object[];
+  // And what it says of the call that it comes of.
 }
 
 /** What was thought before a message, as templates read it. */
@@ -90,10 +91,10 @@ function withOneSystem(turns: readonly Turn[]): readonly Turn[] {
 function foldSystem(turns: readonly Turn[]): readonly Turn[] {
   if (!turns.some(({ role }) => role === "system")) return turns;
   const [system, ...rest] = withOneSystem(turns) as [Turn, ...Turn[]];
+  const first = { ...system, role: "user" };
   const at = rest.findIndex((turn) => turn.role === "user");
   const user = rest[at];
-  if (!user) return [{ ...system, role: "user" }, ...rest];
-  return rest.with(at, { ...user, content: `${system.content}\n\n${user.content}` });
+  return user ? rest.with(at, joinTwo(first, user)) : [first, ...rest];
 }
 
 /** Turns of the same role, one behind the other, as one. */
@@ -102,11 +103,21 @@ function joinTurns(turns: readonly Turn[]): readonly Turn[] {
   for (const turn of turns) {
     const last = joined.at(-1);
     if (last?.role !== turn.role) joined.push(turn);
-    else {
-      joined.pop();
-      const texts = [last.content, turn.content].filter((text) => text !== null);
-      joined.push({ ...turn, content: texts.join("\n\n") });
-    }
+    else joined.splice(-1, 1, joinTwo(last, turn));
   }
   return joined;
+}
+
+/** Two turns as one, with all that is said, thought and called in them. */
+function joinTwo(one: Turn, other: Turn): Turn {
+  const texts = [one.content, other.content].filter((text) => text !== null);
+  const thoughts = [one.thinking, other.thinking].filter((thought) => thought !== undefined);
+  const calls = [...(one.tool_calls ?? []), ...(other.tool_calls ?? [])];
+  return {
+    ...one,
+    ...other,
+    ...thoughtFields(thoughts.join("\n\n")),
+    ...(calls.length > 0 && { tool_calls: calls }),
+    content: texts.length > 0 ? texts.join("\n\n") : null,
+  };
 }

@@ -84,62 +84,100 @@ export function toldMessages(
 ): ToldMessage[] {
   const apart = style.isApart ? callsApart(given) : given;
   const messages = style.alone === undefined ? apart : apart.flatMap(textApart);
-  const names = new Map<string, string>();
-  const short = shortIds();
-  const numbered = new Map<string, string>();
-  const idOf = (id: string) => numbered.get(id) ?? short(id);
+  const names = new CallNames(form);
   return messages.map((message) => {
     const { role, toolCalls, toolCallId } = message;
     if (role === "tool" && toolCallId !== "") {
-      const fields = { tool_call_id: idOf(toolCallId), name: names.get(toolCallId) ?? "" };
-      return { message, fields: mark(fields), written: "" };
+      return { message, fields: mark(names.ofResult(toolCallId)), written: "" };
     }
     if (toolCalls.length === 0) return { message, fields: {}, written: "" };
-    for (const { id, function: called } of toolCalls) {
-      names.set(id, called?.name ?? "");
-      if (form.call.as === "named" && form.call.isNumbered) {
-        numbered.set(id, `functions.${called?.name ?? ""}:${numbered.size}`);
-      }
-    }
+    const first = names.count;
+    const ids = names.ofCalls(toolCalls);
     if (style.isWritten) {
       const all = toolCalls.map((call) =>
         mark({ name: call.function?.name ?? "", args: argumentsOf(call) }),
       );
-      return { message, fields: {}, written: writtenCalls(all, form) };
+      return { message, fields: {}, written: writtenCalls(all, form, first) };
     }
-    const tool_calls = toolCalls.map((call) => {
+    const tool_calls = toolCalls.map((call, i) => {
       const name = call.function?.name ?? "";
       const written = argumentsIn(call, form, style);
-      return { id: idOf(call.id), type: "function", function: { name, arguments: written } };
+      return { id: ids[i], type: "function", function: { name, arguments: written } };
     });
     const content = style.alone !== undefined && { content: style.alone };
     return { message, fields: mark({ ...content, tool_calls }), written: "" };
   });
 }
 
+/** What templates are told of a call, and of what came of it. */
+interface CallName {
+  readonly tool_call_id: string;
+  readonly name: string;
+}
+
+/** The ids and names of calls in a conversation, whose own ids may be several calls' of different turns, or of one. */
+class CallNames {
+  readonly #isNumbered: boolean;
+  readonly #short = shortIds();
+  /** Of the last turn in which the id was a call's, those whose results are still to come, and the last one. */
+  readonly #called = new Map<string, CallName[]>();
+  /** Calls so far. */
+  count = 0;
+
+  constructor({ call }: ToolForm) {
+    this.#isNumbered = call.as === "named" && call.isNumbered;
+  }
+
+  /** The ids of the calls of one turn. */
+  ofCalls(calls: readonly ToolCall[]): string[] {
+    for (const { id } of calls) this.#called.set(id, []);
+    return calls.map(({ id, function: called }) => {
+      const name = called?.name ?? "";
+      const told = this.#isNumbered ? `functions.${name}:${this.count}` : this.#short(id);
+      this.count++;
+      this.#called.get(id)?.push({ tool_call_id: told, name });
+      return told;
+    });
+  }
+
+  ofResult(id: string): CallName {
+    const called = this.#called.get(id) ?? [];
+    const [first = { tool_call_id: this.#short(id), name: "" }] = called;
+    if (called.length > 1) called.shift();
+    return first;
+  }
+}
+
 /** Messages that call one tool each, what came of it behind each. */
 function callsApart(messages: readonly LLMMessage[]): LLMMessage[] {
   const apart: LLMMessage[] = [];
-  const told = new Set<LLMMessage>();
-  for (const [i, message] of messages.entries()) {
-    if (told.has(message)) continue;
-    const [first, ...others] = message.toolCalls;
-    if (!first || others.length === 0) {
+  for (let at = 0; at < messages.length; ) {
+    const message = messages[at++] as LLMMessage;
+    if (message.toolCalls.length < 2) {
       apart.push(message);
       continue;
     }
-    const next = messages.findIndex(({ role }, at) => at > i && role !== "tool");
-    const results = messages.slice(i + 1, next < 0 ? undefined : next);
-    for (const call of message.toolCalls) {
-      const alone = { ...message, toolCalls: [call] };
-      apart.push(call === first ? alone : { ...alone, content: "", reasoningContent: "" });
-      for (const result of results.filter(({ toolCallId }) => toolCallId === call.id)) {
-        told.add(result);
-        apart.push(result);
-      }
-    }
+    const begin = at;
+    while (messages[at]?.role === "tool") at++;
+    apart.push(...turnApart(message, messages.slice(begin, at)));
   }
   return apart;
+}
+
+/** One such turn; what came of none of its calls stands behind it. */
+function turnApart(message: LLMMessage, results: readonly LLMMessage[]): LLMMessage[] {
+  const last = new Map(message.toolCalls.map(({ id }, i) => [id, i]));
+  const of = new Map(message.toolCalls.map(({ id }) => [id, [] as LLMMessage[]]));
+  const others = results.filter((result) => !of.get(result.toolCallId)?.push(result));
+  const apart = message.toolCalls.flatMap((call, i) => {
+    const alone = { ...message, toolCalls: [call] };
+    const own = of.get(call.id) ?? [];
+    return [
+      i === 0 ? alone : { ...alone, content: "", reasoningContent: "" },
+      ...own.splice(0, i === last.get(call.id) ? own.length : 1),
+    ];
+  });
+  return [...apart, ...others];
 }
 
 /** What a message says, and what it calls behind that. */

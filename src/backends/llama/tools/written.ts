@@ -9,23 +9,26 @@ export interface Call {
   readonly args: JsonObject;
 }
 
-/** Several calls, with what stands around them. Of a form whose calls are no text: none. */
-export function writtenCalls(calls: readonly Call[], form: ToolForm): string {
+/**
+ * Several calls, with what stands around them. Of a form whose calls are no text: none.
+ * @param first number of the first one, where they are numbered in a conversation
+ */
+export function writtenCalls(calls: readonly Call[], form: ToolForm, first = 0): string {
   const { begin, end, several } = form;
-  const all = calls.map((call, at) => written(call, at, form));
+  const all = calls.map((call, at) => written(call, at, form, first));
   if (several === "list") return `${begin}[${all.join(", ")}]${end}`;
   if (several === "together") return `${begin}${all.join("")}${end}`;
   return all.map((call) => `${begin}${call}${end}`).join("\n");
 }
 
-function written({ name, args }: Call, at: number, { call: form }: ToolForm): string {
+function written({ name, args }: Call, at: number, { call: form }: ToolForm, first: number) {
   switch (form.as) {
     case "json": {
       const number = form.number ? `"${form.number}": "${at}", ` : "";
       return `{${number}"${form.name}": ${JSON.stringify(name)}, "${form.args}": ${JSON.stringify(args)}}`;
     }
     case "named": {
-      const number = form.isNumbered ? `:${at}` : "";
+      const number = form.isNumbered ? `:${first + at}` : "";
       return form.open + name + number + form.between + JSON.stringify(args) + form.close;
     }
     case "tagged": {
