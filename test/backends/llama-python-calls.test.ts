@@ -6,7 +6,7 @@ import { CallReader } from "../../src/backends/llama/tools/reader.js";
 import { writtenCalls } from "../../src/backends/llama/tools/written.js";
 import { functionTool } from "../support/tools.js";
 import { fits, grammarOfCalls } from "./llama-grammars.js";
-import { cuts, form, read } from "./llama-tool-forms.js";
+import { callsOf, cuts, form, read } from "./llama-tool-forms.js";
 import { templates } from "./llama-tool-templates.js";
 
 const llama4 = form(templates.llamaPython);
@@ -131,7 +131,7 @@ describe("calls", () => {
     onTestFinished(() => value.mockRestore());
     const list = Array(2000).fill([1]);
     const reader = new CallReader(llama4, new Map([["add", {}]]));
-    const calls = [...`[add(a=${JSON.stringify(list)})]`].flatMap((it) => reader.push(it).calls);
+    const calls = [...`[add(a=${JSON.stringify(list)})]`].flatMap((it) => callsOf(reader.push(it)));
     expect(calls.map(({ args }) => JSON.parse(args))).toEqual([{ a: list }]);
     // There are twice as many values as items.
     expect(value.mock.calls.length).toBeLessThan(100 * list.length);
@@ -144,7 +144,7 @@ describe("calls", () => {
     ["Gemma's", gemma, `<|tool_call>call:add{a:<|"|>it's "{\\${"x".repeat(2000)}<|"|>}`],
   ])("that are long are told as soon as they are whole: %s", (_, form, answer) => {
     const reader = new CallReader(form, new Map([["add", {}]]));
-    const calls = [...answer].map((letter) => reader.push(letter).calls.length);
+    const calls = [...answer].map((letter) => callsOf(reader.push(letter)).length);
     expect(calls.indexOf(1)).toBe(answer.length - 1);
   });
 

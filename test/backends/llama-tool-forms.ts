@@ -1,8 +1,8 @@
 /** Reads answers in which tools are called. */
-import type { KnownTools } from "../../src/backends/llama/tools/calls.js";
+import type { KnownTools, WrittenCall } from "../../src/backends/llama/tools/calls.js";
 import { toolFormOf } from "../../src/backends/llama/tools/families.js";
 import type { ToolForm } from "../../src/backends/llama/tools/form.js";
-import { CallReader } from "../../src/backends/llama/tools/reader.js";
+import { CallReader, type Read } from "../../src/backends/llama/tools/reader.js";
 
 /** The form of a template. */
 export const form = (template: string): ToolForm => {
@@ -16,14 +16,19 @@ const some: KnownTools = new Map([
   ["add", {}],
 ]);
 
+/** The calls that came out of an answer. */
+export const callsOf = (read: Read): WrittenCall[] =>
+  read.filter((part) => typeof part !== "string");
+
 /** What becomes of an answer that comes in pieces. */
 export function read(form: ToolForm, pieces: readonly string[], known = some) {
   const reader = new CallReader(form, known);
   const all = [...pieces.map((piece) => reader.push(piece)), reader.flush()];
+  const steps = all.map((read) => read.filter((part) => typeof part === "string").join(""));
   return {
-    text: all.map(({ text }) => text).join(""),
-    calls: all.flatMap(({ calls }) => calls.map(({ name, args }) => [name, JSON.parse(args)])),
-    steps: all.map(({ text }) => text),
+    text: steps.join(""),
+    calls: all.flatMap(callsOf).map(({ name, args }) => [name, JSON.parse(args)]),
+    steps,
   };
 }
 

@@ -316,6 +316,27 @@ describe("a model that has to call", () => {
     },
   );
 
+  it.each(["hermes", "harmony", "qwenCoder", "llamaPython"] as const)(
+    "calls with whatever its arguments are, also with what ends an answer: %s",
+    async (name) => {
+      const backend = await backendWith(name, templates[name]);
+      const sampling = { temperature: 1, seed: 1n, parallelToolCalls: false };
+      const forced = { ...choice("function", "weather"), ...sampling };
+      const plain = await ask(backend, forced);
+      const told = await ask(backend, { ...forced, stop: ["weather", "city", "o", "R"] });
+      expect(told).toMatchObject({ text: "", finishReason: "tool_calls" });
+      const args = ({ calls }: typeof told) => calls.map((call) => call.function?.arguments);
+      expect(args(told)).toEqual(args(plain));
+    },
+  );
+
+  it("answers in a form up to what ends an answer", async () => {
+    const backend = await backendWith("hermes", templates.hermes);
+    const responseFormat = jsonSchema({ const: "no way" });
+    const told = await ask(backend, { tools: [], responseFormat, stop: ["way"] });
+    expect(told).toMatchObject({ text: '"no ', calls: [], finishReason: "stop" });
+  });
+
   it("is held to arguments to the letter only where that can be, or says why not", async () => {
     const backend = await backendWith("hermes", templates.hermes);
     const hard = {
@@ -381,6 +402,37 @@ describe("a mark that is a control token", () => {
       plain.push(...batch);
     const texts = plain.map(({ choices }) => choices[0]?.delta?.content);
     expect(texts.join("")).toBe(`Ok.[${call}]`);
+  });
+});
+
+describe("a text that ends an answer", () => {
+  it("is one in front of a call, and behind it, and none within", async () => {
+    const model = await loaded("hermes");
+    const call = '<tool_call>{"name": "weather", "arguments": {"city": "END"}}</tool_call>';
+    const next = vi.spyOn(Evaluation.prototype, "next");
+    onTestFinished(() => next.mockRestore());
+    const told = async (answer: string, more: Partial<LLMRequest> = {}) => {
+      next.mockReset();
+      for (const token of model.model.tokenize(answer, true)) next.mockResolvedValueOnce(token);
+      next.mockResolvedValueOnce(undefined);
+      const request = chatRequest("hello", { maxTokens: 900, tools, stop: ["END"], ...more });
+      const messages: LLMResponse[] = [];
+      for await (const batch of generate(model, request, never)) messages.push(...batch);
+      const said = messages.map(({ choices }) => choices[0]?.delta);
+      return [
+        ...said.map((it) => it?.content || it?.toolCalls[0]?.function?.arguments).filter(Boolean),
+        messages.at(-1)?.choices[0]?.finishReason,
+      ].join("");
+    };
+    const args = '{"city":"END"}';
+    expect(await told(`I lo${call} E${call} is ENDless`)).toBe(`I lo${args}E${args}is tool_calls`);
+    expect(next).toHaveBeenCalledTimes(`I lo${call} E${call} is END`.length);
+    expect(await told(`The END${call}`)).toBe("The stop");
+    // What began like a call, and is none, is text.
+    expect(await told("So: <tool_call>THE END</tool_call>")).toBe("So: <tool_call>THE stop");
+    expect(await told('So: <tool_call>{"name": END', { maxTokens: 27 })).toBe(
+      'So: <tool_call>{"name": stop',
+    );
   });
 });
 

@@ -8,7 +8,6 @@ import { detailsOf, tokenUsage } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { invalidValue, overflow } from "../../core/errors.js";
 import { nothing } from "../marked-thoughts.js";
-import { StopScanner } from "../stop.js";
 import type { AnswerReader, Heard } from "./answer.js";
 import { ChannelReader } from "./channels.js";
 import { constraintOf } from "./constraint.js";
@@ -55,12 +54,9 @@ export async function* generate(
     const detokenizer = new Detokenizer(loaded.model, prompt);
     const known = tools && schemasOf(request);
     const reader = readerOf(loaded, prompt, known, asked);
-    // Thoughts may well have what their answer ends with.
-    const scanner = new StopScanner([...request.stop, ...loaded.stops]);
-    const told = new Told(request, tools, known);
+    const told = new Told(request, [...request.stop, ...loaded.stops], tools, known);
     let count = 0;
     let thoughts = 0;
-    let stopped = false;
     let finishReason = "";
     while (finishReason === "") {
       const token = await evaluation.next(signal);
@@ -72,20 +68,17 @@ export async function* generate(
         const fresh = (tools && loaded.marks.get(token)) ?? detokenizer.push(token);
         const said: Heard = reader ? reader.push(token, fresh) : { thought: "", text: fresh };
         yield* told.think(said.thought);
-        const scanned = scanner.push(said.text);
-        stopped = scanned.stopped;
-        yield* told.push(scanned.text);
+        yield* told.push(said.text);
         yield* told.call(said.calls);
-        if (stopped || told.isDone) finishReason = "stop";
+        if (told.isDone) finishReason = "stop";
         else if (count >= limit) finishReason = "length";
       }
     }
-    const rest: Heard = (!stopped && reader?.flush()) || nothing;
+    const rest: Heard = (!told.isStopped && reader?.flush()) || nothing;
     yield* told.think(rest.thought);
-    const last = scanner.push(rest.text);
-    if (last.stopped) finishReason = "stop";
-    yield* told.end(last.text + scanner.flush());
+    yield* told.end(rest.text);
     yield* told.call(rest.calls);
+    if (told.isStopped) finishReason = "stop";
     const details = detailsOf(undefined, loaded.thoughts || loaded.channels ? thoughts : undefined);
     const usage = tokenUsage(prompt.length, count, details);
     yield [

@@ -8,6 +8,7 @@ import type {
 import { deltaChoice } from "../../core/chat-messages.js";
 import { reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { toolCall } from "../../core/tool-calls.js";
+import { StopScanner } from "../stop.js";
 import type { KnownTools, WrittenCall } from "./tools/calls.js";
 import type { ToolForm } from "./tools/form.js";
 import { CallReader, type Read } from "./tools/reader.js";
@@ -16,20 +17,38 @@ import { CallReader, type Read } from "./tools/reader.js";
 export class Told {
   readonly #request: LLMRequest;
   readonly #reader: CallReader | undefined;
+  readonly #scanner: StopScanner;
   #called = 0;
+  #isStopped = false;
 
   /**
+   * @param stops texts that end what is said; in thoughts and in calls they are text as any other: half a call is none
    * @param tools the form of calls; absent: there are none
    * @param known the tools that may be called
    */
-  constructor(request: LLMRequest, tools: ToolForm | undefined, known: KnownTools = new Map()) {
+  constructor(
+    request: LLMRequest,
+    stops: readonly string[],
+    tools: ToolForm | undefined,
+    known: KnownTools = new Map(),
+  ) {
     this.#request = request;
+    this.#scanner = new StopScanner(stops);
     const isText = tools && tools.call.as !== "channel";
     this.#reader = isText ? new CallReader(tools, known) : undefined;
   }
 
+  /** Whether a text was found that ends what is said. */
+  get isStopped(): boolean {
+    return this.#isStopped;
+  }
+
   /** Whether the caller wants no more than there is. */
   get isDone(): boolean {
+    return this.#isStopped || this.#hasAllCalls;
+  }
+
+  get #hasAllCalls(): boolean {
     return this.#request.parallelToolCalls === false && this.#called > 0;
   }
 
@@ -41,18 +60,19 @@ export class Told {
 
   /** The next text of the answer. */
   push(text: string): Generator<readonly LLMResponse[]> {
-    return this.#tell(this.#reader?.push(text) ?? { text, calls: [] });
+    return this.#tell(this.#reader?.push(text) ?? [text]);
   }
 
   /** The last one. */
   *end(text: string): Generator<readonly LLMResponse[]> {
     yield* this.push(text);
     if (this.#reader) yield* this.#tell(this.#reader.flush());
+    yield* this.#say(this.#scanner.flush());
   }
 
   /** Calls that are no text of the answer. */
   call(calls: readonly WrittenCall[] = []): Generator<readonly LLMResponse[]> {
-    return this.#tell({ text: "", calls });
+    return this.#tell(calls);
   }
 
   /** Why the answer is over, besides that it is. */
@@ -60,13 +80,23 @@ export class Told {
     return finishReason === "stop" && this.#called > 0 ? "tool_calls" : finishReason;
   }
 
-  *#tell({ text, calls }: Read): Generator<readonly LLMResponse[]> {
-    if (text !== "") yield [piece(this.#request, text, "")];
-    for (const { name, args } of calls) {
-      if (this.isDone) return;
-      const call = toolCall(this.#called++, "", name, args);
-      yield [piece(this.#request, "", "", [call])];
+  *#tell(read: Read): Generator<readonly LLMResponse[]> {
+    for (const part of read) {
+      if (this.#isStopped) return;
+      if (typeof part === "string") {
+        const { text, stopped } = this.#scanner.push(part);
+        this.#isStopped = stopped;
+        yield* this.#say(text);
+      } else if (!this.#hasAllCalls) {
+        yield* this.#say(this.#scanner.flush());
+        const call = toolCall(this.#called++, "", part.name, part.args);
+        yield [piece(this.#request, "", "", [call])];
+      }
     }
+  }
+
+  *#say(text: string): Generator<readonly LLMResponse[]> {
+    if (text !== "") yield [piece(this.#request, text, "")];
   }
 }
 

@@ -4,11 +4,8 @@ import { type KnownTools, readCalls, type WrittenCall } from "./calls.js";
 import { Depth, type Follower, UpToMark } from "./depth.js";
 import { beginningsOf, endingsOf, marksIn, openOf, type ToolForm } from "./form.js";
 
-/** What came out of an answer, in its order: text, and behind it calls. */
-export interface Read {
-  readonly text: string;
-  readonly calls: readonly WrittenCall[];
-}
+/** What came out of an answer, in its order: text, and calls. */
+export type Read = readonly (string | WrittenCall)[];
 
 interface Begun {
   readonly mark: string;
@@ -56,15 +53,17 @@ export class CallReader {
   }
 
   #read(piece: string, isLast: boolean): Read {
-    let text = "";
-    const calls: WrittenCall[] = [];
+    const read: (string | WrittenCall)[] = [];
+    const say = (text: string) => {
+      if (text !== "") read.push(text);
+    };
     let left: string | undefined = piece;
     while (left !== undefined) {
-      if (this.#begun) left = this.#call(left, isLast, calls, (said) => (text += said));
+      if (this.#begun) left = this.#call(left, isLast, read, say);
       else if (this.#behind !== undefined) left = this.#afterCall(left, isLast);
-      else left = this.#text(left, isLast, (said) => (text += said));
+      else left = this.#text(left, isLast, say);
     }
-    return { text, calls };
+    return read;
   }
 
   /** @returns what is left to be read */
@@ -105,7 +104,7 @@ export class CallReader {
   #call(
     piece: string,
     isLast: boolean,
-    calls: WrittenCall[],
+    read: (string | WrittenCall)[],
     say: (text: string) => void,
   ): string | undefined {
     const begun = this.#begun as Begun;
@@ -125,7 +124,7 @@ export class CallReader {
       say(first);
       return begun.rest.slice(first.length);
     }
-    calls.push(...found.calls);
+    read.push(...found.calls);
     this.#behind = "";
     return begun.rest.slice(found.end);
   }
