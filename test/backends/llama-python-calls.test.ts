@@ -12,6 +12,7 @@ import { templates } from "./llama-tool-templates.js";
 const llama4 = form(templates.llamaPython);
 const lfm = form(templates.lfm);
 const llama3 = form(templates.llama);
+const olmo = form(templates.olmo);
 const gemma = form("<|tool_call>call:{{ call }}<tool_call|>");
 
 describe("calls", () => {
@@ -44,6 +45,34 @@ describe("calls", () => {
       lfm,
       '<|tool_call_start|>[{"name": "add", "arguments": {}}]<|tool_call_end|>',
       "",
+      [add],
+    ],
+    [
+      "Olmo's, each in a line",
+      olmo,
+      `Ok.<function_calls>\n${call}\nadd( )\n</function_calls>Wait.`,
+      "Ok.Wait.",
+      [weather, add],
+    ],
+    [
+      "Olmo's, never ended, and in two parts",
+      olmo,
+      `<function_calls>add()</function_calls>\n<function_calls>\n${call}\n`,
+      "",
+      [add, weather],
+    ],
+    [
+      "Olmo's, in a list",
+      olmo,
+      `<function_calls>[${call}, add()]</function_calls>`,
+      "",
+      [weather, add],
+    ],
+    [
+      "Olmo's, and something else behind",
+      olmo,
+      "<function_calls>\nadd()\nThat is it.</function_calls>",
+      "That is it.</function_calls>",
       [add],
     ],
   ])("are read wherever they are cut: %s", (_, form, answer, text, calls) => {
@@ -162,7 +191,7 @@ describe("calls", () => {
 
   it("are written as they are read", () => {
     const args = { a: "b'\"\n", c: [true, null, 1.5], d: { "e f": false } };
-    for (const form of [llama4, lfm]) {
+    for (const form of [llama4, lfm, olmo]) {
       const written = writtenCalls(
         [
           { name: "add", args },
@@ -227,6 +256,17 @@ describe("a grammar of calls", () => {
     expect(fits(made, "<|tool_call_start|>[stop()]<|tool_call_end|>")).toBe(true);
     expect(fits(made, "<|tool_call_start|>[stop(), stop()]<|tool_call_end|>")).toBe(false);
     expect(fits(made, "[stop()]")).toBe(false);
+  });
+
+  it("has a call in each line between Olmo's marks", async () => {
+    const made = await grammarOf(tools, {}, olmo);
+    const calls = (lines: string) => `<function_calls>\n${lines}</function_calls>`;
+    expect(fits(made, calls("stop()\n"))).toBe(true);
+    expect(fits(made, calls('edit(path="a")\nstop()\n'))).toBe(true);
+    expect(fits(made, calls("edit()\n"))).toBe(false);
+    expect(fits(made, calls("[stop()]"))).toBe(false);
+    const single = await grammarOf(tools, { parallelToolCalls: false }, olmo);
+    expect(fits(single, calls("stop()\nstop()\n"))).toBe(false);
   });
 
   it.each([

@@ -15,6 +15,7 @@ const forms = {
   miniMax: form(templates.miniMax),
   deepSeek: form(templates.deepSeekTags),
   deepSeekLater: form("DSML tool_calls>"),
+  gigaChat: form("function call<|role_sep|><｜GCML｜tool_calls>"),
 };
 
 type Written = (name: string, args: Record<string, string>) => string;
@@ -75,6 +76,7 @@ const written: { readonly [name in keyof typeof forms]: Written } = {
       .join("")}</｜DSML｜invoke>\n</｜DSML｜function_calls>`,
   deepSeekLater: (name, args) =>
     written.deepSeek(name, args).replaceAll("function_calls", "tool_calls"),
+  gigaChat: (name, args) => written.deepSeekLater(name, args).replaceAll("DSML", "GCML"),
 };
 const names = Object.keys(written) as (keyof typeof written)[];
 

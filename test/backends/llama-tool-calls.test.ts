@@ -18,6 +18,10 @@ const forms = {
   nemotron: form("<TOOLCALL>[{{ calls }}]</TOOLCALL>"),
   deepSeek: form("<｜tool▁calls▁begin｜>```json{{ calls }}```<｜tool▁calls▁end｜>"),
   deepSeekNamed: form("<｜tool▁calls▁begin｜>{{ calls }}<｜tool▁calls▁end｜>"),
+  apertus: form("<|tools_prefix|>[{{ calls }}]<|tools_suffix|>"),
+  functionary: form("<function=name>{{ args }}</function>"),
+  gigaChat: form("function call<|role_sep|>{{ call }}<|message_sep|>"),
+  laterGigaChat: form("function call<|role_sep|><|function_call|>{{ call }}"),
 };
 
 type Call = [name: string, args: object];
@@ -169,6 +173,35 @@ describe("calls", () => {
       "Ok.\n",
       [weather, add],
     ],
+    [
+      "Apertus",
+      forms.apertus,
+      `Ok.<|tools_prefix|>[{"weather": ${JSON.stringify(weather[1])}}, {"add": {}}]<|tools_suffix|>`,
+      "Ok.",
+      [weather, add],
+    ],
+    [
+      "Apertus, as others write",
+      forms.apertus,
+      `<|tools_prefix|>[${json(add)}]<|tools_suffix|>`,
+      "",
+      [add],
+    ],
+    [
+      "Functionary, and Llama with tools of users",
+      forms.functionary,
+      `Ok.<function=weather>${JSON.stringify(weather[1])}</function>\n<function=add>{}</function>`,
+      "Ok.",
+      [weather, add],
+    ],
+    [
+      "GigaChat",
+      forms.gigaChat,
+      `Ok.\n\nfunction call<|role_sep|>\n${json(add)}`,
+      "Ok.\n\n",
+      [add],
+    ],
+    ["GigaChat 3.1", forms.laterGigaChat, `Ok.<|function_call|>${json(weather)}`, "Ok.", [weather]],
     ["Jamba", forms.jamba, `<tool_calls>\n[${json(add)}]\n</tool_calls>`, "", [add]],
   ])("are read wherever they are cut: %s", (_, form, answer, text, calls) => {
     for (const pieces of cuts(answer)) {
@@ -209,6 +242,10 @@ describe("calls", () => {
     ["no arguments, as Gemma writes", forms.gemma, "<|tool_call>call:add{a b}<tool_call|>"],
     ["cut short, as Gemma writes", forms.gemma, '<|tool_call>call:add{a:<|"|>b}'],
     ["without a mark, as Gemma writes", forms.gemma, "I call:add{} so"],
+    ["another's name, as Apertus writes", forms.apertus, '<|tools_prefix|>[{"rm": {}}]'],
+    ["two members, as Apertus writes", forms.apertus, '<|tools_prefix|>[{"add": {}, "b": {}}]'],
+    ["another's name, as Functionary writes", forms.functionary, "<function=rm>{}</function>"],
+    ["no JSON, as Functionary writes", forms.functionary, "a <function=add>1</function>"],
     ["nothing", forms.llama, "  "],
   ])("that are none come out as the text that they are: %s", (_, form, answer) => {
     for (const pieces of cuts(answer)) {
@@ -235,5 +272,7 @@ describe("a template", () => {
   it("that does not tell of tools, or in a form that is not known, has none", () => {
     expect(toolFormOf("{{ messages }}<tool_call>")).toBeUndefined();
     expect(toolFormOf("{% if tools %}{{ tools }}{% endif %}")).toBeUndefined();
+    // MiniMax-M3's has others' mark in it.
+    expect(toolFormOf("{{ tools }}]<]minimax[>[<tool_call>")).toBeUndefined();
   });
 });

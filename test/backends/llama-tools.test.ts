@@ -161,6 +161,14 @@ describe("a prompt", () => {
     ["gemma", '<|tool_call>call:weather{city:<|"|>Oslo<|"|>,days:2}<tool_call|>'],
     ["llamaPython", '[weather(city="Oslo", days=2)]'],
     ["lfm", '<|tool_call_start|>[weather(city="Oslo", days=2)]<|tool_call_end|>'],
+    ["apertus", '<|tools_prefix|>[{"weather": {"city": "Oslo", "days": 2}}]<|tools_suffix|>'],
+    ["olmo", '<function_calls>\nweather(city="Oslo", days=2)\n</function_calls>'],
+    ["functionary", '<function=weather>{"city": "Oslo", "days": 2}</function>'],
+    [
+      "gigaChat",
+      'function call<|role_sep|>\n{"name": "weather", "arguments": {"city": "Oslo", "days": 2}}',
+    ],
+    ["smol", '<tool_call>{"name": "weather", "arguments": {"city":"Oslo","days":2}}</tool_call>'],
     [
       "glmTight",
       "<tool_call>weather<arg_key>city</arg_key><arg_value>Oslo</arg_value>" +

@@ -162,7 +162,8 @@ export class ChatTemplate {
     return this.#template.render({
       messages,
       ...effortFields(effort, this.#texts.efforts),
-      ...(tools.length > 0 && { tools }),
+      // SmolLM3's template has them by another name.
+      ...(tools.length > 0 && { tools, xml_tools: tools }),
       add_generation_prompt: true,
       bos_token: this.#texts.bos,
       eos_token: this.#texts.eos,

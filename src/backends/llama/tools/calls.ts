@@ -4,7 +4,7 @@ import { jsonEnd } from "../../../core/json-end.js";
 import { type NamedCall, pythonEnd, type ToolForm } from "./form.js";
 import { attempt, fail, LiteralReader } from "./literals.js";
 import { Place } from "./place.js";
-import { readPython } from "./python.js";
+import { readPython, readPythonCall } from "./python.js";
 import { readTagged } from "./tagged.js";
 
 /** A call that a model wrote. */
@@ -53,6 +53,9 @@ function read(text: string, form: ToolForm, known: KnownTools): Found {
   }
   if (text[from] === "{" || text[from] === "[") return inJson(text, from, call, known);
   if (call.as === "tagged") return readTagged(text, call, known);
+  if (call.as === "python" && call.isLine) {
+    return later(readPythonCall(text.slice(from), known), from);
+  }
   return call.as === "named" ? inNamed(text, call, known) : "none";
 }
 
@@ -93,6 +96,10 @@ function inJson(text: string, from: number, form: ToolForm["call"], known: Known
 /** A call in JSON; also of models that write it otherwise, as a rule. */
 function callOf(call: unknown, form: ToolForm["call"], known: KnownTools): WrittenCall | undefined {
   if (!isObject(call)) return undefined;
+  const [[key, value] = ["", undefined], ...others] = Object.entries(call);
+  if (form.as === "keyed" && others.length === 0 && isObject(value)) {
+    return known.has(key) ? { name: key, args: JSON.stringify(value) } : undefined;
+  }
   const it = isObject(call.function) ? call.function : call;
   const own = form.as === "json" ? form : undefined;
   const name = (own && it[own.name]) ?? it.name;

@@ -4,25 +4,28 @@ import {
   commandJson,
   deepSeekCode,
   deepSeekName,
-  deepSeekTags,
   gemmaName,
   glmTags,
   inJson,
   invokeTags,
+  keyed,
   kimiName,
   mistralName,
   python,
+  pythonLine,
   qwenTags,
   seedTags,
+  tagName,
   tightGlmTags,
+  typedTags,
 } from "./shapes.js";
 
-/** DeepSeek V3.2's and V4's. */
-const deepSeekSection = (name: string): ToolForm => ({
-  begin: `<｜DSML｜${name}>\n`,
-  end: `</｜DSML｜${name}>`,
+/** DeepSeek V3.2's and V4's, GigaChat 3.5's. */
+const typedSection = (space: string, name: string): ToolForm => ({
+  begin: `<${space}${name}>\n`,
+  end: `</${space}${name}>`,
   several: "together",
-  call: deepSeekTags,
+  call: typedTags(space),
 });
 
 /** What stands around DeepSeek's calls. Its own templates write them, and tell of no tools. */
@@ -33,8 +36,11 @@ const deepSeek = {
   untold: "text",
 } as const;
 
-/** Forms by what their templates write, the first that is found. */
-const forms: readonly (readonly [isIt: (template: string) => boolean, form: ToolForm])[] = [
+/** Forms by what their templates write, the first that is found; `undefined`: one that is not read. */
+const forms: readonly (readonly [
+  isIt: (template: string) => boolean,
+  form: ToolForm | undefined,
+])[] = [
   [
     (template) => template.includes(deepSeek.begin) && template.includes("```json"),
     { ...deepSeek, call: deepSeekCode },
@@ -43,12 +49,29 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
   // Templates put these marks together.
   [
     (template) => template.includes("DSML") && template.includes("function_calls>"),
-    deepSeekSection("function_calls"),
+    typedSection("｜DSML｜", "function_calls"),
   ],
   [
     (template) => template.includes("DSML") && template.includes("tool_calls>"),
-    deepSeekSection("tool_calls"),
+    typedSection("｜DSML｜", "tool_calls"),
   ],
+  // GigaChat 3.5's, and before it, which had messages of their own for calls.
+  [(template) => template.includes("<｜GCML｜tool_calls>"), typedSection("｜GCML｜", "tool_calls")],
+  [
+    (template) => template.includes("<|function_call|>"),
+    { begin: "<|function_call|>", end: "", several: "apart", call: inJson },
+  ],
+  [
+    (template) => template.includes("<|role_sep|>") && template.includes("function call"),
+    {
+      begin: "function call<|role_sep|>\n",
+      end: "",
+      several: "apart",
+      call: inJson,
+    },
+  ],
+  // MiniMax-M3's, whose arguments are tags within tags, are not read; others' tags stand in it, too.
+  [(template) => template.includes("]<]minimax[>["), undefined],
   [
     (template) => template.includes("<seed:tool_call>"),
     { begin: "<seed:tool_call>", end: "</seed:tool_call>", several: "apart", call: seedTags },
@@ -154,6 +177,26 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
       call: commandJson,
     },
   ],
+  // Apertus'.
+  [
+    (template) => template.includes("<|tools_prefix|>"),
+    { begin: "<|tools_prefix|>", end: "<|tools_suffix|>", several: "list", call: keyed },
+  ],
+  // Olmo 3's.
+  [
+    (template) => template.includes("<function_calls>"),
+    {
+      begin: "<function_calls>\n",
+      end: "</function_calls>",
+      several: "together",
+      call: pythonLine,
+    },
+  ],
+  // Functionary's v3.1, and others' that are told to call as Llama 3.1 does tools of users.
+  [
+    (template) => template.includes("<function=") && template.includes("</function>"),
+    { begin: "<function=", end: "", several: "apart", call: tagName },
+  ],
   // LFM2's.
   [
     (template) => /<\|tool_(?:call|list)_start\|>|List of tools: \[/.test(template),
@@ -174,5 +217,5 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
 /** The form of a template that tells the model of tools, or need not; `undefined`: none that is known. */
 export function toolFormOf(template: string): ToolForm | undefined {
   const form = forms.find(([isIt]) => isIt(template))?.[1];
-  return form?.untold || /\btools\b/.test(template) ? form : undefined;
+  return form?.untold || /\b(?:xml_)?tools\b/.test(template) ? form : undefined;
 }

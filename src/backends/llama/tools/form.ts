@@ -9,7 +9,7 @@ export interface ToolForm {
   /** How several stand: each with its own beginning and end, or between one of these, in a list or not. */
   readonly several: "apart" | "list" | "together";
   /** How each is written. */
-  readonly call: JsonCall | NamedCall | TaggedCall | PythonCall | ChannelCall;
+  readonly call: JsonCall | KeyedCall | NamedCall | TaggedCall | PythonCall | ChannelCall;
   /**
    * How models are told of tools whose templates do not tell of those that they are given: in the text of the
    * system message, or as a member of it, `tools`; absent: they have to.
@@ -26,6 +26,11 @@ export interface JsonCall {
   readonly args: string;
   /** Member in front of them that holds the call's number, as a text; absent: none. */
   readonly number?: string;
+}
+
+/** A JSON object whose one member has the name, and holds the arguments. */
+export interface KeyedCall {
+  readonly as: "keyed";
 }
 
 /** The name, and behind it the arguments as a JSON object. */
@@ -71,6 +76,8 @@ export interface TaggedCall {
 /** The name, and in brackets the arguments, as Python has them: `name(of="value")`. */
 export interface PythonCall {
   readonly as: "python";
+  /** Whether each stands in a line of its own, and not in a list. */
+  readonly isLine?: true;
 }
 
 /** A message to the tool, on a channel of its own, as gpt-oss writes it. */

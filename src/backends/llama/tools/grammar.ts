@@ -48,6 +48,8 @@ function callOf({ function: tool }: Tool, { call }: ToolForm, grammar: Gbnf): st
       const head = literal(`"${call.name}": ${JSON.stringify(name)}, "${call.args}": `);
       return grammar.rule(`${number} ${head} ${argumentsOf(tool, grammar)} ws "}"`);
     }
+    case "keyed":
+      return `${literal(`{${JSON.stringify(name)}: `)} ${argumentsOf(tool, grammar)} "}"`;
     case "named":
       return [
         literal(call.open + name),
@@ -58,7 +60,8 @@ function callOf({ function: tool }: Tool, { call }: ToolForm, grammar: Gbnf): st
       ].join(" ");
     case "python": {
       const args = held(tool, grammar, (schema) => pythonArguments(schema, grammar));
-      return `${literal(name)} ${grammar.rule(args ?? anyPythonArguments(grammar))}`;
+      const line = call.isLine ? ` ${literal("\n")}` : "";
+      return `${literal(name)} ${grammar.rule(args ?? anyPythonArguments(grammar))}${line}`;
     }
     case "channel": {
       const head = `commentary to=functions.${name} <|constrain|>json<|message|>`;

@@ -12,6 +12,14 @@ export function readPython(text: string, known: KnownTools): Found {
   });
 }
 
+/** Reads the call at the beginning of a text. */
+export function readPythonCall(text: string, known: KnownTools): Found {
+  return attempt(() => {
+    const reader = new LiteralReader(text);
+    return { calls: [callIn(reader, known)], end: reader.at };
+  });
+}
+
 function callIn(reader: LiteralReader, known: KnownTools): WrittenCall {
   const name = reader.match(/[\w.-]+/y);
   reader.take("(");

@@ -150,6 +150,12 @@ export class CallReader {
     return new Depth(isPython, quote);
   }
 
+  /** Whether another call, without a mark, stands behind one. */
+  get #isLines(): boolean {
+    const { call } = this.#form;
+    return call.as === "python" && call.isLine === true;
+  }
+
   /** Passes over the blanks and the mark behind a call. */
   #afterCall(piece: string, isLast: boolean): string | undefined {
     const rest = (this.#behind + piece).trimStart();
@@ -164,7 +170,10 @@ export class CallReader {
     if (rest === "") return undefined;
     // Another call may stand right there.
     this.#atStart = true;
-    if (end === undefined) return rest;
+    if (end === undefined) {
+      if (this.#isLines && /^\w/.test(rest)) this.#begun = { mark: "", rest: "", next: 0 };
+      return rest;
+    }
     this.#behind = "";
     return rest.slice(end.length);
   }

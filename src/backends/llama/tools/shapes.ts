@@ -1,5 +1,5 @@
 /** How families of models write a call. */
-import type { JsonCall, NamedCall, PythonCall, TaggedCall } from "./form.js";
+import type { JsonCall, KeyedCall, NamedCall, PythonCall, TaggedCall } from "./form.js";
 
 /** Qwen3-Coder's, Qwen3.5's, Nemotron 3's. */
 export const qwenTags: TaggedCall = {
@@ -26,15 +26,15 @@ export const invokeTags: TaggedCall = {
   close: "</invoke>\n",
 };
 
-/** DeepSeek V3.2's and V4's. */
-export const deepSeekTags: TaggedCall = {
+/** DeepSeek V3.2's and V4's, GigaChat 3.5's. @param space what stands in front of the names of tags */
+export const typedTags = (space: string): TaggedCall => ({
   as: "tagged",
-  name: ['<｜DSML｜invoke name="', '">\n'],
-  key: ['<｜DSML｜parameter name="', '" string="true">'],
+  name: [`<${space}invoke name="`, '">\n'],
+  key: [`<${space}parameter name="`, '" string="true">'],
   json: '" string="false">',
-  next: "</｜DSML｜parameter>\n",
-  close: "</｜DSML｜invoke>\n",
-};
+  next: `</${space}parameter>\n`,
+  close: `</${space}invoke>\n`,
+});
 
 /** GLM 4.5's and 4.6's. */
 export const glmTags: TaggedCall = {
@@ -93,6 +93,16 @@ export const gemmaName = (quote: string): NamedCall => ({
   head: [[{ text: "call:" }], []],
 });
 
+/** Functionary's, behind the mark that the name is part of. */
+export const tagName: NamedCall = {
+  as: "named",
+  open: "",
+  between: ">",
+  close: "</function>",
+  isNumbered: false,
+  head: [[], [{ text: ">" }]],
+};
+
 /** DeepSeek V3's and R1's. */
 export const deepSeekCode: NamedCall = {
   as: "named",
@@ -126,6 +136,12 @@ export const commandJson: JsonCall = {
   args: "parameters",
   number: "tool_call_id",
 };
+
+/** Apertus'. */
+export const keyed: KeyedCall = { as: "keyed" };
+
+/** Olmo 3's. */
+export const pythonLine: PythonCall = { as: "python", isLine: true };
 
 /** Llama 4's, LFM2's. */
 export const python: PythonCall = { as: "python" };

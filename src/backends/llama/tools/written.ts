@@ -27,6 +27,8 @@ function written({ name, args }: Call, at: number, { call: form }: ToolForm, fir
       const number = form.number ? `"${form.number}": "${at}", ` : "";
       return `{${number}"${form.name}": ${JSON.stringify(name)}, "${form.args}": ${JSON.stringify(args)}}`;
     }
+    case "keyed":
+      return JSON.stringify({ [name]: args });
     case "named": {
       const number = form.isNumbered ? `:${first + at}` : "";
       return form.open + name + number + form.between + JSON.stringify(args) + form.close;
@@ -42,7 +44,7 @@ function written({ name, args }: Call, at: number, { call: form }: ToolForm, fir
     }
     case "python": {
       const all = Object.entries(args).map(([key, value]) => `${key}=${pythonOf(value)}`);
-      return `${name}(${all.join(", ")})`;
+      return `${name}(${all.join(", ")})${form.isLine ? "\n" : ""}`;
     }
     case "channel":
       return "";
