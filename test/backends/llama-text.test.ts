@@ -122,6 +122,10 @@ describe("a template that does too much", () => {
       'None[1, {"a": null}]a1.5',
     ],
     ["{% for a, b in [('x', 1), ('y', 2)] %}{{ a }}{{ b }}{% endfor %}", "x1y2"],
+    [
+      "{{ none | selectattr('a') | list | length }}{{ none | rejectattr('a', 'equalto', '1') | list | length }}{{ [{'a': '1'}, {'a': '2'}] | selectattr('a', 'equalto', '2') | list | length }}",
+      "001",
+    ],
   ])("is not one that does what Python's take: %s", (source, expected) => {
     expect(rendered(source)).toBe(expected);
   });

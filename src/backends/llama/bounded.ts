@@ -43,7 +43,8 @@ export interface Node {
   readonly object?: Node;
   readonly property?: Node;
   readonly operand?: Node;
-  readonly filter?: { readonly value?: unknown };
+  /** With `callee` where it is given something. */
+  readonly filter?: { readonly value?: unknown; readonly callee?: { readonly value?: unknown } };
   /** With `lhs` where a condition selects from it. */
   readonly iterable?: Node & { readonly lhs?: Node };
 }

@@ -23,6 +23,9 @@ const compare: ReadonlyMap<unknown, (one: number, other: number) => boolean> = n
 /** Filters of texts, and the length of what may be one. */
 const ofTexts: ReadonlySet<unknown> = new Set(["string", "trim", "length", "lower", "upper"]);
 
+/** Filters of lists: Functionary's selects from tools also where there are none. */
+const ofLists: ReadonlySet<unknown> = new Set(["selectattr", "rejectattr"]);
+
 /** The library's interpreter, which takes more. */
 export function lenientInterpreter(jinja: Jinja, { made }: Making) {
   const Library = jinja.Interpreter as unknown as new (environment: object) => Interpreter;
@@ -33,6 +36,12 @@ export function lenientInterpreter(jinja: Jinja, { made }: Making) {
       }
       if (node?.type === "FilterExpression" && ofTexts.has(node.filter?.value)) {
         return this.#filtered(node, environment);
+      }
+      const { filter } = node ?? {};
+      if (node?.type === "FilterExpression" && ofLists.has(filter?.callee?.value)) {
+        const operand = this.evaluate(node.operand, environment);
+        const list = operand.type === "NullValue" ? made([]) : operand;
+        return super.evaluate({ ...node, operand: evaluated(list) } as Node, environment);
       }
       return super.evaluate(node, environment);
     }
