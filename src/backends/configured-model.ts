@@ -21,6 +21,7 @@ const notTheModels = new Set([
   "prompt",
   "include_data",
   "include_previews",
+  "user",
 ]);
 
 const every = (method: "chat" | "textToImage") => [

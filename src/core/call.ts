@@ -60,6 +60,8 @@ export interface Attributes {
   caller?: string | undefined;
   /** `Caller.team`. */
   team?: string | undefined;
+  /** Whom the caller asks for, once that is known to be well formed. */
+  user?: string | undefined;
   /** Name of the model after defaults were applied. */
   model?: string | undefined;
   /** Name by which it was looked up: the caller's, or the default where there was none. */
@@ -110,6 +112,7 @@ export const newAttributes = (door: string): Attributes => ({
   door,
   caller: undefined,
   team: undefined,
+  user: undefined,
   model: undefined,
   asked: undefined,
   countedAs: undefined,

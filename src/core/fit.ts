@@ -44,6 +44,7 @@ const copyChat = (request: LLMRequest, model: string): Every<LLMRequest> => ({
   responseFormat: request.responseFormat,
   reasoningEffort: request.reasoningEffort,
   includeReasoning: request.includeReasoning,
+  user: request.user,
 });
 
 const copyImage = (request: TextToImageRequest, modelId: string): Every<TextToImageRequest> => ({
@@ -62,6 +63,7 @@ const copyImage = (request: TextToImageRequest, modelId: string): Every<TextToIm
   numImagesPerPrompt: request.numImagesPerPrompt,
   includeData: request.includeData,
   includePreviews: request.includePreviews,
+  user: request.user,
 });
 
 /**

@@ -33,6 +33,7 @@ export function logCall(
     door: noted.door,
     caller: noted.caller,
     team: noted.team,
+    user: noted.user,
     model: noted.model,
     backend: noted.backend,
     attempts: noted.attempts,

@@ -52,6 +52,7 @@ const always = new Set([
   "num_images_per_prompt",
   "include_data",
   "include_reasoning",
+  "user",
 ]);
 
 /** What a chat model may support besides the fields of requests: fields of their messages. */

@@ -12,7 +12,11 @@ import {
   getOption,
   hasExtension,
 } from "@bufbuild/protobuf";
-import { type FieldRules, field as fieldRules } from "../../gen/buf/validate/validate_pb.js";
+import {
+  type FieldRules,
+  field as fieldRules,
+  type StringRules,
+} from "../../gen/buf/validate/validate_pb.js";
 import { multiple_of } from "../../gen/lintel/v1/rules_pb.js";
 import { defaultOf, isOfAskedSize } from "./defaults.js";
 import type { Violation } from "./errors.js";
@@ -125,17 +129,38 @@ function compileValue(
       const named = choicesOf(field);
       const choice = `must be ${named.length > 1 ? "one of " : ""}${named.join(", ")}`;
       const minLength = Number(rules.type.value.minLen ?? 0n);
+      const isOther = compileText(rules.type.value, field);
       return (value) => {
         if (allowed.length > 0 && !allowed.includes(value as string)) {
           return choice;
         }
         if ((value as string).length < minLength) return "must not be empty";
-        return undefined;
+        return isOther?.(value);
       };
     }
     default:
       throw new Error(`${field}: rules of kind ${rules.type.case} are not known to compileRules`);
   }
+}
+
+/** Patterns of the proto, and what they allow in words. */
+const patterns = new Map([["^\\P{Cc}*$", "without control characters"]]);
+
+/** Compiles what the rules say of a text's length in characters, and of these. */
+function compileText({ maxLen, pattern }: StringRules, field: DescField): ValueCheck | undefined {
+  if (!maxLen && !pattern) return undefined;
+  const most = maxLen ? Number(maxLen) : Number.POSITIVE_INFINITY;
+  const words = patterns.get(pattern);
+  if (pattern && !words) throw new Error(`${field}: the pattern ${pattern} is not known`);
+  const allowed = [...(maxLen ? [`of at most ${most} characters`] : []), ...(words ? [words] : [])];
+  const message = `must be ${allowed.join(", ")}`;
+  const fits = pattern ? new RegExp(pattern, "u") : undefined;
+  return (value) => {
+    const text = value as string;
+    // A character has one or two code units: few texts are counted.
+    const long = text.length > most && (text.length > 2 * most || [...text].length > most);
+    return long || fits?.test(text) === false ? message : undefined;
+  };
 }
 
 function multipleIn({ type }: FieldRules): number | undefined {

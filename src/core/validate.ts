@@ -8,6 +8,7 @@ import type { MethodName } from "./methods.js";
 import { isConversation, methods } from "./methods.js";
 import { type Check, compileRules } from "./rules.js";
 import type { CoreSettings } from "./settings.js";
+import { noteUser } from "./user.js";
 
 /**
  * Throws what the door found wrong while decoding together with what the rules
@@ -30,6 +31,8 @@ export function validate(settings: CoreSettings): Middleware {
     const found: Violation[] = [];
     checks[call.method](call.request, "", found);
     if (isChatCall(call)) checkChat(call.request, settings.imageHosts, found);
+    // Also of a request that is refused for something else.
+    if (!found.some(({ field }) => field === "user")) noteUser(call);
     if (undecoded.length > 0) {
       throw invalidFields(joined(methods[call.method].input, undecoded, found));
     }

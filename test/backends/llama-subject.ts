@@ -106,6 +106,7 @@ export function chatRequest(content: string, more: Partial<LLMRequest> = {}): LL
     stop: [],
     tools: [],
     reasoningEffort: "",
+    user: "",
     ...more,
   };
 }

@@ -495,6 +495,7 @@ describe("any server of the contract", () => {
       negativePrompt: "",
       includeData: false,
       includePreviews: false,
+      user: "",
     });
     for await (const [message] of backend.handlers.textToImage?.(call) ?? []) {
       expect(message?.images[0]?.data.length).toBe(data.length);

@@ -37,6 +37,7 @@ export function chatRequest(more: Partial<LLMRequest> = {}): LLMRequest {
     stop: [],
     tools: [],
     reasoningEffort: "",
+    user: "",
     ...more,
   };
 }

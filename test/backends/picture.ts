@@ -35,6 +35,7 @@ export function imageRequest(more: Partial<TextToImageRequest> = {}): TextToImag
     negativePrompt: "",
     includeData: true,
     includePreviews: false,
+    user: "",
     ...imageDefaults,
     ...more,
   };

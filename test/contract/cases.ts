@@ -78,6 +78,7 @@ export const chatCases: readonly Case<ChatOutcome>[] = [
     },
     expected: answer,
   },
+  { name: "a user of the caller's", request: { ...hello, user: "u-1" }, expected: answer },
   { name: "an empty message", request: { messages: user("") }, expected: answer },
   { name: "an unknown field", request: { ...hello, surprise: { deep: [1] } }, expected: answer },
   {

@@ -9,13 +9,15 @@ type Chat = (base: string, row: Case<ChatOutcome>) => Promise<ChatOutcome>;
 const names: Readonly<Record<string, string>> = {
   stop: "stop_sequences",
   reasoning_effort: "output_config.effort",
+  user: "metadata.user_id",
 };
 
-const asRequest = ({ stop, reasoning_effort: effort, ...request }: Json): object => ({
+const asRequest = ({ stop, reasoning_effort: effort, user, ...request }: Json): object => ({
   thinking: { type: "adaptive" },
   ...request,
   ...(stop && { stop_sequences: stop }),
   ...(effort && { output_config: { effort } }),
+  ...(user && { metadata: { user_id: user } }),
 });
 
 /** A failure with the contract's names of fields. */

@@ -31,6 +31,17 @@ const numbers = [
   Number.NaN,
 ];
 const integers = [-5, -2, -1, 0, 1, 8, 9, 56, 63, 64, 65, 72, 150, 151, 2048, 2056];
+const users = ["", "u-1", "ü 🌍", "a".repeat(256), "🌍".repeat(256), "🌍".repeat(257)];
+const wrongUsers = [
+  "a".repeat(257),
+  "a".repeat(600),
+  "a\nb",
+  "a\n",
+  "\0",
+  "\x7f",
+  "\x85",
+  "\u2028",
+];
 const seeds = [-2n, -1n, 0n, 42n, 4294967295n, 4294967296n];
 
 describe("the compiled rules and protovalidate give the same verdict", () => {
@@ -53,6 +64,10 @@ describe("the compiled rules and protovalidate give the same verdict", () => {
     ),
     ...numbers.map((v) => [TextToImageRequestSchema, image, { guidanceScale: v }] as const),
     ...seeds.map((seed) => [TextToImageRequestSchema, image, { seed }] as const),
+    ...[...users, ...wrongUsers].flatMap((user) => [
+      [LLMRequestSchema, chat, { user }] as const,
+      [TextToImageRequestSchema, image, { user }] as const,
+    ]),
     [TextToImageRequestSchema, image, { prompt: undefined }] as const,
     [TextToImageRequestSchema, image, { prompt: "" }] as const,
   ];
@@ -105,7 +120,9 @@ describe("an operator's bounds replace the contract's", () => {
 it("names what is allowed", () => {
   const found: Violation[] = [];
   compileRules(TextToImageRequestSchema, {})(
-    create(TextToImageRequestSchema, { width: 100, guidanceScale: 31, numInferenceSteps: 0 }),
+    create(TextToImageRequestSchema, {
+      ...{ width: 100, guidanceScale: 31, numInferenceSteps: 0, user: "a\tb" },
+    }),
     "",
     found,
   );
@@ -114,5 +131,6 @@ it("names what is allowed", () => {
     { field: "width", message: "must be a multiple of 8 from 64 to 2048" },
     { field: "guidance_scale", message: "must be from 0 to 30" },
     { field: "num_inference_steps", message: "must be from 1 to 150" },
+    { field: "user", message: "must be of at most 256 characters, without control characters" },
   ]);
 });

@@ -10,14 +10,15 @@ import type { CacheSettings, ModelSettings } from "../settings.js";
 const form = 1;
 
 /**
+/**
  * Names a question: who asks, where each caller or team has answers of their own, the model and what the
- * operator set for it, and all that the request says. Whether it is streamed makes no difference.
+ * operator set for it, and all that the request says but for whom it is asked. Whether it is streamed makes no difference.
  */
 export function questionOf(call: Call<"chat" | "complete">, scope: CacheSettings["scope"]): string {
   const { attributes, caller, modelSettings, request } = call;
   const asker = scope === "all" ? undefined : askerOf(caller, scope);
-  // Under whatever name.
-  const asked: LLMRequest = { ...request, model: "" };
+  // Under whatever name, for whichever of the caller's users.
+  const asked: LLMRequest = { ...request, model: "", user: "" };
   // Names that callers make up for one model.
   const model = isOneModel(modelSettings)
     ? (attributes.countedAs ?? attributes.model)

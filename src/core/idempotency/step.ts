@@ -4,6 +4,7 @@ import type { Call, Handle, Middleware } from "../call.js";
 import { invalidValue, LintelError, shuttingDown } from "../errors.js";
 import { deferred } from "../iterate.js";
 import { isChat, type MethodName, type Output } from "../methods.js";
+import { noteUser } from "../user.js";
 import { decodeAbout, decodeStep, nameOf, printOf } from "./parts.js";
 import { Run } from "./run.js";
 import { FirstFailed, type IdempotencyStore } from "./store.js";
@@ -139,6 +140,7 @@ async function begin(
     throw thrown;
   }
   call.attributes.replayed = true;
+  noteUser(call);
   for (const text of warnings) call.warnings.add(text);
   call.metadata.set("idempotent-replayed", "true");
   return replay(call.method, iterator);

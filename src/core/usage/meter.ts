@@ -113,7 +113,7 @@ class Metered extends Steps<Batch> implements Waiter<IteratorResult<Batch>> {
 
   #record(outcome: "ok" | ErrorCode): UsageRecord {
     const { id, method, caller, attributes } = this.#call;
-    const { door, model, backend, attempts } = attributes;
+    const { door, user, model, backend, attempts } = attributes;
     const taken = takenBy(attributes);
     const price = model === undefined ? undefined : priceOf(this.#parts.prices, model);
     return {
@@ -123,6 +123,7 @@ class Metered extends Steps<Batch> implements Waiter<IteratorResult<Batch>> {
       caller: caller?.id ?? "",
       token: caller?.token,
       team: caller?.team,
+      user,
       door,
       method,
       model,

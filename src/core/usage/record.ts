@@ -16,6 +16,8 @@ export interface UsageRecord {
   readonly token?: string | undefined;
   /** `Caller.team`. */
   readonly team?: string | undefined;
+  /** Whom the caller asks for; absent if nobody is named. */
+  readonly user?: string | undefined;
   readonly door: string;
   readonly method: MethodName;
   /** The model as callers name it; absent if the call did not get as far. */
