@@ -8,6 +8,7 @@ const naming: Naming = {
     ["response_format.json_schema", "output_config.format"],
     ["response_format", "output_config.format"],
     ["reasoning_effort", "output_config.effort"],
+    ["user", "metadata.user_id"],
   ],
   ofCall: { ".function": "", ".function.name": ".name", ".function.arguments": ".input" },
   ofTool: (rest) => rest.replace(/^\.function/, "").replace(/^\.parameters/, ".input_schema"),

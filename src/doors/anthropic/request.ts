@@ -34,7 +34,13 @@ const inner = fields({ ...inBlock, content: texts });
 const blocks: Known = fields({ ...inBlock, content: inner });
 
 /** Fields of the contract that have other names here. */
-const renamedFields = ["stop", "response_format", "reasoning_effort", "parallel_tool_calls"];
+const renamedFields = [
+  "stop",
+  "response_format",
+  "reasoning_effort",
+  "parallel_tool_calls",
+  "user",
+];
 
 /** What is read of a request. */
 export const messagesFields = fieldsOf(
@@ -48,6 +54,7 @@ export const messagesFields = fieldsOf(
     tool_choice: fields({ type: true, name: true, disable_parallel_tool_use: true }),
     thinking: fields({ type: true, budget_tokens: true }),
     output_config: fields({ effort: true, format: fields({ type: true, schema: true }) }),
+    metadata: fields({ user_id: true }),
     ...{ container: true, mcp_servers: true, context_management: true },
   },
   ({ name }) => (renamedFields.includes(name) ? [] : [name]),
@@ -74,6 +81,7 @@ export function readMessages(json: JsonObject): MessagesRequest {
     parallel_tool_calls: offer.parallel,
     response_format: formatOf(config.format),
     reasoning_effort: effortOf(thinking, config),
+    user: objectIn(json, "metadata", wrong).user_id,
     include_reasoning: json.include_reasoning ?? thinks(thinking),
   });
   const { stream } = answerForm({ stream: json.stream }, violations);

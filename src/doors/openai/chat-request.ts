@@ -19,6 +19,7 @@ import { withAllowedTools, withPlaces } from "./allowed-tools.js";
 import { ChatCustoms, customCallFields, customFields, customsOf } from "./chat-customs.js";
 import type { Customs } from "./custom-calls.js";
 import { isCustom } from "./custom-tools.js";
+import { endUserFields, readEndUser } from "./end-user.js";
 import { chatParameters, checkParameters, fieldsOfRules } from "./parameters.js";
 import { readReasoning, reasoningFields } from "./reasoning.js";
 
@@ -42,6 +43,7 @@ const partTypes: ReadonlySet<unknown> = new Set(choicesOf(ContentPartSchema.fiel
 export const chatFields = fieldsOf(LLMRequestSchema, {
   ...formFields,
   ...fieldsOfRules(chatParameters),
+  ...endUserFields,
   max_completion_tokens: true,
   reasoning: reasoningFields,
   tools: fieldsOf(ToolSchema, { custom: customFields }),
@@ -68,8 +70,10 @@ export function readChat(json: JsonObject): ChatRequest {
   let asked = customs.read(among.asked);
   const reasoning = readReasoning(json, warnings, wrong);
   if (reasoning.isSaid) asked = { ...asked, ...reasoning.asked };
+  const user = readEndUser(json);
   const table: Record<string, string> = {
     ...reasoning.names,
+    ...user.names,
     ...(limit != null && { max_tokens: "max_completion_tokens" }),
   };
   const nameOf = finding(table);
@@ -95,7 +99,7 @@ export function readChat(json: JsonObject): ChatRequest {
   }
   if (limit != null) asked = { ...asked, max_tokens: limit };
   warnings.push(...customs.warnings);
-  const { message, violations } = decode(asked);
+  const { message, violations } = decode({ ...asked, ...user.asked });
   violations.push(...wrong);
   // Not as arguments, of which there may be too many for the stack.
   for (const fault of customs.wrong) violations.push(fault);

@@ -11,6 +11,7 @@ import { compileDecoder } from "../json/decode.js";
 import { fieldsOf } from "../json/known.js";
 import type { JsonText } from "../json/parts.js";
 import type { Names } from "../json/rename.js";
+import { endUserFields, readEndUser } from "./end-user.js";
 import { checkParameters, fieldsOfRules, imageParameters } from "./parameters.js";
 
 /** What a request asks for. */
@@ -35,6 +36,7 @@ const decode = compileDecoder(TextToImageRequestSchema);
 /** What is read of a request. */
 export const imageFields = fieldsOf(TextToImageRequestSchema, {
   ...fieldsOfRules(imageParameters),
+  ...endUserFields,
   ...{ model: true, n: true, size: true, response_format: true },
 });
 
@@ -49,7 +51,8 @@ export function readImage(json: JsonObject): ImageRequest {
     width: size?.width,
     height: size?.height,
   });
-  const asked: JsonObject = { ...json, ...changed };
+  const user = readEndUser(json);
+  const asked: JsonObject = { ...json, ...changed, ...user.asked };
   const form = json.response_format ?? (answersInline(asked.model_id) ? "b64_json" : "url");
   const { message, violations } = decode({
     ...asked,
@@ -64,7 +67,7 @@ export function readImage(json: JsonObject): ImageRequest {
     violations.push({ field: "response_format", message: 'must be "url" or "b64_json"' });
   }
   const defect = violations.length > 0 ? invalidFields(violations) : refused;
-  return { message, defect, warnings, names };
+  return { message, defect, warnings, names: { ...names, ...user.names } };
 }
 
 /**

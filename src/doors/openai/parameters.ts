@@ -27,7 +27,7 @@ const rules = (table: Readonly<Record<string, Rule>>): Rules => new Map(Object.e
 
 /**
  * Of `POST /v1/chat/completions`. What is neither here nor in the contract
- * (`user`, `metadata`, `store`…) does not change the answer and is ignored.
+ * (`metadata`, `store`, `service_tier`…) does not change the answer and is ignored.
  */
 export const chatParameters = rules({
   n: refuse(1),

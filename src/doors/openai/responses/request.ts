@@ -7,6 +7,7 @@ import { answerForm } from "../../json/fields.js";
 import { fields, fieldsOf } from "../../json/known.js";
 import type { Names } from "../../json/rename.js";
 import type { Customs } from "../custom-calls.js";
+import { endUserFields, readEndUser } from "../end-user.js";
 import { checkParameters, fieldsOfRules, responseParameters } from "../parameters.js";
 import { readReasoning, reasoningFields } from "../reasoning.js";
 import { type Echo, membersOf } from "./echo.js";
@@ -47,6 +48,7 @@ export const responseFields = fieldsOf(
   LLMRequestSchema,
   {
     ...fieldsOfRules(responseParameters),
+    ...endUserFields,
     ...{ stream: true, instructions: true, max_output_tokens: true, metadata: true },
     input: fields({
       ...{ type: true, role: true, content: parts, tools },
@@ -78,10 +80,12 @@ export function readResponse(json: JsonObject): ResponseRequest {
   if ((text.verbosity ?? "medium") !== "medium") {
     warnings.push("text.verbosity: not supported, ignored");
   }
+  const user = readEndUser(json);
   const limit = json.max_output_tokens ?? undefined;
   const { message, violations } = decode({
     ...json,
     ...reasoning.asked,
+    ...user.asked,
     messages: conversation.messages,
     max_tokens: limit ?? json.max_tokens,
     tools: offer.tools,
@@ -93,6 +97,7 @@ export function readResponse(json: JsonObject): ResponseRequest {
   const faults = [...violations, ...conversation.violations, ...wrong, ...wrongIn(json)];
   const names = namesOf(conversation.places, offer.places, {
     ...reasoning.names,
+    ...user.names,
     ...(limit !== undefined && { max_tokens: "max_output_tokens" }),
     // These have the client's names already.
     ...Object.fromEntries(wrong.map(({ field }) => [field, field])),
