@@ -194,7 +194,7 @@ function requestAttributes({ method, request, attributes: { model } }: Call) {
 }
 
 function callAttributes({ id, attributes }: Call) {
-  const { model, caller, team, backend, attempts, queuedMs, documentsMs } = attributes;
+  const { model, caller, team, user, backend, attempts, queuedMs, documentsMs } = attributes;
   const { images, refusedBy } = attributes;
   return {
     "lintel.request.id": id,
@@ -202,6 +202,7 @@ function callAttributes({ id, attributes }: Call) {
     ...(model && { "gen_ai.request.model": model }),
     ...(caller && { "lintel.caller": caller }),
     ...(team && { "lintel.team": team }),
+    ...(user && { "enduser.id": user }),
     ...(backend && { "lintel.backend": backend }),
     ...(queuedMs !== undefined && { "lintel.queue.duration": queuedMs / 1000 }),
     ...(documentsMs !== undefined && { "lintel.documents.duration": documentsMs / 1000 }),

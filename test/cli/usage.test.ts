@@ -240,6 +240,30 @@ test("a time that ends before it begins is used wrongly", async () => {
   expect(await usage("--until", "1d", "--request", "req-old")).toMatchObject({ code: 0 });
 });
 
+test("by whom callers asked for, and of one of these", async () => {
+  const cwd = folder();
+  const database = join(cwd, "usage.db");
+  const sql = openNamed(database);
+  const at = Date.now() - hour;
+  const records = ["u-1", "u-1", "u-2", undefined].map((user) => record({ at, user }));
+  await new DatabaseUsage(sql).insert(linesOf(...records));
+  await sql.close();
+  const usage = (...args: string[]) =>
+    runHere(["usage", "--database", database, "--format", "csv", ...args]);
+  const rows = async (...args: string[]) =>
+    (await usage(...args)).stdout.split("\r\n").map((row) => row.trim().split(",").slice(0, 3));
+  expect(await rows("--by", "token,user")).toEqual([
+    ["token", "user", "calls"],
+    ["alice", "u-1", "2"],
+    ["alice", "", "1"],
+    ["alice", "u-2", "1"],
+  ]);
+  expect(await rows("--by", "user,model", "--user", "u-2")).toEqual([
+    ["user", "model", "calls"],
+    ["u-2", "chat-1", "1"],
+  ]);
+});
+
 test("a group that is there twice is used wrongly", async () => {
   const { code, stderr } = await runHere(["usage", "--by", "token, token"]);
   expect([code, stderr.split("\n", 1)[0]]).toEqual([2, 'lintel: --by: "token" is there twice']);

@@ -100,7 +100,7 @@ ${at("b")}
   await chat("fail");
   await chat("break");
   await chat("no usage");
-  await chat("think");
+  await chat("think", { user: "u-1" });
   const file_data = `data:application/pdf;base64,${pdf([lines("Hello")]).toString("base64")}`;
   await chat([{ type: "file", file: { file_data } }]);
   await chat("Hello", { model: "scarce" });
@@ -163,7 +163,7 @@ describe("docs/observability.md, by what stands in the code", () => {
   };
 
   it("has all attributes of spans", () => {
-    const used = quoted("telemetry/call-traces.ts", /"((?:gen_ai|lintel|error)\.[\w.]+)"/g);
+    const used = quoted("telemetry/call-traces.ts", /"((?:gen_ai|lintel|error|enduser)\.[\w.]+)"/g);
     expect(names("## Traces").sort()).toEqual([...used].sort());
   });
   it("has all headers that callers may read", () => {

@@ -1,5 +1,6 @@
 /** What spans tell of a request's parameters. */
 import { expect, onTestFinished, test } from "vitest";
+import { outcome } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { imageModel } from "../support/models.js";
 import { backend, hello } from "../support/routing.js";
@@ -7,7 +8,7 @@ import { paints, says, scripted } from "../support/scripted.js";
 import { Collector } from "./collector.js";
 import { otlpTo, telemetryOf } from "./support.js";
 
-async function spans() {
+async function spans(wanted = /^gen_ai\.request\./) {
   const sink = await Collector.start();
   onTestFinished(() => sink.close());
   const { telemetry, close } = await telemetryOf({ otlp: otlpTo(sink.url) });
@@ -15,7 +16,7 @@ async function spans() {
     await close();
     const span = sink.spans.find(({ kind }) => kind === 2);
     const all = Object.entries(span?.attributes ?? {});
-    return Object.fromEntries(all.filter(([name]) => name.startsWith("gen_ai.request.")));
+    return Object.fromEntries(all.filter(([name]) => wanted.test(name)));
   };
   return { telemetry, told };
 }
@@ -52,4 +53,17 @@ test.each([
     numImagesPerPrompt,
   });
   expect(await told()).toMatchObject({ "gen_ai.request.seed": 7, ...more });
+});
+
+test("of a call that names a user it is that one, and of others nothing", async () => {
+  for (const [user, attributes] of [
+    ["u-1", { "enduser.id": "u-1" }],
+    ["", {}],
+    ["a\nb", {}],
+  ] as const) {
+    const { telemetry, told } = await spans(/user/);
+    const core = coreOf([backend("a", says("x"))], {}, { telemetry });
+    await outcome(core, "complete", { ...hello, model: "m", user });
+    expect(await told()).toEqual(attributes);
+  }
 });

@@ -48,10 +48,11 @@ export const migrations: readonly (readonly string[])[] = [
     "ALTER TABLE lintel_usage ADD COLUMN cached_tokens BIGINT",
     "ALTER TABLE lintel_usage ADD COLUMN reasoning_tokens BIGINT",
   ],
-  // NULL: of no team.
+  // NULL: of no team; nobody was named, or the record is older. `user` is a word of PostgreSQL's own.
   [
     "ALTER TABLE lintel_tokens ADD COLUMN team TEXT",
     "ALTER TABLE lintel_usage ADD COLUMN team TEXT",
+    "ALTER TABLE lintel_usage ADD COLUMN end_user TEXT",
   ],
 ];
 

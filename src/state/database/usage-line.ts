@@ -27,6 +27,7 @@ export const columns: readonly (readonly [column: string, member: keyof UsageRec
   ["cached_tokens", "cachedTokens"],
   ["reasoning_tokens", "reasoningTokens"],
   ["team", "team"],
+  ["end_user", "user"],
 ];
 
 /** An array of its values: their names would be half of the line, and of the time it takes. */

@@ -6,6 +6,7 @@ import { columns } from "./usage-line.js";
 export const groups = [
   "token",
   "team",
+  "user",
   "model",
   "backend",
   "door",
@@ -26,6 +27,8 @@ export interface UsageFilter {
   /** Name of a caller, or id of a token. */
   readonly token?: string | undefined;
   readonly team?: string | undefined;
+  /** Whom calls were for, as their callers named them. */
+  readonly user?: string | undefined;
   readonly model?: string | undefined;
   /** `x-request-id`. */
   readonly request?: string | undefined;
@@ -67,6 +70,7 @@ const purgeSize = 5000;
 const expressions: Readonly<Record<Group, string | Record<Sql["kind"], string>>> = {
   token: "caller",
   team: "COALESCE(team, '')",
+  user: "COALESCE(end_user, '')",
   model: "COALESCE(model, '')",
   backend: "COALESCE(backend, '')",
   door: "door",
@@ -171,12 +175,13 @@ const sums = `COUNT(*) AS calls,
   COALESCE(AVG(duration_ms), 0) AS mean_duration_ms,
   AVG(first_ms) AS mean_first_ms`;
 
-function conditions({ since, until, token, team, model, request }: UsageFilter) {
+function conditions({ since, until, token, team, user, model, request }: UsageFilter) {
   const all: [string, Value[]][] = [];
   if (since !== undefined) all.push(["at >= ?", [since]]);
   if (until !== undefined) all.push(["at < ?", [until]]);
   if (token !== undefined) all.push(["(caller = ? OR token = ?)", [token, token]]);
   if (team !== undefined) all.push(["team = ?", [team]]);
+  if (user !== undefined) all.push(["end_user = ?", [user]]);
   if (model !== undefined) all.push(["model = ?", [model]]);
   if (request !== undefined) all.push(["request_id = ?", [request]]);
   const where = all.length === 0 ? "" : `WHERE ${all.map(([text]) => text).join(" AND ")}`;

@@ -74,6 +74,29 @@ onEveryDatabase((make) => {
     expect(oldest).toEqual({ cached_tokens: null, reasoning_tokens: null });
   });
 
+  test("sums by whom calls were for, and of one of these; older records and lines name nobody", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    const of = (user: string, more = {}) => record({ user, ...more });
+    const lines = linesOf(of("u-1"), of("u-1", { caller: "bob" }), of("u-2"), record());
+    const [line = ""] = linesOf(record());
+    const values: unknown[] = JSON.parse(line);
+    const earlier = JSON.stringify(values.slice(0, 20));
+    expect(await usage.insert([...lines, earlier])).toEqual([]);
+    expect(await usage.totals(["user"])).toMatchObject([
+      { group: { user: "" }, calls: 2 },
+      { group: { user: "u-1" }, calls: 2 },
+      { group: { user: "u-2" }, calls: 1 },
+    ]);
+    expect(await usage.totals(["token", "user"], { user: "u-1" })).toMatchObject([
+      { group: { token: "alice", user: "u-1" }, calls: 1 },
+      { group: { token: "bob", user: "u-1" }, calls: 1 },
+    ]);
+    expect(await usage.totals([], { user: "u" })).toMatchObject([{ calls: 0 }]);
+    const [, , , bare] = await rowsOf(again(), "SELECT end_user FROM lintel_usage ORDER BY id");
+    expect(bare).toEqual({ end_user: null });
+  });
+
   test("answers that were kept are counted: chats that went well, and no backend was asked", async () => {
     const { again } = await make();
     const usage = new DatabaseUsage(again());
@@ -101,14 +124,18 @@ onEveryDatabase((make) => {
       { text: "ALTER TABLE lintel_usage DROP COLUMN reasoning_tokens" },
       { text: "ALTER TABLE lintel_usage DROP COLUMN team" },
       { text: "ALTER TABLE lintel_tokens DROP COLUMN team" },
+      { text: "ALTER TABLE lintel_usage DROP COLUMN end_user" },
       { text: "DELETE FROM lintel_migrations WHERE version > 1" },
     ]);
     await old.close();
     const usage = new DatabaseUsage(again());
     expect(await usage.totals([])).toMatchObject([{ calls: 1, spend: 7, cachedTokens: 0 }]);
-    expect(await usage.insert(linesOf(record({ cachedTokens: 3, reasoningTokens: 2 })))).toEqual(
-      [],
-    );
+    const newer = record({ cachedTokens: 3, reasoningTokens: 2, user: "u-1" });
+    expect(await usage.insert(linesOf(newer))).toEqual([]);
+    expect(await usage.totals(["user"])).toMatchObject([
+      { group: { user: "" }, calls: 1 },
+      { group: { user: "u-1" }, calls: 1 },
+    ]);
     expect(await usage.totals([])).toMatchObject([
       { calls: 2, promptTokens: 20, cachedTokens: 3, reasoningTokens: 2 },
     ]);
