@@ -1,5 +1,6 @@
 /** What is known of the packages of chat providers besides their common interface. */
 import { files } from "../../core/documents.js";
+import type { JsonObject } from "../../core/json.js";
 import { claude, claudeOnBedrock } from "./claude.js";
 import { anthropicCounts, type Counts, googleCounts, openaiCounts } from "./counts.js";
 import type { Format } from "./details.js";
@@ -36,6 +37,8 @@ export interface ChatPackage {
   readonly thoughts?: "text" | "fields" | readonly Format[];
   /** Whether it takes PDFs, of one model or another. */
   readonly files?: boolean;
+  /** Options that tell it whom a call is for; absent: it has none. */
+  readonly user?: (id: string) => JsonObject;
   /** How its vendor counts tokens of prompts; absent: it does not, or not in a way that is known here. */
   readonly counts?: Counts;
 }
@@ -45,6 +48,7 @@ const compatible: ChatPackage = {
   keys: ["openaiCompatible"],
   thinking: levels(),
   thoughts: "fields",
+  user: (user) => ({ user }),
 };
 
 /** Without being stored thoughts come back encrypted, and nothing of a conversation is bound to an account. */
@@ -84,6 +88,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     thinking: openaiEffort,
     thoughts: ["openai-responses-v1"],
     files: true,
+    user: (safetyIdentifier) => ({ safetyIdentifier }),
     counts: openaiCounts,
   },
   "@ai-sdk/azure": {
@@ -93,6 +98,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     thinking: openaiEffort,
     thoughts: ["azure-openai-responses-v1", "openai-responses-v1"],
     files: true,
+    user: (user) => ({ user }),
   },
   "@ai-sdk/xai": {
     keys: ["xai"],
@@ -100,7 +106,11 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     thinking: levels("none", "low", "medium", "high", "xhigh"),
     thoughts: ["xai-responses-v1"],
   },
-  "@ai-sdk/anthropic": { ...anthropic, counts: anthropicCounts },
+  "@ai-sdk/anthropic": {
+    ...anthropic,
+    user: (userId) => ({ metadata: { userId } }),
+    counts: anthropicCounts,
+  },
   "@ai-sdk/amazon-bedrock/anthropic": anthropic,
   "@ai-sdk/google-vertex/anthropic": anthropic,
   "@ai-sdk/amazon-bedrock": {

@@ -161,7 +161,7 @@ async function ask<T>(
 ): Promise<Awaited<T>> {
   refuseLost(known.refused, call);
   return askWithout({
-    fields: optionalFieldsOf(call.request),
+    fields: optionalFieldsOf(call.request, known),
     known: () => known.refused,
     async ask(refused) {
       const options = await optionsOf(call, known, refused, signal);

@@ -141,6 +141,7 @@ export class AiSdkBackend implements Backend {
       package: this.#config.package,
       providerOptions: this.#options(config),
       tags: this.#config.think_tags,
+      passUser: this.#config.pass_user,
       refused: ignored,
       learn: (field: string) => this.#learn(entry, field),
     };

@@ -11,7 +11,9 @@ import { traceHeaders } from "../../core/telemetry.js";
 import { onlyOffersTools } from "../../core/tool-calls.js";
 import { callIds, hasOtherIds, idsFor } from "../call-ids.js";
 import { tools } from "../completions/fields.js";
+import { endUser } from "../completions/refusal.js";
 import { signedThoughts, summaries, thoughtsToRefuse } from "../completions/thoughts.js";
+import { longestOfOpenai, type PassUser, toldUser } from "../end-user.js";
 import { chatPackage } from "./chat-packages.js";
 import { losesDetail } from "./parts.js";
 import { promptOf } from "./prompt.js";
@@ -28,10 +30,14 @@ export type ChatCall = Call<"chat"> | Call<"complete">;
 export type Asked = ChatCall | Call<"countTokens">;
 
 /** What a vendor may refuse and the request can go without. */
-export const optionalFieldsOf = (request: LLMRequest): readonly string[] => [
+export const optionalFieldsOf = (
+  request: LLMRequest,
+  configured: Configured,
+): readonly string[] => [
   ...optionalFields,
   ...(onlyOffersTools(request) ? [tools] : []),
   ...(hasOtherIds(request.messages) ? [callIds] : []),
+  ...(Object.keys(userOf(request, configured, none)).length > 0 ? [endUser] : []),
   ...(request.reasoningEffort === "" ? [] : [summaries]),
   ...(request.messages.some(({ reasoningDetails }) => reasoningDetails) ? [signedThoughts] : []),
   ...thoughtsToRefuse(request),
@@ -43,6 +49,8 @@ export interface Configured {
   /** Name of the provider's package. */
   readonly package: string;
   readonly providerOptions: Record<string, Record<string, unknown>>;
+  /** Whether it is told whom calls are for. Default: never. */
+  readonly passUser?: PassUser | undefined;
 }
 
 /**
@@ -85,7 +93,10 @@ export async function optionsOf(
     headers: { "x-request-id": id, ...traceHeaders(call) },
     abortSignal: signal,
     ...effort.common,
-    providerOptions: providerOptionsOf(configured, request, effort.options),
+    providerOptions: providerOptionsOf(configured, request, {
+      ...effort.options,
+      ...userOf(request, configured, refused),
+    }),
   };
 }
 
@@ -95,11 +106,25 @@ function isStored({ package: name, providerOptions }: Configured): boolean {
   return sent?.store === false && keys.some((key) => providerOptions[key]?.store);
 }
 
+const none: ReadonlySet<string> = new Set();
+
+/** Options that tell a provider whom a call is for, where it is told and has any. */
+function userOf(
+  request: LLMRequest,
+  { package: name, passUser = "never" }: Configured,
+  refused: ReadonlySet<string>,
+): JsonObject {
+  const { user: write, keys } = chatPackage(name);
+  const longest = keys.includes("anthropic") ? undefined : longestOfOpenai;
+  const told = write && toldUser(request.user, passUser, longest);
+  return told === undefined || refused.has(endUser) ? {} : (write?.(told) ?? {});
+}
+
 /** Options for every request and for this one, where the operator says nothing else. */
 function providerOptionsOf(
   { package: name, providerOptions }: Configured,
   { responseFormat }: LLMRequest,
-  effort: JsonObject,
+  ofCall: JsonObject,
 ): SharedV3ProviderOptions {
   const { keys, strict, sent } = chatPackage(name);
   // Most providers that can be told how strictly to keep to a schema do so to the letter by themselves.
@@ -107,7 +132,7 @@ function providerOptionsOf(
     responseFormat?.type === "json_schema" && {
       strictJsonSchema: responseFormat.jsonSchema?.strict ?? false,
     };
-  const ours = { ...sent, ...effort, ...strictly };
+  const ours = { ...sent, ...ofCall, ...strictly };
   if (Object.keys(ours).length === 0) return providerOptions as SharedV3ProviderOptions;
   const all = keys.reduce((said, key) => above(said, providerOptions[key]), ours);
   const own = Object.fromEntries(keys.map((key) => [key, all]));

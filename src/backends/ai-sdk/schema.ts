@@ -1,5 +1,6 @@
 /** The entry of a provider of the Vercel AI SDK in the configuration. */
 import { z } from "zod";
+import { passUser } from "../end-user.js";
 import { allowHosts, answerTimeouts, backendName, requestField, thinkTags } from "../fields.js";
 
 const model = z.strictObject({
@@ -44,6 +45,7 @@ export const aiSdkSchema = z.strictObject({
     .describe("Sent with every request, by the provider's key."),
   allow_hosts: allowHosts(),
   think_tags: thinkTags(),
+  pass_user: passUser("never"),
   timeouts: answerTimeouts("Longest time from the request to the head of the answer; 0: any."),
 });
 

@@ -104,6 +104,20 @@ const refusesSigned =
 const refusesIds =
   /\btool call ids?\b.{0,160}\b(?:must|should) be\b|\btool_use(?:_id|\.id)\b.{0,80}\bpattern\b|\btoolUseId\b.{0,200}\b(?:pattern|length)\b|\b(?:call_id|tool_call_id|tool_calls\[\d+\]\.id)\b.{0,80}\btoo long\b/is;
 
+/** Stands for the end user's id among what servers refuse. */
+export const endUser = "end user's id";
+
+/** That they know no such field, in the words of OpenAI, Mistral, Groq, Google, serde's and others' checks. */
+const refusesUser = (() => {
+  const name = "(?:user|safety_identifier)";
+  const quoted = `["'\`]${name}["'\`]`;
+  const not = "(?:un(?:supported|known|expected|recognized)|not (?:supported|permitted|allowed))";
+  return new RegExp(
+    `\\b(?:un(?:supported|known|expected|recognized)|extra)\\b(?:(?!role)[\\w ]){0,40}(?:: ?${name}\\b(?! \\w)|:? ?${quoted})|${quoted}(?: \\w+){0,4}? ${not}|\\bbody ${name} (?:value_error\\.)?extra`,
+    "i",
+  );
+})();
+
 /** What is refused in words of its own, not by a field's name. */
 const inWords: Readonly<Record<string, RegExp>> = {
   [signedThoughts]: refusesSigned,
@@ -112,6 +126,7 @@ const inWords: Readonly<Record<string, RegExp>> = {
   [otherThoughts]: refusesThoughts("reasoning"),
   [tools]: refusesTools,
   [callIds]: refusesIds,
+  [endUser]: refusesUser,
   [images]: refusesImages,
   [files]: refusesFiles,
   [sounds]: refusesSounds,

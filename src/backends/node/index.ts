@@ -52,6 +52,7 @@ export class NodeBackend implements Backend {
         connectMs: config.timeouts.connect,
         checksSafety: (id) =>
           this.#models.some((m) => m.id === id && m.supports.includes("safety_check")),
+        passUser: config.pass_user,
       },
       () => this.#lost(),
     );

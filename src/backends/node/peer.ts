@@ -18,6 +18,7 @@ import {
 import { readingHeader, readingOf } from "../../core/prompts.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { timeLeft } from "../deadline.js";
+import { type PassUser, toldUser } from "../end-user.js";
 import { notConnected } from "../http/transport-error.js";
 import { Running } from "../running.js";
 import { failureOf, isLost } from "./failure.js";
@@ -33,6 +34,8 @@ export interface PeerSettings {
   readonly connectMs: number;
   /** Whether the node checks a model's images itself; if not, it is not asked to. */
   readonly checksSafety: (model: string) => boolean;
+  /** How it is told whom calls are for. Default: as callers name them. */
+  readonly passUser?: PassUser | undefined;
 }
 
 /** A node, as a client sees it. */
@@ -42,6 +45,7 @@ export class Peer {
   readonly #connectMs: number;
   readonly #token: string | undefined;
   readonly #checksSafety: PeerSettings["checksSafety"];
+  readonly #passUser: PassUser;
   readonly #running = new Running();
   readonly #lost: () => void;
 
@@ -51,6 +55,7 @@ export class Peer {
     this.#connectMs = settings.connectMs;
     this.#token = settings.token;
     this.#checksSafety = settings.checksSafety;
+    this.#passUser = settings.passUser ?? "plain";
     this.#lost = lost;
     this.handlers = Object.fromEntries(
       backendServices
@@ -157,7 +162,8 @@ export class Peer {
     yield* message as AsyncIterable<Output<MethodName>>;
   }
 
-  #requestOf(method: DescMethod, { request }: Call): Message {
+  #requestOf(method: DescMethod, call: Call): Message {
+    const request = this.#withUser(call.request);
     if (method.input.field.includeData === undefined) return request as Message;
     const { modelId, safetyCheck } = request as Input<"textToImage">;
     // Images come in the message: the node's addresses are of no use to callers.
@@ -166,6 +172,11 @@ export class Peer {
       includeData: true,
       safetyCheck: safetyCheck !== false && this.#checksSafety(modelId),
     } as Message;
+  }
+
+  #withUser(request: Input<MethodName>): Input<MethodName> {
+    if (this.#passUser === "plain" || !("user" in request)) return request;
+    return { ...request, user: toldUser(request.user, this.#passUser) ?? "" };
   }
 
   #headers(call: Call): Record<string, string> {

@@ -3,6 +3,7 @@ import { z } from "zod";
 import { bearerToken, withoutUser } from "../../config/http-fields.js";
 import { waitOfAtLeast } from "../../config/quantities.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../../socket-path.js";
+import { passUser } from "../end-user.js";
 import { backendName, connectTimeout, modelEntries } from "../fields.js";
 import { addressPattern, isAddress } from "./address.js";
 
@@ -28,6 +29,7 @@ export const nodeSchema = z.strictObject({
   models: modelEntries("on the node")
     .optional()
     .describe("The models to use. Default: all that the node lists."),
+  pass_user: passUser("plain"),
   refresh: waitOfAtLeast(100)
     .prefault("30s")
     .describe(

@@ -14,9 +14,10 @@ import { readCompletion } from "../completions/completion.js";
 import { tools } from "../completions/fields.js";
 import { streams, wholeAnswers } from "../completions/one-form.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
-import { aboutNeeded } from "../completions/refusal.js";
+import { aboutNeeded, endUser } from "../completions/refusal.js";
 import { type ThinkTags, tagged, untagged } from "../completions/tagged.js";
 import { thoughtsToRefuse } from "../completions/thoughts.js";
+import { longestOfOpenai, type PassUser, toldUser } from "../end-user.js";
 import type { Answer } from "../http/answer.js";
 import { readRefused, refuses } from "../http/refused.js";
 import type { Request, Transport } from "../http/transport.js";
@@ -33,6 +34,8 @@ export interface Server {
   readonly cap?: number | undefined;
   /** Whether its texts may begin with thoughts. */
   readonly tags: ThinkTags;
+  /** Whether it is told whom calls are for. */
+  readonly passUser: PassUser;
 }
 
 type ChatCall = Call<"chat"> | Call<"complete">;
@@ -65,7 +68,7 @@ export function complete(
 }
 
 /** What a request can go without. */
-function fieldsOf(request: LLMRequest, stream: boolean): readonly string[] {
+function fieldsOf(request: LLMRequest, stream: boolean, user?: string): readonly string[] {
   const fields = stream ? streamed : whole;
   const offers = onlyOffersTools(request);
   // Without its calls a message may say nothing.
@@ -73,12 +76,14 @@ function fieldsOf(request: LLMRequest, stream: boolean): readonly string[] {
   const blank = withoutBlank(told).length < told.length;
   const ofThoughts = thoughtsToRefuse(request);
   const ids = hasOtherIds(request.messages);
-  if (!blank && !offers && !ids && ofThoughts.length === 0) return fields;
+  const nothing = !blank && !offers && !ids && user === undefined;
+  if (nothing && ofThoughts.length === 0) return fields;
   return [
     ...fields,
     ...(blank ? [blankMessages] : []),
     ...(offers ? [tools] : []),
     ...(ids ? [callIds] : []),
+    ...(user === undefined ? [] : [endUser]),
     ...ofThoughts,
   ];
 }
@@ -87,15 +92,16 @@ function fieldsOf(request: LLMRequest, stream: boolean): readonly string[] {
 function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
   const { address, models, cap } = server;
   const { request, signal, connectMs } = call;
+  const user = toldUser(request.user, server.passUser, longestOfOpenai);
   const path = address.at("/chat/completions");
   const headers = traceHeaders(call);
   const learn = (field: string) => models.refuse(request.model, field);
   return askWithout({
-    fields: fieldsOf(request, stream),
+    fields: fieldsOf(request, stream, user),
     known: () => models.refusedFor(request.model),
     ask: async (refused) => {
       const asStream = stream ? !refused.has(streams) : refused.has(wholeAnswers);
-      const options = { dialect: models.dialect, stream: asStream, refused, cap };
+      const options = { dialect: models.dialect, stream: asStream, refused, cap, user };
       const body = writeRequest(request, options);
       const sent = { method: "POST", path, body, headers, signal, connect: connectMs } as const;
       const asked = await attempt(server, call, sent);

@@ -23,6 +23,8 @@ export interface Dialect {
   readonly listed?: string;
   /** Whether earlier thoughts are of no use to it, and fields for them unknown. */
   readonly forgetsThoughts?: boolean;
+  /** What it calls the end user's id. OpenAI has put the first in the place of the second. */
+  readonly user: "safety_identifier" | "user";
   /** What is said of an effort besides `reasoning_effort`, where that alone does not switch thinking on or off. */
   readonly thinking?: (effort: string) => object;
   /** How it is asked for the tokens of a prompt; absent: it counts none. */
@@ -62,13 +64,14 @@ const openSource: Dialect = {
   developer: false,
   lastSeed: 2 ** 32 - 1,
   images: "unknown",
+  user: "user",
 };
 
 const dialects = {
   openai: {
     ...openSource,
     ...{ maxTokens: "max_completion_tokens", topK: false, developer: true, images: "openai" },
-    ...{ forgetsThoughts: true, files: true },
+    ...{ forgetsThoughts: true, files: true, user: "safety_identifier" },
   },
   vllm: { ...openSource, images: "vllm", thinking: templateThinking, counts: "tokenize" },
   sglang: { ...openSource, images: "sglang", thinking: templateThinking },

@@ -62,6 +62,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     models,
     cap: config.max_tokens,
     tags: config.think_tags,
+    passUser: config.pass_user,
     fetching: { guard, base: config.url, headers },
     patience: config.timeouts.first_token,
   };

@@ -6,6 +6,7 @@ import { type IdOf, idsFor } from "../call-ids.js";
 import type { Optional } from "../completions/asking.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
+import { endUser } from "../completions/refusal.js";
 import { thoughtFields } from "../completions/thoughts.js";
 import type { Dialect } from "./dialect.js";
 
@@ -17,6 +18,8 @@ export interface RequestOptions {
   readonly refused: ReadonlySet<string>;
   /** Most tokens of one completion. */
   readonly cap?: number | undefined;
+  /** What it is told of whom the call is for; absent: nothing. */
+  readonly user?: string | undefined;
 }
 
 /** The body of `POST /chat/completions`. */
@@ -59,6 +62,7 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
     response_format: responseFormat && writeFormat(responseFormat),
     reasoning_effort: effort || undefined,
     ...(effort && dialect.thinking?.(effort)),
+    [dialect.user]: refused.has(endUser) ? undefined : options.user,
     stream,
     stream_options: stream && takes("stream_options") ? includeUsage : undefined,
   };

@@ -2,6 +2,7 @@
 import { z } from "zod";
 import { bearerToken, serverUrl } from "../../config/http-fields.js";
 import { waitOrNone } from "../../config/quantities.js";
+import { passUser } from "../end-user.js";
 import { allowHosts, answerTimeouts, backendName, furtherHeaders, thinkTags } from "../fields.js";
 import { dialectNames } from "./dialect.js";
 
@@ -31,6 +32,7 @@ export const openaiSchema = z.strictObject({
     .default("auto")
     .describe("Which server it is, and so which fields it takes. auto: it is found out."),
   think_tags: thinkTags(),
+  pass_user: passUser("never"),
   allow_hosts: allowHosts(),
   max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
   timeouts: answerTimeouts(

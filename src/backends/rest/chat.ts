@@ -15,7 +15,7 @@ import { ask, type Gateway, handOnWarnings } from "./gateway.js";
 /** Streams completions: a step for each read that brought text. */
 export function chatOn(gateway: Gateway) {
   const dialogue: Dialogue = {
-    ask: (call) => ask(gateway, "/llm", call, bodyOf(call.request, true)),
+    ask: (call) => ask(gateway, "/llm", call, bodyOf(gateway, call.request, true)),
     whole: (text, call) => readWhole(call, text),
     take(event, stream, out, call) {
       const chunk = inspect(call, event);
@@ -31,7 +31,7 @@ export async function* complete(
   gateway: Gateway,
   call: Call<"complete">,
 ): AsyncGenerator<readonly LLMResponse[]> {
-  const answer = await ask(gateway, "/llm", call, bodyOf(call.request, false));
+  const answer = await ask(gateway, "/llm", call, bodyOf(gateway, call.request, false));
   yield [readWhole(call, await answer.text(answerLimit))];
 }
 
@@ -65,10 +65,10 @@ function readWhole(call: Call<"chat"> | Call<"complete">, text: string): LLMResp
   return readCompletion(JSON.stringify(usual(answer)));
 }
 
-function bodyOf(request: LLMRequest, stream: boolean): object {
+function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object {
   const { messages, model, temperature, maxTokens, topP, topK, seed, stop, responseFormat } =
     request;
-  const { reasoningEffort, includeReasoning } = request;
+  const { reasoningEffort, includeReasoning, user } = request;
   return {
     model,
     messages: messages.map((message) => ({
@@ -88,6 +88,7 @@ function bodyOf(request: LLMRequest, stream: boolean): object {
     ...(responseFormat && { response_format: writeFormat(responseFormat) }),
     ...(reasoningEffort !== "" && { reasoning_effort: reasoningEffort }),
     include_reasoning: includeReasoning,
+    user: gateway.userOf(user),
     stream,
   };
 }

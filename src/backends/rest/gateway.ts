@@ -18,6 +18,8 @@ export interface Gateway {
   readonly fetching: FetchImageOptions;
   /** Whether the gateway checks a model's images itself; if not, it is not asked to. */
   checksSafety(model: string): boolean;
+  /** What it is told of a user; `undefined`: nothing. */
+  userOf(user: string): string | undefined;
 }
 
 /**

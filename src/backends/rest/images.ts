@@ -170,6 +170,7 @@ function bodyOf(gateway: Gateway, request: TextToImageRequest): object {
     ...(loras !== "" && { loras }),
     ...(negativePrompt !== "" && { negative_prompt: negativePrompt }),
     ...(seed !== undefined && seed >= 0n && { seed: Number(seed) }),
+    user: gateway.userOf(request.user),
     // A gateway that does not stream images does not know the field, and answers whole.
     stream: true,
     ...(includePreviews && { include_previews: true }),

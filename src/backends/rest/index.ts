@@ -2,6 +2,7 @@
 import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
 import { fromConfiguration } from "../configured-model.js";
+import { toldUser } from "../end-user.js";
 import { Guard } from "../http/guard.js";
 import { byLowerName, Transport } from "../http/transport.js";
 import { chatOn, complete } from "./chat.js";
@@ -33,6 +34,7 @@ export function createRestBackend(config: RestConfig): Backend {
     at: (operation) => `${path}${operation}`,
     fetching: { guard, base: `${origin}${path}/`, headers },
     checksSafety: (id) => models.some((m) => m.id === id && m.supports.includes("safety_check")),
+    userOf: (user) => toldUser(user, config.pass_user),
   };
   const has = (task: "chat" | "image") => config.models.some((model) => model.task === task);
   return {

@@ -1,6 +1,7 @@
 /** What the configuration says of another gateway. */
 import { z } from "zod";
 import { bearerToken, serverUrl, withoutQuery } from "../../config/http-fields.js";
+import { passUser } from "../end-user.js";
 import {
   allowHosts,
   answerTimeouts,
@@ -23,6 +24,7 @@ export const restSchema = z.strictObject({
   models: modelEntries("at the gateway").describe(
     "The models to use; the contract has no way to list them over REST.",
   ),
+  pass_user: passUser("plain"),
   allow_hosts: allowHosts(),
   timeouts: answerTimeouts(
     "Longest time from the request to the first byte of the answer; 0: any.",

@@ -14,6 +14,8 @@ import { firstSeed, nthSeed } from "../../../core/seeds.js";
 import { traceHeaders } from "../../../core/telemetry.js";
 import { type Attempt, askWithout } from "../../completions/asking.js";
 import { EventSplitter } from "../../completions/events.js";
+import { endUser } from "../../completions/refusal.js";
+import { longestOfOpenai, toldUser } from "../../end-user.js";
 import { extraText } from "../../extra-args.js";
 import type { Answer } from "../../http/answer.js";
 import { isWhole } from "../../http/ask.js";
@@ -148,6 +150,7 @@ function ask(
 ): Promise<Asked> {
   const { address, models, patience } = server;
   const { request, signal, connectMs } = call;
+  const user = toldUser(request.user, server.passUser, longestOfOpenai);
   const path = address.at(profile.path ?? "/images/generations");
   const headers = traceHeaders(call);
   return askWithout({
@@ -155,6 +158,7 @@ function ask(
       ...optionalFields,
       // Partial images, and the stream that they come in.
       ...(previews ? ["include_previews"] : []),
+      ...(user === undefined ? [] : [endUser]),
       // xAI has sizes of its own, and no field for others.
       ...(insistsOnSize(call, profile.side) ? [] : ["size"]),
     ],
@@ -162,7 +166,7 @@ function ask(
     ask: async (refused): Promise<Attempt<Asked>> => {
       const streams = previews && !refused.has("include_previews");
       const more = streams ? { partials } : {};
-      const body = writeImageRequest(request, { profile, n, seed, refused, ...more });
+      const body = writeImageRequest(request, { profile, n, seed, refused, user, ...more });
       const asked = await attempt(server, call, {
         method: "POST",
         path,

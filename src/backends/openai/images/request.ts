@@ -3,6 +3,7 @@ import type { TextToImageRequest } from "../../../../gen/lintel/v1/image_pb.js";
 import { imageDefaults } from "../../../core/defaults.js";
 import { promptParts } from "../../../core/prompts.js";
 import { cfgOf } from "../../cfg.js";
+import { endUser } from "../../completions/refusal.js";
 import { extraArgs, withoutExtraArgs } from "../../extra-args.js";
 import { refusedSize } from "../../size.js";
 import type { ImageProfile, Named } from "./profile.js";
@@ -28,6 +29,8 @@ export interface ImageRequestOptions {
   readonly partials?: number | undefined;
   /** What this server has refused for this model. */
   readonly refused: ReadonlySet<string>;
+  /** What it is told of whom the call is for; absent: nothing. */
+  readonly user?: string | undefined;
 }
 
 /**
@@ -57,6 +60,7 @@ export function writeImageRequest(
     ...(profile.outputFormat &&
       !refused.has("output_format") && { [named("output_format")]: "png" }),
     ...(partials !== undefined && { stream: true, partial_images: partials }),
+    user: refused.has(endUser) ? undefined : options.user,
   };
   const prompt = promptOf(request.prompt ?? "", profile);
   if (server === "sdcpp") {
