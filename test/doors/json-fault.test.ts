@@ -90,11 +90,11 @@ const circle = '"prompt":"a circle"';
 
 test.each([
   ...chats.flatMap((path) => [
-    [path, `${hi},"user":"a","user":"b"`],
+    [path, `${hi},"store":"a","store":"b"`],
     [path, `${hi},"metadata":{"seed":1,"seed":2}`],
     [path, '"messages":[{"role":"user","content":"Hi","name":"a","name":"b"}]'],
   ]),
-  ...images.map((path) => [path, `${circle},"user":"a","x":{"prompt":1,"prompt":2},"user":"b"`]),
+  ...images.map((path) => [path, `${circle},"store":"a","x":{"prompt":1,"prompt":2},"store":"b"`]),
 ])("%s ignores a key that it does not know, also twice: %s", async (path, body) => {
   const backend = scripted({ chat: says("Hi"), streamTextToImage: paints() });
   const server = await serve(backend);

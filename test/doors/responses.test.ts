@@ -578,12 +578,13 @@ describe("faults", () => {
       '"stream":true,"stream":false',
       '"text":{"format":{"type":"text","type":"json_object"}}',
       '"tools":[{"type":"function","name":"f","name":"g"}]',
+      '"user":"a","user":"b"',
     ]) {
       const response = await twice(text);
       expect(response.status).toBe(400);
       expect((await json(response)).error.code).toBe("invalid_json");
     }
-    for (const name of ["user", "messages", "response_format"]) {
+    for (const name of ["store", "messages", "response_format"]) {
       expect((await twice(`"${name}":"a","${name}":"b"`)).status).toBe(200);
     }
   });

@@ -103,7 +103,7 @@ describe.each(jsonWires)("$name", (wire) => {
     const said = { content: "a\ufffd", stop: ["x"], maxTokens: 5, seed: "undefined" };
     const [choice] = JSON.parse(answer ?? "").choices;
     expect(JSON.parse((choice.message ?? choice.delta).content)).toEqual(said);
-    const unknown = `{${messages},"user":"a","user":"b"}`;
+    const unknown = `{${messages},"store":"a","store":"b"}`;
     expect((await ask(wire, url, unknown)).code).toBe("ok");
     const known = await ask(wire, url, `{${messages},"model":"a","model":""}`);
     expect(known.code).toBe("invalid_json");
