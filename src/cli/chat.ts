@@ -26,6 +26,7 @@ export const chat: Command = {
       value: "LEVEL",
       help: `how much to think first: ${efforts.join(", ")} (default: as the model does)`,
     },
+    user: { value: "ID", help: "whom it is for, as usage tells it" },
     "no-thoughts": { help: "leaves out what the model thinks" },
     image: {
       value: "FILE|URL",
@@ -71,6 +72,7 @@ const settingsOf = (given: Given) => ({
   seed: seedOf(given),
   reasoningEffort: effortOf(given),
   includeReasoning: given.has("no-thoughts") ? false : undefined,
+  user: given.text("user") ?? "",
 });
 
 /** @throws UsageError */

@@ -44,6 +44,13 @@ const thinking = (...messages: LLMResponse[]) =>
     for (const message of messages) yield [message];
   });
 
+test("says whom it is for", async () => {
+  const { ask, asked } = await thinking(piece("Yes", "stop"));
+  await ask("Hi", "--user", "u-1");
+  await ask("Hi");
+  expect(asked.map(({ user }) => user)).toEqual(["u-1", ""]);
+});
+
 describe("what a model thinks", () => {
   const details = '[{"type":"reasoning.encrypted","data":"abc","index":0}]';
   const end = piece("", "stop", [7, 3]);
