@@ -81,7 +81,7 @@ onEveryDatabase((make) => {
     const lines = linesOf(of("u-1"), of("u-1", { caller: "bob" }), of("u-2"), record());
     const [line = ""] = linesOf(record());
     const values: unknown[] = JSON.parse(line);
-    const earlier = JSON.stringify(values.slice(0, 20));
+    const earlier = JSON.stringify(values.slice(0, 21));
     expect(await usage.insert([...lines, earlier])).toEqual([]);
     expect(await usage.totals(["user"])).toMatchObject([
       { group: { user: "" }, calls: 2 },
