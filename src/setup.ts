@@ -16,6 +16,7 @@ import type { Logger } from "./core/log.js";
 import type { MediaStore } from "./core/media.js";
 import { KeptTexts, type OwnedReader } from "./documents/kept.js";
 import { PdfReader } from "./documents/reader.js";
+import { type OwnedGuards, openGuards } from "./guards/open.js";
 import { addressMs } from "./media/address.js";
 import type { Blurring } from "./media/blurring.js";
 import { mostPixels, sanitizePng } from "./media/png.js";
@@ -57,6 +58,7 @@ export interface Setup {
   /** In the order of the configuration. */
   readonly backends: readonly SetUpBackend[];
   readonly checker: OwnedChecker | undefined;
+  readonly guards: OwnedGuards | undefined;
   readonly issuers: OidcCallers | undefined;
   readonly documents: OwnedReader | undefined;
   readonly core: Core;
@@ -98,20 +100,21 @@ export async function setUp(config: Config, stores: Stores, before?: Setup): Pro
     const checker = sameChecker
       ? before.checker
       : own(await openChecker(config.safety.checker, stores.log));
+    const sameGuards = before && isDeepStrictEqual(before.config.guards, config.guards);
+    const guards = sameGuards ? before.guards : own(await openGuards(config.guards));
     const sameIssuers = before && isDeepStrictEqual(oidcOf(before.config), oidcOf(config));
     const issuers = sameIssuers
       ? before.issuers
       : own(await openIssuers(config, stores.log, before?.issuers));
     const sameDocuments = before && isDeepStrictEqual(before.config.documents, config.documents);
     const documents = sameDocuments ? before.documents : own(readerOf(config));
-    const parts = [...backends.map(({ backend }) => backend), checker, issuers, documents];
+    const others = { checker, guards, issuers, documents };
+    const parts = [...backends.map(({ backend }) => backend), ...Object.values(others)];
     return {
       config,
       backends,
-      checker,
-      issuers,
-      documents,
-      core: coreFor(config, stores, { backends, checker, issuers, documents }),
+      ...others,
+      core: coreFor(config, stores, { backends, ...others }),
       parts: parts.filter((part) => part !== undefined),
       made,
     };
@@ -127,9 +130,10 @@ function coreFor(
   {
     backends,
     checker,
+    guards,
     issuers,
     documents,
-  }: Pick<Setup, "backends" | "checker" | "issuers" | "documents">,
+  }: Pick<Setup, "backends" | "checker" | "guards" | "issuers" | "documents">,
 ): Core {
   const settings = coreSettings(config);
   const most = mostPixels(settings.bounds);
@@ -150,6 +154,7 @@ function coreFor(
     peers: counting.peers,
     telemetry: telemetry?.telemetry,
     checker,
+    guards: guards?.guards,
     documents,
     sanitize: (png) => sanitizePng(png, most),
     blur: (png, signal) => blurring.blur(png, signal),

@@ -19,7 +19,7 @@ export async function listed({ backends }: Pick<RunningGateway, "backends">): Pr
 }
 
 /**
- * Warns of entries of `models` and of `default_models` that lead nowhere, and of limits and prices
+ * Warns of entries of `models` and of `default_models` that lead nowhere, and of limits, prices and guards
  * that leave out what a server's names have (Ollama's tag); and of images that pass unchecked.
  * Backends that have not answered yet may have the models: of what may be theirs nothing is said.
  */
@@ -33,7 +33,10 @@ export function warnOfModels(
   for (const { field, model } of shortNames(config)) {
     const counts = core.catalogue.counted(model);
     if (counts === undefined || counts === model) continue;
-    log.warn({ field, model, counts }, "a limit or a price is of a name by which no call counts");
+    log.warn(
+      { field, model, counts },
+      "a limit, a price or a guard is of a name by which no call counts",
+    );
   }
   if (modelsMustCheck(config)) warnOfUnchecked({ core, config }, log);
   if (backends.some(({ backend }) => backend.models().length === 0)) return;

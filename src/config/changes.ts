@@ -20,6 +20,7 @@ const live: ReadonlySet<string> = new Set<keyof Config>([
   "default_models",
   "documents",
   "expose_sources",
+  "guards",
   "image_hosts",
   "limits",
   "log",

@@ -31,6 +31,7 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...duplicates(models, ["models"], "name"),
     ...duplicates(list(fields(config.limits).models), ["limits", "models"], "model"),
     ...duplicates(list(config.prices), ["prices"], "model"),
+    ...duplicates(list(config.guards), ["guards"], "name"),
     ...checkListen(config.listen, directory),
     ...checkSockets(config, directory),
     ...checkAuth(fields(config.auth)),

@@ -1,13 +1,16 @@
-/** Limits and prices of names under which no call counts: of an alias, and of a backend's own. */
+/** Limits, prices and guards of names under which no call counts: of an alias, and of a backend's own. */
 import { fits } from "../core/pattern.js";
 import type { Config } from "./schema.js";
 
 type Entry = Config["models"][number];
 
-/** What limits and prices are of, with the place of each. */
-export const namesIn = ({ limits, prices }: Config): { field: string; model: string }[] => [
+/** What limits, prices and guards are of, with the place of each. */
+export const namesIn = ({ limits, prices, guards }: Config): { field: string; model: string }[] => [
   ...limits.models.map(({ model }, i) => ({ field: `limits.models[${i}].model`, model })),
   ...prices.map(({ model }, i) => ({ field: `prices[${i}].model`, model })),
+  ...guards.flatMap(({ models }, i) =>
+    models.map((model, j) => ({ field: `guards[${i}].models[${j}]`, model })),
+  ),
 ];
 
 /** A line for each: nothing would be limited by it, and nothing be charged. */

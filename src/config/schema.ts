@@ -12,6 +12,7 @@ import { boundsSchema } from "./bounds.js";
 import { cacheSchema } from "./cache.js";
 import { documentsSchema } from "./documents.js";
 import { name, origin, path } from "./fields.js";
+import { guardsSchema } from "./guards.js";
 import { httpUrl } from "./http-fields.js";
 import { backendSchema } from "./kinds.js";
 import { idempotencySchema, limitSettingsSchema, pricesSchema } from "./limits.js";
@@ -181,6 +182,9 @@ export const configSchema = z.strictObject({
     .prefault({})
     .describe("Which target gets a call, and what happens when one fails."),
   media: mediaSchema.prefault({}).describe("Generated images."),
+  guards: guardsSchema
+    .default([])
+    .describe("Who looks at the texts of calls, in order: each sees what those before it left."),
   safety: safetySchema.prefault({}).describe("The safety check of images."),
   telemetry: telemetrySchema.prefault({}).describe("Metrics and traces."),
   log: z

@@ -91,6 +91,8 @@ export interface Attributes {
    * none; absent: no answers are kept of this model.
    */
   cache?: "hit" | "miss" | "bypass" | undefined;
+  /** What guards did about its texts; absent: nothing. */
+  guards?: readonly GuardNote[] | undefined;
   /** Token counts as delivered. */
   promptTokens?: number | undefined;
   completionTokens?: number | undefined;
@@ -102,6 +104,17 @@ export interface Attributes {
   estimated?: boolean | undefined;
   /** Images delivered. */
   images?: number | undefined;
+}
+
+/** What a guard did about texts of a call. */
+export interface GuardNote {
+  readonly guard: string;
+  /** Whose texts: the caller's, or the model's. */
+  readonly side: "prompt" | "answer";
+  /** `failed`: it could not look. */
+  readonly result: "masked" | "flagged" | "blocked" | "failed";
+  /** What was found, in the guard's words. */
+  readonly found: readonly string[];
 }
 
 /** What is known of a call's tokens. */
@@ -126,6 +139,7 @@ export const newAttributes = (door: string): Attributes => ({
   documentsMs: undefined,
   replayed: undefined,
   cache: undefined,
+  guards: undefined,
   promptTokens: undefined,
   completionTokens: undefined,
   cachedTokens: undefined,

@@ -11,6 +11,8 @@ import type { DocumentReader } from "./documents.js";
 import { shuttingDown } from "./errors.js";
 import { type FinishTools, finisher } from "./finish.js";
 import type { Gateway } from "./gateway.js";
+import type { Guard } from "./guards/guard.js";
+import { guard } from "./guards/step.js";
 import { type Idempotency, type IdempotencyParts, idempotency } from "./idempotency/step.js";
 import { images } from "./images.js";
 import { InFlight } from "./in-flight.js";
@@ -57,6 +59,8 @@ export interface CoreParts {
   readonly idempotency?: IdempotencyParts | undefined;
   /** Where answers are kept for who asks the same; absent: every call asks a model. */
   readonly cache?: AnswerCache | undefined;
+  /** Who looks at texts of calls, in order; absent or empty: nobody. */
+  readonly guards?: readonly Guard[] | undefined;
   /** Absent: nobody watches. */
   readonly telemetry?: Telemetry | undefined;
   /** Other gateways that serve the same models; absent: none. */
@@ -139,7 +143,7 @@ function stepsOf(
   again: Idempotency | undefined,
   identify: ReturnType<typeof identifier>,
 ): Handle {
-  const { settings, usage, limits } = parts;
+  const { settings, usage, limits, guards = [] } = parts;
   const finish = finisher({
     ...parts,
     store: parts.media,
@@ -155,6 +159,7 @@ function stepsOf(
       validate(settings),
       resolve(routing.catalogue),
       ...(limits ? [limit({ ...limits, bounds: settings.bounds })] : []),
+      ...(guards.length > 0 ? [guard(guards)] : []),
       completion,
       ...(parts.cache ? [cache({ store: parts.cache, settings: settings.cache })] : []),
       images(settings, finish),

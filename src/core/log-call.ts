@@ -45,6 +45,7 @@ export function logCall(
     documentsMs: noted.documentsMs && Math.round(noted.documentsMs),
     replayed: noted.replayed,
     cache: noted.cache,
+    guards: noted.guards,
     promptTokens: noted.promptTokens,
     completionTokens: noted.completionTokens,
     cachedTokens: noted.cachedTokens,

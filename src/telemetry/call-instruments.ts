@@ -37,6 +37,11 @@ export function callInstruments() {
       "Tokens of kept answers and of their prompts, which no model server was asked for.",
     ),
     refusals: counter("lintel.limit.refusals", "{request}", "Calls that a limit refused."),
+    guards: counter(
+      "lintel.guard.findings",
+      "{request}",
+      "Calls in whose texts a guard found something, or at which it failed to look.",
+    ),
     images: counter("lintel.images", "{image}", "Images that callers got."),
     queued: histogram(
       "lintel.queue.duration",

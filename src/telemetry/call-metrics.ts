@@ -71,6 +71,14 @@ export class CallMetrics implements Watcher {
         .at({ "lintel.limit.scope": scope, "lintel.limit.quantity": quantity })
         .add(1);
     }
+    for (const { guard, side, result } of attributes.guards ?? []) {
+      const found = {
+        "lintel.guard": guard,
+        "lintel.guard.side": side,
+        "lintel.guard.result": result,
+      };
+      this.#on.guards.at(found).add(1);
+    }
     const operation = operationOf(method);
     if (!operation) return;
     for (const record of tried) this.#countAttempt(operation, record);

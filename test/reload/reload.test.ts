@@ -249,7 +249,7 @@ limits: { models: [{ model: tiny, concurrent: 9 }, { model: "tiny:latest", concu
 prices: [{ model: "else" }, { model: tiny }]
 `);
   await it.reload();
-  const message = "a limit or a price is of a name by which no call counts";
+  const message = "a limit, a price or a guard is of a name by which no call counts";
   const said = it.lines.filter((line) => line.message === message);
   expect(said.map(({ fields }) => fields)).toEqual(
     ["limits.models[0].model", "prices[1].model"].map((field) => {

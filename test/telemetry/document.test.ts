@@ -70,6 +70,7 @@ auth:
   oidc: [{ name: corp, issuer: "http://127.0.0.1:1", audience: lintel }]
 limits: { models: [{ model: scarce, requests_per_minute: 0 }] }
 cache: { ttl: 1h }
+guards: [{ name: mail, type: pattern, find: [email] }]
 models: [{ name: m, backends: [a, b], cache_ttl: 0s }, { name: narrow, backends: [a], max_in_flight: 1 }]
 backends:
 ${at("a")}
@@ -101,6 +102,7 @@ ${at("b")}
   await chat("break");
   await chat("no usage");
   await chat("think", { user: "u-1" });
+  await chat("I am me@example.com");
   const file_data = `data:application/pdf;base64,${pdf([lines("Hello")]).toString("base64")}`;
   await chat([{ type: "file", file: { file_data } }]);
   await chat("Hello", { model: "scarce" });

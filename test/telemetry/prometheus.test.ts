@@ -46,6 +46,7 @@ telemetry: { prometheus: true }
 models: [{ name: m, backends: [a, b] }, { name: kept, model: m, backends: [a], cache_ttl: 1h }]
 routing: { retry: { floor: 1, budget: 0.0001 } }
 limits: { models: [{ model: scarce, requests_per_minute: 0 }] }
+guards: [{ name: mail, type: pattern, find: [email] }]
 backends:
 ${at("a")}
 ${at("b")}
@@ -64,6 +65,7 @@ ${at("b")}
         await it.chat("m", "Hello there", "me", header),
         await it.chat("m", "Hello there", "me", header),
         await it.chat("m", "think"),
+        await it.chat("m", "I am me@example.com"),
         await it.chat("m", "fail"),
         await it.chat("kept"),
         await it.chat("kept"),
@@ -81,7 +83,7 @@ describe.skipIf(noPrometheus)(`with a real Prometheus${why}`, () => {
     const { host, calls } = await busyGateway();
     const { query, rules } = await startPrometheus(host, join(root, "docs/prometheus-rules.yaml"));
     // A series is there once it was scraped, and has a rate once it grew after that.
-    expect(await calls("first")).toEqual([200, 200, 200, 503, 200, 200, 429, 200]);
+    expect(await calls("first")).toEqual([200, 200, 200, 200, 503, 200, 200, 429, 200]);
     // The last of the calls.
     const last = 'lintel_images_total{job="lintel", gen_ai_request_model="draw"}';
     await expect.poll(() => query(last)).toHaveLength(1);

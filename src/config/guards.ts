@@ -1,0 +1,72 @@
+/** Who looks at the texts of calls. */
+import { z } from "zod";
+import { wrongWith } from "../guards/expressions.js";
+import { type Kind, kinds } from "../guards/kinds.js";
+import { modelPattern, name } from "./fields.js";
+
+const common = {
+  name: name().describe("Names it in errors, logs and metrics; unique."),
+  look_at: z
+    .array(z.enum(["prompts"]))
+    .min(1)
+    .default(["prompts"])
+    .describe("Which texts: what callers send (prompts)."),
+  models: z
+    .array(modelPattern())
+    .min(1)
+    .default(["*"])
+    .describe(
+      "Models whose calls it looks at, by the names under which they count; one * stands for anything.",
+    ),
+  on_failure: z
+    .enum(["closed", "open"])
+    .default("closed")
+    .describe(
+      "What happens while it fails: closed: calls fail with 503. open: texts pass without its look, with a warning.",
+    ),
+};
+
+const expression = z
+  .string()
+  .min(1)
+  .superRefine((text, context) => {
+    const wrong = wrongWith(text);
+    if (wrong !== undefined) {
+      context.addIssue({
+        code: "custom",
+        message: `must be a regular expression of RE2: ${wrong}`,
+      });
+    }
+  });
+
+const pattern = z
+  .strictObject({
+    type: z.literal("pattern"),
+    ...common,
+    find: z
+      .array(z.enum(Object.keys(kinds) as [Kind, ...Kind[]]))
+      .default([])
+      .describe("Kinds of data that it finds by their form, and by their checksum."),
+    patterns: z
+      .array(expression)
+      .default([])
+      .describe("Regular expressions in RE2's syntax for what else it finds."),
+    action: z
+      .enum(["block", "mask", "flag"])
+      .default("mask")
+      .describe(
+        "What happens where it finds something: block: the call is refused. mask: [email], or [its name], stands in its place. flag: the log and a metric tell.",
+      ),
+  })
+  .refine(({ find, patterns }) => find.length + patterns.length > 0, {
+    error: "must have find or patterns",
+  });
+
+/** One guard. */
+const guardSchema = z.discriminatedUnion("type", [pattern]);
+
+/** The guards, in their order. */
+export const guardsSchema = z.array(guardSchema);
+
+/** One guard after defaults were filled in. */
+export type GuardConfig = z.output<typeof guardSchema>;

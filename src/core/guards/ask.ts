@@ -1,0 +1,123 @@
+/** One question to a guard, and what becomes of what it says. */
+import type { Call, GuardNote } from "../call.js";
+import { LintelError, toLintelError } from "../errors.js";
+import type { Guard, GuardedSide, GuardedText, Verdict } from "./guard.js";
+
+const pass: Verdict = { action: "pass" };
+
+/**
+ * What a guard says of texts, written down. A block is thrown.
+ * @throws LintelError `content_blocked` that names the guard and the field; `unavailable` where it
+ *   fails, and calls are refused then; the signal's reason
+ */
+export async function ask(
+  guard: Guard,
+  call: Call,
+  side: GuardedSide,
+  texts: readonly GuardedText[],
+): Promise<Verdict> {
+  const { id, signal, attributes } = call;
+  const about = {
+    id,
+    model: attributes.model ?? "",
+    caller: attributes.caller ?? "",
+    side,
+    signal,
+  };
+  let verdict: Verdict;
+  try {
+    verdict = await guard.checker.check(texts, about);
+  } catch (thrown) {
+    return failed(guard, call, side, thrown);
+  }
+  return heed(guard, call, side, verdict, texts);
+}
+
+/** Writes down what a guard said. @throws LintelError `content_blocked` where that is to block */
+export function heed(
+  guard: Guard,
+  call: Call,
+  side: GuardedSide,
+  verdict: Verdict,
+  texts: readonly Pick<GuardedText, "field">[],
+): Verdict {
+  switch (verdict.action) {
+    case "pass":
+      break;
+    case "flag":
+      note(call, { guard: guard.name, side, result: "flagged", found: verdict.found });
+      break;
+    case "replace":
+      note(call, { guard: guard.name, side, result: "masked", found: verdict.found });
+      call.warnings.add(
+        `guards: ${JSON.stringify(guard.name)} replaced a part of the ${side === "prompt" ? "request" : "answer"}`,
+      );
+      break;
+    case "block": {
+      const { at, found, reason } = verdict;
+      throw blocked(
+        guard,
+        call,
+        side,
+        at === undefined ? undefined : texts[at]?.field,
+        found,
+        reason,
+      );
+    }
+  }
+  return verdict;
+}
+
+/**
+ * A block, written down.
+ * @param field of a prompt; absent: nobody tells, or it is an answer's
+ */
+export function blocked(
+  { name }: Guard,
+  call: Call,
+  side: GuardedSide,
+  field: string | undefined,
+  found: readonly string[],
+  reason = "",
+): LintelError {
+  note(call, { guard: name, side, result: "blocked", found });
+  const what = side === "answer" ? "the answer" : (field ?? "the request");
+  const why = reason === "" ? "" : `: ${reason}`;
+  return new LintelError(
+    "content_blocked",
+    `${what} was blocked by the guard ${JSON.stringify(name)}${why}`,
+    side === "prompt" && field !== undefined ? { param: field } : {},
+  );
+}
+
+/** A guard that can't look. @throws LintelError `unavailable`, but where calls pass then */
+function failed(
+  { name, onFailure }: Guard,
+  call: Call,
+  side: GuardedSide,
+  thrown: unknown,
+): Verdict {
+  call.signal.throwIfAborted();
+  const { message, cause } = toLintelError(thrown);
+  call.log.warn({ id: call.id, guard: name, err: cause ?? message, onFailure }, "a guard failed");
+  note(call, { guard: name, side, result: "failed", found: [] });
+  const guard = JSON.stringify(name);
+  if (onFailure === "closed") {
+    const error = `the guard ${guard} can't look at this now`;
+    throw new LintelError("unavailable", error, { cause: thrown });
+  }
+  call.warnings.add(`guards: ${guard} failed, not all texts were looked at`);
+  return pass;
+}
+
+/** Of a stream a guard may say the same many times. */
+function note({ attributes }: Call, said: GuardNote): void {
+  const { guards = [] } = attributes;
+  const same = guards.find(
+    ({ guard, side, result }) =>
+      guard === said.guard && side === said.side && result === said.result,
+  );
+  const found = [...new Set([...(same?.found ?? []), ...said.found])];
+  const others = guards.filter((one) => one !== same);
+  attributes.guards = [...others, { ...said, found }];
+}

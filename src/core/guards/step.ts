@@ -1,0 +1,51 @@
+/** Has guards look at the texts of calls: at what callers send, and at what models answer. */
+import type { Call, Middleware } from "../call.js";
+import { deferred } from "../iterate.js";
+import { fits } from "../pattern.js";
+import { ask, blocked } from "./ask.js";
+import type { Guard, GuardedText } from "./guard.js";
+import { mapRequest, type TextPlace } from "./texts.js";
+
+/**
+ * Stands behind the limits, since a call counts whatever guards say of it, and outside of all that
+ * answers: what is kept of answers is looked at anew.
+ */
+export function guard(guards: readonly Guard[]): Middleware {
+  return (next) => (call) => {
+    if (call.method === "listModels") return next(call);
+    const prompts = guards.filter((it) => applies(it, call, "prompts"));
+    if (prompts.length === 0) return next(call);
+    return deferred(async () => next(await guarded(call, prompts)));
+  };
+}
+
+/** Whether a guard looks at these texts of a call: by the name under which it counts. */
+const applies = (
+  { lookAt, models }: Guard,
+  { attributes }: Call,
+  what: Guard["lookAt"][number],
+): boolean =>
+  lookAt.includes(what) && models.some((pattern) => fits(pattern, attributes.model ?? ""));
+
+/** The call as guards leave it: each sees what those before it left. */
+async function guarded(call: Call, guards: readonly Guard[]): Promise<Call> {
+  let { request } = call;
+  for (const guard of guards) {
+    const texts: (GuardedText & TextPlace)[] = [];
+    // Also where nothing is replaced: it has the texts as they were looked at.
+    request = mapRequest(call.method, request, (text, place) => {
+      texts.push({ ...place, text });
+      return text;
+    });
+    if (texts.length === 0) continue;
+    const verdict = await ask(guard, call, "prompt", texts);
+    if (verdict.action !== "replace") continue;
+    let next = 0;
+    request = mapRequest(call.method, request, (text, { field, fixed }) => {
+      const by = verdict.texts[next++] ?? text;
+      if (fixed && by !== text) throw blocked(guard, call, "prompt", field, verdict.found);
+      return by;
+    });
+  }
+  return { ...call, request };
+}

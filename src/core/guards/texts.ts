@@ -1,0 +1,181 @@
+/** The texts of requests and answers: which there are, and how others take their places. */
+import type {
+  ContentPart,
+  LLMMessage,
+  LLMRequest,
+  Tool,
+  ToolCall,
+} from "../../../gen/lintel/v1/chat_pb.js";
+import type { TextToImageRequest } from "../../../gen/lintel/v1/image_pb.js";
+import { fileIn, textOfFile } from "../files.js";
+import { isConversation, type MethodName } from "../methods.js";
+import { detailsIn } from "../reasoning.js";
+import { mapJsonTexts } from "./json-texts.js";
+
+/** Where a text stands. */
+export interface TextPlace {
+  /** By the contract's names. */
+  readonly field: string;
+  /** Author of its message; absent: it is of none. */
+  readonly role?: string | undefined;
+  /** Whether no other text can take its place, as of the name of a function. */
+  readonly fixed?: true;
+}
+
+/** Answers what takes the place of a text, which is never empty. */
+export type MapText = (text: string, place: TextPlace) => string;
+
+/**
+ * A request with others in the place of its texts. Text parts of a message that follow each other are
+ * one: a model reads them so, and what is looked at is to be what it reads.
+ */
+export function mapRequest<R extends object>(method: MethodName, request: R, map: MapText): R {
+  return (isConversation(method)
+    ? mapConversation(request as object as LLMRequest, map)
+    : mapImageRequest(request as object as TextToImageRequest, map)) as object as R;
+}
+
+/** The text itself, or another; none is none. */
+const one = (text: string, place: TextPlace, map: MapText): string =>
+  text === "" ? text : map(text, place);
+
+const json = (text: string, place: TextPlace, map: MapText): string =>
+  mapJsonTexts(text, (inner) => map(inner, place));
+
+function mapImageRequest(request: TextToImageRequest, map: MapText): TextToImageRequest {
+  const { prompt, negativePrompt } = request;
+  return {
+    ...request,
+    ...(prompt !== undefined && { prompt: one(prompt, { field: "prompt" }, map) }),
+    negativePrompt: one(negativePrompt, { field: "negative_prompt" }, map),
+  };
+}
+
+function mapConversation(request: LLMRequest, map: MapText): LLMRequest {
+  const { responseFormat } = request;
+  const schema = responseFormat?.jsonSchema;
+  const at = "response_format.json_schema";
+  return {
+    ...request,
+    messages: request.messages.map((message, i) => mapMessage(message, `messages[${i}]`, map)),
+    tools: request.tools.map((tool, i) => mapTool(tool, `tools[${i}].function`, map)),
+    ...(responseFormat &&
+      schema && {
+        responseFormat: {
+          ...responseFormat,
+          jsonSchema: {
+            ...schema,
+            name: one(schema.name, { field: `${at}.name`, fixed: true }, map),
+            description: one(schema.description, { field: `${at}.description` }, map),
+            schema: json(schema.schema, { field: `${at}.schema` }, map),
+          },
+        },
+      }),
+  };
+}
+
+function mapTool(tool: Tool, at: string, map: MapText): Tool {
+  const { function: it } = tool;
+  if (!it) return tool;
+  return {
+    ...tool,
+    function: {
+      ...it,
+      name: one(it.name, { field: `${at}.name`, fixed: true }, map),
+      description: one(it.description, { field: `${at}.description` }, map),
+      parameters: json(it.parameters, { field: `${at}.parameters` }, map),
+    },
+  };
+}
+
+/**
+ * A message with others in the place of its texts, which are its content, its parts, what was thought,
+ * and names and arguments of its calls.
+ * @param at the message by the contract's names
+ */
+export function mapMessage(message: LLMMessage, at: string, map: MapText): LLMMessage {
+  const { role, content, parts, toolCalls, reasoningContent, reasoningDetails } = message;
+  const place = (field: string): TextPlace => ({ field: `${at}.${field}`, role });
+  return {
+    ...message,
+    content: one(content, place("content"), map),
+    parts: mapParts(parts, (field) => place(field), map),
+    toolCalls: toolCalls.map((call, i) =>
+      mapCall(call, (field) => place(`tool_calls[${i}].function.${field}`), map),
+    ),
+    ...(reasoningContent !== undefined && {
+      reasoningContent: one(reasoningContent, place("reasoning_content"), map),
+    }),
+    ...(reasoningDetails !== undefined && {
+      reasoningDetails: mapDetails(reasoningDetails, place("reasoning_details"), map),
+    }),
+  };
+}
+
+function mapCall(call: ToolCall, place: (field: string) => TextPlace, map: MapText): ToolCall {
+  const { function: it } = call;
+  if (!it) return call;
+  return {
+    ...call,
+    function: {
+      ...it,
+      name: one(it.name, { ...place("name"), fixed: true }, map),
+      arguments: json(it.arguments, place("arguments"), map),
+    },
+  };
+}
+
+function mapParts(
+  parts: readonly ContentPart[],
+  place: (field: string) => TextPlace,
+  map: MapText,
+): ContentPart[] {
+  return joinedTexts(parts).map(({ part, i }) => {
+    const { text, file } = part;
+    if (part.type === "text") {
+      return text === undefined
+        ? part
+        : { ...part, text: one(text, place(`parts[${i}].text`), map) };
+    }
+    if (part.type !== "file" || !file) return part;
+    const filename = one(file.filename, place(`parts[${i}].file.filename`), map);
+    const content = textOfFile(part);
+    const told = content && one(content, place(`parts[${i}].file.file_data`), map);
+    const fileData = told === content ? file.fileData : textFile(part, told ?? "");
+    return { ...part, file: { ...file, filename, fileData } };
+  });
+}
+
+/** The address of a file of the same type that says something else. */
+const textFile = (part: ContentPart, text: string): string =>
+  `data:${fileIn(part)?.mediaType};charset=utf-8;base64,${Buffer.from(text).toString("base64")}`;
+
+/** Parts, of which texts that follow each other are one, with the place at which each began. */
+function joinedTexts(parts: readonly ContentPart[]): { part: ContentPart; i: number }[] {
+  const joined: { part: ContentPart; i: number }[] = [];
+  for (const [i, part] of parts.entries()) {
+    const last = joined.at(-1);
+    if (part.type !== "text" || last?.part.type !== "text") joined.push({ part, i });
+    else last.part = { ...last.part, text: (last.part.text ?? "") + (part.text ?? "") };
+  }
+  return joined;
+}
+
+/** Members of a detail of thoughts that are texts; others are signatures, and what is encrypted. */
+const detailTexts = ["text", "summary"] as const;
+
+/** Details of thoughts. They stay as they are written where nothing takes the place of a text of theirs. */
+function mapDetails(details: string, place: TextPlace, map: MapText): string {
+  let changed = false;
+  const mapped = detailsIn(details).map((detail) => {
+    const texts: Record<string, string> = {};
+    for (const name of detailTexts) {
+      const text = detail[name];
+      if (typeof text !== "string" || text === "") continue;
+      texts[name] = map(text, place);
+      changed ||= texts[name] !== text;
+    }
+    return { ...detail, ...texts };
+  });
+  return changed ? JSON.stringify(mapped) : details;
+}

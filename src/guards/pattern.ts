@@ -1,0 +1,120 @@
+/** Looks for what has a form: kinds of data, and expressions of the operator's. */
+import type { Checker, Verdict } from "../core/guards/guard.js";
+import { finderOf } from "./expressions.js";
+import { type Finder, type Kind, kinds, type Span } from "./kinds.js";
+
+/** What it looks for, and what happens then. */
+export interface PatternSettings {
+  /** Name of the guard, which stands for what its own expressions found. */
+  readonly name: string;
+  readonly find: readonly Kind[];
+  /** In RE2's syntax. */
+  readonly patterns: readonly string[];
+  readonly action: "block" | "mask" | "flag";
+}
+
+/** A finder with its names. */
+interface Named extends Finder {
+  /** For the log. */
+  readonly name: string;
+  /** What stands in the place of what it found. */
+  readonly mark: string;
+}
+
+/** What was found, and by whom. */
+interface Found extends Span {
+  readonly by: Named;
+}
+
+/** Of a text that goes on, most characters that are held back, however long a thing may become. */
+const mostHeld = 8192;
+
+/** @throws Error if an expression is none */
+export function patternChecker({
+  name,
+  find,
+  patterns,
+  action,
+}: PatternSettings): Required<Checker> {
+  const finders: Named[] = [
+    ...find.map((kind) => ({ ...kinds[kind], name: kind, mark: `[${kind}]` })),
+    ...patterns.map((expression, i) => ({
+      ...finderOf(expression),
+      name: `patterns[${i}]`,
+      mark: `[${name}]`,
+    })),
+  ];
+
+  const verdictOn = (found: readonly (readonly Found[])[], texts: readonly string[]): Verdict => {
+    const at = found.findIndex((inText) => inText.length > 0);
+    if (at < 0) return { action: "pass" };
+    const names = [...new Set(found.flat().map(({ by }) => by.name))];
+    switch (action) {
+      case "flag":
+        return { action, found: names };
+      case "block":
+        return { action, found: names, at };
+      case "mask": {
+        const masked = texts.map((text, i) => withMarks(text, found[i] ?? []));
+        return { action: "replace", found: names, texts: masked };
+      }
+    }
+  };
+
+  return {
+    check: (texts) =>
+      verdictOn(
+        texts.map(({ text }) => allIn(text, finders)),
+        texts.map(({ text }) => text),
+      ),
+    look(before, text, more) {
+      // What stands ahead tells where words begin, and what is the rest of a longer thing.
+      const from = before.length;
+      const whole = before + text;
+      const found = allIn(whole, finders).flatMap((one) =>
+        one.end <= from ? [] : [{ ...one, start: Math.max(one.start, from) }],
+      );
+      let upTo = whole.length;
+      if (more && text.length < mostHeld) {
+        const open = Math.min(...finders.map((finder) => finder.open(whole)));
+        upTo = wholeUpTo(whole, Math.max(open, from));
+        // Of what is found there the rest may still come.
+        const cut = found.find(({ start, end }) => start < upTo && end > upTo);
+        upTo = cut?.start ?? upTo;
+      }
+      const told = found
+        .filter(({ end }) => end <= upTo)
+        .map((one) => ({ ...one, start: one.start - from, end: one.end - from }));
+      const length = upTo - from;
+      return { upTo: length, verdict: verdictOn([told], [text.slice(0, length)]) };
+    },
+  };
+}
+
+/** A place in a text, or the one before where it would divide a character. */
+const wholeUpTo = (text: string, at: number): number =>
+  /[\ud800-\udbff]/.test(text[at - 1] ?? "") ? at - 1 : at;
+
+/** All that is found, in its order; what overlaps is one, of the first. */
+function allIn(text: string, finders: readonly Named[]): Found[] {
+  const all = finders
+    .flatMap((by) => by.find(text).map((span) => ({ ...span, by })))
+    .sort((a, b) => a.start - b.start || b.end - a.end);
+  const found: Found[] = [];
+  for (const one of all) {
+    const last = found.at(-1);
+    if (!last || one.start >= last.end) found.push(one);
+    else if (one.end > last.end) found[found.length - 1] = { ...last, end: one.end };
+  }
+  return found;
+}
+
+function withMarks(text: string, found: readonly Found[]): string {
+  let out = "";
+  let copied = 0;
+  for (const { start, end, by } of found) {
+    out += text.slice(copied, start) + by.mark;
+    copied = end;
+  }
+  return out + text.slice(copied);
+}

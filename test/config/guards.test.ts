@@ -1,0 +1,63 @@
+/** Guards, as they are configured. */
+import { expect, test } from "vitest";
+import { nameWarnings } from "../../src/config/name-warnings.js";
+import { mistakes, valid } from "./text.js";
+
+test("what a guard has where nothing is said", () => {
+  const config = valid("guards: [{ name: a, type: pattern, find: [email] }]");
+  expect(config.guards).toEqual([
+    {
+      name: "a",
+      type: "pattern",
+      find: ["email"],
+      patterns: [],
+      action: "mask",
+      look_at: ["prompts"],
+      models: ["*"],
+      on_failure: "closed",
+    },
+  ]);
+  expect(valid("").guards).toEqual([]);
+});
+
+test.each<[string, string, string]>([
+  ["no name", "{ type: pattern, find: [email] }", "guards[0].name: is required"],
+  ["nothing to find", "{ name: a, type: pattern }", "guards[0]: must have find or patterns"],
+  [
+    "an unknown kind",
+    "{ name: a, type: pattern, find: [mail] }",
+    "guards[0].find[0]: must be one of email, credit_card, iban, api_key or private_key",
+  ],
+  [
+    "an expression that RE2 does not know",
+    "{ name: a, type: pattern, patterns: ['(?<=a)b'] }",
+    "guards[0].patterns[0]: must be a regular expression of RE2: invalid named capture: `(?<=a)b`",
+  ],
+  [
+    "an expression without its end",
+    "{ name: a, type: pattern, patterns: [a, '(b'] }",
+    "guards[0].patterns[1]: must be a regular expression of RE2: missing closing ): `(b`",
+  ],
+  [
+    "a pattern of models with two *",
+    "{ name: a, type: pattern, find: [email], models: ['*a*'] }",
+    "guards[0].models[0]: must have at most one *",
+  ],
+  [
+    "a name twice",
+    "{ name: a, type: pattern, find: [email] }, { name: a, type: pattern, find: [iban] }",
+    "guards[1].name: is the same as that of guards[0]; must be unique",
+  ],
+])("%s is a mistake", (_what, guards, expected) => {
+  const [line, ...more] = mistakes(`guards: [${guards}]`);
+  expect(line).toContain(expected);
+  expect(more).toEqual([]);
+});
+
+test("a guard of a name by which no call counts is warned of", () => {
+  const config = valid(`guards: [{ name: g, type: pattern, find: [email], models: [gpt] }]
+models: [{ name: chat, aliases: [gpt] }]`);
+  expect(nameWarnings(config)).toEqual([
+    'guards[0].models[0] "gpt" is an alias of "chat": say "chat", by which its calls count',
+  ]);
+});

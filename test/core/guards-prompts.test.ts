@@ -1,0 +1,359 @@
+/** Guards look at what callers send, around the real core. */
+import { describe, expect, test } from "vitest";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
+import type { Handle } from "../../src/core/call.js";
+import type { Checker, GuardedText, Verdict } from "../../src/core/guards/guard.js";
+import { silent } from "../../src/core/log.js";
+import { memoryCache } from "../../src/state/cache/memory.js";
+import { memoryLimits } from "../../src/state/limits/memory.js";
+import { says } from "../support/scripted.js";
+import { guarded, guardOf, mail, user } from "./guarding.js";
+
+const secret = "me@example.com";
+const file = (type: string, text: string, filename = "") => ({
+  type: "file",
+  file: {
+    filename,
+    fileData: `data:${type};base64,${Buffer.from(text).toString("base64")}`,
+  },
+});
+
+/** One that says the same of all texts, and remembers them. */
+function saying(verdict: (texts: readonly GuardedText[]) => Verdict | Promise<Verdict>) {
+  const seen: (readonly GuardedText[])[] = [];
+  const checker: Checker = {
+    check(texts) {
+      seen.push(texts);
+      return verdict(texts);
+    },
+  };
+  return { checker, seen };
+}
+
+const pass = () => saying(() => ({ action: "pass" }));
+
+/** A request with a text wherever one can be. */
+const everywhere = (text: string) => ({
+  messages: [
+    { role: "system", content: text },
+    {
+      role: "user",
+      parts: [
+        { type: "text", text },
+        { type: "image_url", imageUrl: { url: "data:image/png;base64,AAAA" } },
+        file("text/plain", text, text),
+      ],
+    },
+    {
+      role: "assistant",
+      content: text,
+      reasoningContent: text,
+      reasoningDetails: JSON.stringify([
+        { type: "reasoning.text", text, signature: text },
+        { type: "reasoning.summary", summary: text },
+      ]),
+      toolCalls: [
+        {
+          id: "a",
+          type: "function",
+          function: { name: "look", arguments: `{"${text}": [1, "${text}"]}` },
+        },
+      ],
+    },
+    { role: "tool", toolCallId: "a", content: text },
+  ],
+  tools: [
+    {
+      type: "function",
+      function: { name: "look", description: text, parameters: `{"description":"${text}"}` },
+    },
+  ],
+  responseFormat: {
+    type: "json_schema",
+    jsonSchema: { name: "n", description: text, schema: `{"description":"${text}"}` },
+  },
+});
+
+/** What a model is asked where nobody looks. */
+async function askedWithout(request: object): Promise<LLMRequest[]> {
+  const { ask, backend } = guarded([]);
+  await ask(request);
+  return backend.asked as LLMRequest[];
+}
+
+const fields = [
+  "messages[0].content",
+  "messages[1].parts[0].text",
+  "messages[1].parts[2].file.filename",
+  "messages[1].parts[2].file.file_data",
+  "messages[2].content",
+  "messages[2].tool_calls[0].function.name",
+  "messages[2].tool_calls[0].function.arguments",
+  "messages[2].tool_calls[0].function.arguments",
+  "messages[2].tool_calls[0].function.arguments",
+  "messages[2].reasoning_content",
+  "messages[2].reasoning_details",
+  "messages[2].reasoning_details",
+  "messages[3].content",
+  "tools[0].function.name",
+  "tools[0].function.description",
+  "tools[0].function.parameters",
+  "tools[0].function.parameters",
+  "response_format.json_schema.name",
+  "response_format.json_schema.description",
+  "response_format.json_schema.schema",
+  "response_format.json_schema.schema",
+];
+
+describe("texts", () => {
+  test("are all that a model reads", async () => {
+    const { checker, seen } = pass();
+    const { ask, backend } = guarded([guardOf("a", checker)]);
+    expect((await ask(everywhere("said"))).code).toBe("ok");
+    expect(seen[0]?.map(({ field }) => field)).toEqual(fields);
+    const words = new Set(["look", "description", "1", "n", "said"]);
+    expect(new Set(seen[0]?.map(({ text }) => text))).toEqual(words);
+    expect(seen[0]?.slice(0, 2).map(({ role }) => role)).toEqual(["system", "user"]);
+    // Who passes changes nothing.
+    expect(backend.asked).toEqual(await askedWithout(everywhere("said")));
+  });
+
+  test("are all masked, and all else stays as it is", async () => {
+    const { ask, backend } = guarded([mail()]);
+    const request = everywhere(secret);
+    const { code, warnings } = await ask(request);
+    expect(code).toBe("ok");
+    expect(warnings).toEqual(['guards: "mail" replaced a part of the request']);
+    const [asked] = backend.asked as LLMRequest[];
+    const [expected] = await askedWithout(everywhere("[email]"));
+    // A signature is none of the texts.
+    const signature = '"signature":"me@example.com"';
+    expect(asked?.messages[2]?.reasoningDetails).toContain(signature);
+    const details = expected?.messages[2]?.reasoningDetails ?? "";
+    Object.assign(expected?.messages[2] ?? {}, {
+      reasoningDetails: details.replace('"signature":"[email]"', signature),
+    });
+    expect(asked).toEqual(expected);
+    // The caller's own is as it was.
+    expect(request).toEqual(everywhere(secret));
+  });
+
+  test("in parts that follow each other are one, as models read them", async () => {
+    const { ask, backend } = guarded([mail()]);
+    const parts = ["I am me@", "example.com", "."].map((text) => ({ type: "text", text }));
+    const picture = { type: "image_url", imageUrl: { url: "data:image/png;base64,AAAA" } };
+    await ask({ messages: [{ role: "user", parts: [...parts, picture, ...parts] }] });
+    const [message] = (backend.asked[0] as LLMRequest).messages;
+    expect(message?.parts.map(({ text }) => text)).toEqual([
+      "I am [email].",
+      undefined,
+      "I am [email].",
+    ]);
+    const { ask: blocked } = guarded([mail("block")]);
+    const { error } = await blocked({ messages: [{ role: "user", parts: [picture, ...parts] }] });
+    expect(error?.param).toBe("messages[0].parts[1].text");
+  });
+
+  test("of arguments are found as they are meant, and the rest stays as it is written", async () => {
+    const { ask, backend } = guarded([mail()]);
+    const args = String.raw`{ "a": "x\nme\u0040example.com", "big": 12345678901234567890, "b": "\"q\"" }`;
+    const broken = `{"a": "${secret}`;
+    const call = (id: string, text: string) => ({
+      id,
+      type: "function",
+      function: { name: "f", arguments: text },
+    });
+    await ask({
+      messages: [{ role: "assistant", toolCalls: [call("a", args), call("b", broken)] }],
+    });
+    const [message] = (backend.asked[0] as LLMRequest).messages;
+    expect(message?.toolCalls.map((it) => it.function?.arguments)).toEqual([
+      String.raw`{ "a": "x\n[email]", "big": 12345678901234567890, "b": "\"q\"" }`,
+      '{"a": "[email]',
+    ]);
+  });
+
+  test("a number in arguments becomes a text where it is masked", async () => {
+    const { patternChecker } = await import("../../src/guards/pattern.js");
+    const card = patternChecker({ name: "c", find: ["credit_card"], patterns: [], action: "mask" });
+    const { ask, backend } = guarded([guardOf("c", card)]);
+    const args = '{"card":4111111111111111,"n":-1.5e3}';
+    const call = { id: "a", type: "function", function: { name: "f", arguments: args } };
+    await ask({ messages: [{ role: "assistant", toolCalls: [call] }] });
+    const [message] = (backend.asked[0] as LLMRequest).messages;
+    expect(message?.toolCalls[0]?.function?.arguments).toBe('{"card":"[credit_card]","n":-1.5e3}');
+  });
+
+  test.each(["textToImage", "streamTextToImage"] as const)("of %s are masked", async (method) => {
+    const { ask, backend } = guarded([mail()]);
+    const { code } = await ask({ prompt: `a | ${secret}`, negativePrompt: `no ${secret}` }, method);
+    expect(code).toBe("ok");
+    const asked = backend.asked as TextToImageRequest[];
+    expect(asked.map(({ prompt, negativePrompt }) => [prompt, negativePrompt])).toEqual([
+      ["a", "no [email]"],
+      ["[email]", "no [email]"],
+    ]);
+  });
+
+  test("whose tokens are counted are masked, too", async () => {
+    const { ask } = guarded([mail("block")]);
+    expect((await ask(user(secret), "countTokens")).code).toBe("content_blocked");
+    expect((await ask(user("Hello"), "countTokens")).code).toBe("ok");
+  });
+});
+
+describe("a guard", () => {
+  test.each(["complete", "chat"] as const)(
+    "that blocks refuses %s, asks nobody, and names the field",
+    async (method) => {
+      const { ask, backend } = guarded([mail("block")]);
+      const { code, error, warnings } = await ask(
+        { messages: [{ role: "system", content: "Be kind." }, ...user(`I am ${secret}`).messages] },
+        method,
+      );
+      expect([code, error?.http, error?.param, error?.retry]).toEqual([
+        "content_blocked",
+        400,
+        "messages[1].content",
+        "never",
+      ]);
+      expect(error?.message).toBe('messages[1].content was blocked by the guard "mail"');
+      expect(backend.asked).toEqual([]);
+      expect(warnings).toEqual([]);
+    },
+  );
+
+  test("that blocks images names the prompt at fault", async () => {
+    const { ask } = guarded([mail("block")]);
+    const prompts = [{ prompt: secret }, { prompt: "a", negativePrompt: secret }];
+    const params = [];
+    for (const request of prompts) params.push((await ask(request, "textToImage")).error?.param);
+    expect(params).toEqual(["prompt", "negative_prompt"]);
+  });
+
+  test("that flags passes, and the log line tells", async () => {
+    const lines: object[] = [];
+    const log = { ...silent, info: (fields: object) => void lines.push(fields) };
+    const { ask, backend } = guarded([mail("flag")], says("Hi"), {}, { log });
+    const { code, warnings } = await ask(user(secret));
+    expect([code, warnings]).toEqual(["ok", []]);
+    expect(backend.asked[0]).toMatchObject(user(secret));
+    await ask(user("Hello"));
+    const flagged = { guard: "mail", side: "prompt", result: "flagged", found: ["email"] };
+    expect(lines).toMatchObject([{ guards: [flagged] }, { guards: undefined }]);
+    expect(JSON.stringify(lines)).not.toContain(secret);
+  });
+
+  test("sees what those before it left", async () => {
+    const first = saying((texts) => ({
+      action: "replace",
+      found: [],
+      texts: texts.map(({ text }) => `${text}!`),
+    }));
+    const second = pass();
+    const { ask, backend } = guarded([
+      guardOf("a", first.checker),
+      mail(),
+      guardOf("b", second.checker),
+    ]);
+    await ask(user(secret));
+    expect(second.seen[0]?.map(({ text }) => text)).toEqual(["[email]!"]);
+    expect(backend.asked[0]).toMatchObject(user("[email]!"));
+  });
+
+  test("that would replace the name of a function blocks the call", async () => {
+    const { checker } = saying((texts) => ({
+      action: "replace",
+      found: ["x"],
+      texts: texts.map(({ text }) => text.replace("look", "[x]")),
+    }));
+    const { ask, backend } = guarded([guardOf("a", checker)]);
+    const { code, error } = await ask(everywhere("b"));
+    expect([code, error?.param]).toEqual([
+      "content_blocked",
+      "messages[2].tool_calls[0].function.name",
+    ]);
+    expect(backend.asked).toEqual([]);
+  });
+
+  test("looks at calls of its models alone, by the name under which they count", async () => {
+    const settings = { models: [{ name: "chat-1", aliases: ["gpt"] }] };
+    const of = (models: string[]) => guarded([mail("block", { models })], says("Hi"), settings);
+    const codes = async (models: string[]) => {
+      const { ask } = of(models);
+      const by = async (model: string) => (await ask({ ...user(secret), model })).code;
+      return [await by("chat-1"), await by("gpt"), await by("")];
+    };
+    const [ok, no] = ["ok", "content_blocked"];
+    expect(await codes(["chat-*"])).toEqual([no, no, no]);
+    expect(await codes(["gpt", "other"])).toEqual([ok, ok, ok]);
+    const answers = guarded([mail("block", { lookAt: ["answers"] })]);
+    expect((await answers.ask(user(secret))).code).toBe(ok);
+  });
+
+  test.each(["closed", "open"] as const)("that fails, %s", async (onFailure) => {
+    const said: unknown[] = [];
+    const log = { ...silent, warn: (...line: unknown[]) => void said.push(line) };
+    const { checker } = saying(() => {
+      throw new Error("boom");
+    });
+    const { ask, backend } = guarded(
+      [guardOf("a", checker, { onFailure })],
+      says("Hi"),
+      {},
+      { log },
+    );
+    const { code, error, warnings } = await ask(user("Hello"));
+    if (onFailure === "closed") {
+      expect([code, error?.http, error?.message]).toEqual([
+        "unavailable",
+        503,
+        'the guard "a" can\'t look at this now',
+      ]);
+      expect(backend.asked).toEqual([]);
+    } else {
+      expect([code, warnings]).toEqual([
+        "ok",
+        ['guards: "a" failed, not all texts were looked at'],
+      ]);
+    }
+    expect(said[0]).toMatchObject([{ guard: "a", onFailure }, "a guard failed"]);
+  });
+
+  test("is not waited for once its caller has left", async () => {
+    const caller = new AbortController();
+    const { checker } = saying(
+      () =>
+        new Promise((_, fail) =>
+          caller.signal.addEventListener("abort", () => fail(new Error("x"))),
+        ),
+    );
+    const open = guarded([guardOf("a", checker, { onFailure: "open" })]);
+    const call = open.ask(user("Hello"), "complete", { signal: caller.signal });
+    setImmediate(() => caller.abort());
+    expect((await call).code).toBe("cancelled");
+    expect(open.backend.asked).toEqual([]);
+  });
+
+  test("refuses calls that count as requests all the same", async () => {
+    const limits = {
+      settings: { caller: { requestsPerMinute: 1 }, models: [], global: {} },
+      prices: [],
+      store: memoryLimits(),
+    };
+    const { ask } = guarded([mail("block")], says("Hi"), {}, { limits });
+    expect((await ask(user(secret))).code).toBe("content_blocked");
+    expect((await ask(user("Hello"))).code).toBe("rate_limited");
+  });
+
+  test("masks before answers are looked for: who wrote another secret asked the same", async () => {
+    const cache = { ttlMs: 60_000, scope: "caller", maxAnswerBytes: 1000 } as const;
+    const chat: Handle<"chat"> = says("Hi");
+    const { ask, backend } = guarded([mail()], chat, { cache }, { cache: memoryCache(10_000) });
+    await ask(user("I am a@example.com"));
+    const { metadata } = await ask(user("I am b@example.com"));
+    expect(metadata.get("cache-status")).toContain("hit");
+    expect(backend.asked).toHaveLength(1);
+  });
+});

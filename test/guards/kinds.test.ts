@@ -1,0 +1,162 @@
+/** Kinds of data that are found by their form. */
+import { describe, expect, test } from "vitest";
+import { type Kind, kinds } from "../../src/guards/kinds.js";
+
+const foundIn = (kind: Kind, text: string) =>
+  kinds[kind].find(text).map(({ start, end }) => text.slice(start, end));
+
+/** Keys in the forms that their makers give them, of no account. */
+const key = "0123456789abcdefABCDEF0123456789abcdefghijkl";
+const pem = (begin: string, body: string) =>
+  `-----BEGIN ${begin}-----\n${body}\n-----END ${begin}-----`;
+
+describe.each<[Kind, found: string[], not: string[]]>([
+  [
+    "email",
+    [
+      "me@example.com",
+      "first.last+tag@mail.example.co.uk",
+      "müller@bücher.example",
+      "a@xn--bcher-kva.xn--p1ai",
+      `${"x".repeat(64)}@a.de`,
+    ],
+    ["@example.com", "me@localhost", "me@example", "a @ b.com", "npm@1.2.3", "me@-a-.c0"],
+  ],
+  [
+    "credit_card",
+    [
+      // The test numbers of the networks.
+      "4111111111111111",
+      "4111 1111 1111 1111",
+      "4111-1111-1111-1111",
+      "4222222222222",
+      "5555555555554444",
+      "2223003122003222",
+      "378282246310005",
+      "3782 822463 10005",
+      "30569309025904",
+      "6011111111111117",
+      "3530111333300000",
+      "6200000000000005",
+    ],
+    [
+      "4111111111111112",
+      "1111111111111117",
+      "41111111111111112",
+      "4111  1111 1111 1111",
+      "0000000000000000",
+      "20261127195502",
+    ],
+  ],
+  [
+    "iban",
+    [
+      // The examples of the registry.
+      "DE89370400440532013000",
+      "DE89 3704 0044 0532 0130 00",
+      "GB29 NWBK 6016 1331 9268 19",
+      "FR14-2004-1010-0505-0001-3M02-606",
+      "NO9386011117947",
+      "mt84malt011000012345mtlcast001s",
+    ],
+    [
+      "DE89370400440532013001",
+      "DE8937040044053201300",
+      "XDE89370400440532013000",
+      "DE893704004405320130000",
+      "ZZ89370400440532013000",
+    ],
+  ],
+  [
+    "api_key",
+    [
+      `sk-proj-${key}`,
+      `sk-ant-api03-${key}`,
+      `sk_live_${key}`,
+      `ghp_${key}`,
+      `github_pat_${key}`,
+      `glpat-${key}`,
+      "AKIA0123456789ABCDEF",
+      `AIza${key.slice(0, 35)}`,
+      `xoxb-${key}`,
+      `hf_${key}`,
+      `gsk_${key}`,
+      `xai-${key}`,
+      `nvapi-${key}`,
+      `lt_${key.slice(0, 43)}`,
+      "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P",
+    ],
+    [
+      "sk-short",
+      "task-list-of-many-words-here",
+      "AKIA0123",
+      "hf_model",
+      "eyJ",
+      "ask-me-anything-about-it",
+    ],
+  ],
+  [
+    "private_key",
+    [
+      pem("PRIVATE KEY", `${key}\n${key}==`),
+      pem("RSA PRIVATE KEY", `Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123\n\n${key}`),
+      pem("OPENSSH PRIVATE KEY", key).replaceAll("\n", "\\n"),
+      `-----BEGIN EC PRIVATE KEY-----\n${key}`,
+    ],
+    [pem("PUBLIC KEY", key), pem("CERTIFICATE", key), "-----BEGIN"],
+  ],
+])("%s", (kind, found, not) => {
+  test.each(found)("finds %s, alone and in a sentence", (text) => {
+    expect(foundIn(kind, text)).toEqual([text]);
+    expect(foundIn(kind, `Take (${text}), or ${text}!`)).toEqual([text, text]);
+  });
+
+  test.each(not)("finds nothing in %s", (text) => {
+    expect(foundIn(kind, text)).toEqual([]);
+    expect(foundIn(kind, `Take (${text}), or not.`)).toEqual([]);
+  });
+
+  test.each(found)("holds back the begin of %s", (text) => {
+    for (let length = 1; length <= text.length; length++) {
+      const said = `Take ${text.slice(0, length)}`;
+      const [whole] = kinds[kind].find(said);
+      // Either it is open where it begins, or what is there already is found, up to the end.
+      const from = Math.min(
+        kinds[kind].open(said),
+        whole?.end === said.length ? whole.start : said.length,
+      );
+      expect([said, from <= 5]).toEqual([said, true]);
+    }
+  });
+
+  test("holds back nothing of a sentence", () => {
+    const text = "The quick brown fox jumps over the lazy dog, and then some more. ";
+    expect(kinds[kind].open(text)).toBe(text.length);
+  });
+});
+
+test("a card is found beside other digits", () => {
+  expect(foundIn("credit_card", "4111 1111 1111 1111 123")).toEqual(["4111 1111 1111 1111"]);
+  expect(foundIn("credit_card", "12 4111 1111 1111 1111, 7")).toEqual(["4111 1111 1111 1111"]);
+  const both = ["4111111111111111", "5555555555554444"];
+  expect(foundIn("credit_card", both.join(" "))).toEqual(both);
+});
+
+test("an account is found before other words", () => {
+  expect(foundIn("iban", "DE89 3704 0044 0532 0130 00 and then")).toEqual([
+    "DE89 3704 0044 0532 0130 00",
+  ]);
+});
+
+test.each(Object.keys(kinds) as Kind[])(
+  "%s looks through a megabyte of anything before the test's time is over",
+  (kind) => {
+    const worst = ["a", "a.", "4", "4 ", "A@", "a@a.", "-", "eyJ-", "DE12 "];
+    for (const text of [...worst, "-----BEGIN PRIVATE KEY-----A: "]) {
+      const whole = text.repeat(1_000_000 / text.length);
+      for (const { start, end } of kinds[kind].find(whole)) expect(end).toBeGreaterThan(start);
+      expect(kinds[kind].open(whole)).toBeLessThanOrEqual(whole.length);
+    }
+  },
+  30_000,
+);
