@@ -1,8 +1,12 @@
 /** Who looks at the texts of calls. */
 import { z } from "zod";
+import { furtherHeaders } from "../backends/fields.js";
 import { wrongWith } from "../guards/expressions.js";
 import { type Kind, kinds } from "../guards/kinds.js";
 import { modelPattern, name } from "./fields.js";
+import { bearerToken, serverUrl, withoutFragment } from "./http-fields.js";
+import { wait } from "./quantities.js";
+import { moderationFields } from "./safety.js";
 
 const common = {
   name: name().describe("Names it in errors, logs and metrics; unique."),
@@ -62,8 +66,33 @@ const pattern = z
     error: "must have find or patterns",
   });
 
+const moderation = z.strictObject({
+  type: z.literal("moderation"),
+  ...common,
+  ...moderationFields("10s"),
+  action: z
+    .enum(["block", "flag"])
+    .default("block")
+    .describe(
+      "What happens where it finds something: block: the call is refused. flag: the log and a metric tell.",
+    ),
+});
+
+const webhook = z.strictObject({
+  type: z.literal("webhook"),
+  ...common,
+  url: serverUrl()
+    .check(withoutFragment)
+    .describe("Address of a server that says what becomes of texts (docs/guards.md)."),
+  api_key: bearerToken()
+    .optional()
+    .describe("Sent as bearer token; best taken from the environment."),
+  headers: furtherHeaders(),
+  timeout: wait().prefault("10s").describe("Longest time that one question may take."),
+});
+
 /** One guard. */
-const guardSchema = z.discriminatedUnion("type", [pattern]);
+const guardSchema = z.discriminatedUnion("type", [pattern, moderation, webhook]);
 
 /** The guards, in their order. */
 export const guardsSchema = z.array(guardSchema);

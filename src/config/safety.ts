@@ -11,8 +11,8 @@ const threshold = z
   .default(0.5)
   .describe("Share of certainty from which an image counts as harmful, above 0 to 1.");
 
-const moderation = z.strictObject({
-  type: z.literal("moderation"),
+/** An OpenAI-compatible moderation endpoint. @param timeout the default */
+export const moderationFields = (timeout: string) => ({
   url: serverUrl()
     .check(withoutQuery)
     .describe("Address of an OpenAI-compatible API. Without a path, /v1 is added."),
@@ -20,8 +20,10 @@ const moderation = z.strictObject({
     .optional()
     .describe("Sent as bearer token; best taken from the environment."),
   model: z.string().min(1).default("omni-moderation-latest").describe("The moderation model."),
-  timeout: wait().prefault("30s").describe("Longest time that one check may take."),
+  timeout: wait().prefault(timeout).describe("Longest time that one check may take."),
 });
+
+const moderation = z.strictObject({ type: z.literal("moderation"), ...moderationFields("30s") });
 
 const classifier = z.strictObject({
   type: z.literal("classifier"),

@@ -39,5 +39,9 @@ async function checkerFor(config: GuardConfig): Promise<OwnedChecker> {
   switch (config.type) {
     case "pattern":
       return (await import("./pattern.js")).patternChecker(config);
+    case "moderation":
+      return (await import("./moderation.js")).moderationGuard(config);
+    case "webhook":
+      return (await import("./webhook.js")).webhookGuard(config);
   }
 }

@@ -44,6 +44,17 @@ test.each<[string, string, string]>([
     "guards[0].models[0]: must have at most one *",
   ],
   [
+    "a moderation endpoint that is to mask",
+    "{ name: a, type: moderation, url: 'http://a', action: mask }",
+    "guards[0].action: must be one of block or flag",
+  ],
+  ["a webhook without an address", "{ name: a, type: webhook }", "guards[0].url: is required"],
+  [
+    "Bearer before a key",
+    "{ name: a, type: webhook, url: 'http://a', api_key: Bearer x }",
+    "guards[0].api_key: must be the key alone",
+  ],
+  [
     "a name twice",
     "{ name: a, type: pattern, find: [email] }, { name: a, type: pattern, find: [iban] }",
     "guards[1].name: is the same as that of guards[0]; must be unique",

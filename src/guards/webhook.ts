@@ -1,0 +1,79 @@
+/** A server of the operator's own as a guard of texts. */
+import { LintelError } from "../core/errors.js";
+import type { GuardedCall, GuardedText, Verdict } from "../core/guards/guard.js";
+import { isObject } from "../core/json.js";
+import { bearer, CheckingServer } from "../safety/checking-server.js";
+import type { OwnedChecker } from "./open.js";
+
+/** Where it is, and how it is asked. */
+export interface WebhookSettings {
+  /** Name of the guard, which it is told. */
+  readonly name: string;
+  readonly url: string;
+  readonly api_key?: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Milliseconds. */
+  readonly timeout: number;
+}
+
+/** Longest reason that callers are told, characters. */
+const longestReason = 300;
+
+/** Asks `POST {url}` about all texts of a call in one request. */
+export function webhookGuard(settings: WebhookSettings): OwnedChecker {
+  const { name, api_key, timeout } = settings;
+  const url = new URL(settings.url);
+  const own = Object.entries(settings.headers).map(([key, value]) => [key.toLowerCase(), value]);
+  const server = new CheckingServer({
+    origin: url.origin,
+    headers: { ...bearer(api_key), ...Object.fromEntries(own) },
+    timeout,
+    what: "guard's server",
+  });
+  return {
+    async check(texts, call) {
+      const question = questionOf(name, texts, call);
+      return verdictIn(await server.ask(url.pathname + url.search, question, call.signal), texts);
+    },
+    close: () => server.close(),
+  };
+}
+
+const questionOf = (
+  guard: string,
+  texts: readonly GuardedText[],
+  { id, model, caller, side }: GuardedCall,
+) => ({
+  guard,
+  ...{ id, model, caller, side },
+  texts: texts.map(({ field, role, before, text }) => ({ field, role, before, text })),
+});
+
+/** @throws LintelError `upstream_failed` for what is none */
+function verdictIn(answer: unknown, asked: readonly GuardedText[]): Verdict {
+  if (!isObject(answer)) throw noVerdict();
+  const { action, field, reason: said, texts } = answer;
+  const reason = typeof said === "string" ? said.slice(0, longestReason) : "";
+  const found = reason === "" ? [] : [reason];
+  switch (action) {
+    case "allow":
+      return { action: "pass" };
+    case "flag":
+      return { action, found };
+    case "block": {
+      const at = asked.findIndex((text) => text.field === field);
+      return { action, found, reason, ...(at >= 0 && { at }) };
+    }
+    case "replace": {
+      if (!Array.isArray(texts) || texts.length !== asked.length) throw noVerdict();
+      if (texts.some((text) => typeof text !== "string")) throw noVerdict();
+      const isSame = asked.every(({ text }, i) => text === texts[i]);
+      return isSame ? { action: "pass" } : { action, found, texts };
+    }
+    default:
+      throw noVerdict();
+  }
+}
+
+const noVerdict = () =>
+  new LintelError("upstream_failed", "the guard's server answered without a verdict");

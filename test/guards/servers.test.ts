@@ -1,0 +1,200 @@
+/** Guards that ask servers: a moderation endpoint, and a server of the operator's. */
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, onTestFinished, test } from "vitest";
+import type { GuardedCall } from "../../src/core/guards/guard.js";
+import { moderationGuard } from "../../src/guards/moderation.js";
+import type { OwnedChecker } from "../../src/guards/open.js";
+import { webhookGuard } from "../../src/guards/webhook.js";
+import { guarded, guardOf, user } from "../core/guarding.js";
+import { never } from "../support/calls.js";
+
+interface Seen {
+  readonly path: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Record<string, unknown>;
+}
+
+/** A server that answers so, or hangs where that is nothing; its address, and what it was asked. */
+async function serving(
+  answer: (body: Seen["body"]) => { status?: number; body: unknown } | undefined,
+) {
+  const seen: Seen[] = [];
+  const http = createServer(async (request, response) => {
+    let text = "";
+    for await (const part of request) text += part;
+    const body = JSON.parse(text);
+    seen.push({ path: request.url, headers: request.headers, body });
+    const said = answer(body);
+    if (!said) return;
+    response.writeHead(said.status ?? 200, { "content-type": "application/json" });
+    response.end(JSON.stringify(said.body));
+  }).listen(0, "127.0.0.1");
+  await once(http, "listening");
+  onTestFinished(() => {
+    http.close();
+    http.closeAllConnections();
+  });
+  return { url: `http://127.0.0.1:${(http.address() as AddressInfo).port}`, seen };
+}
+
+const closing = (checker: OwnedChecker) => {
+  onTestFinished(() => checker.close?.());
+  return checker;
+};
+
+const about: GuardedCall = { id: "1", model: "m", caller: "me", side: "prompt", signal: never };
+const texts = [
+  { field: "messages[0].content", role: "system", text: "Be kind." },
+  { field: "messages[1].content", role: "user", text: "bad" },
+];
+
+describe("a moderation endpoint", () => {
+  /** As OpenAI's reference of `POST /v1/moderations` has it, omni-moderation-latest, 2026. */
+  const results = (input: unknown) =>
+    (input as string[]).map((text) => ({
+      flagged: text.includes("bad"),
+      categories: { violence: text.includes("bad"), hate: false },
+      category_scores: { violence: 0.9, hate: 0.1 },
+    }));
+  const settings = (url: string, action: "block" | "flag" = "block") =>
+    ({ url, api_key: "sk-secret", model: "omni", timeout: 5000, action }) as const;
+
+  test("is asked about all texts at once, and the first that it flags is the one at fault", async () => {
+    const { url, seen } = await serving(({ input }) => ({ body: { results: results(input) } }));
+    const checker = closing(moderationGuard(settings(url)));
+    const found = ["violence"];
+    expect(await checker.check(texts, about)).toEqual({ action: "block", found, at: 1 });
+    expect(await checker.check(texts.slice(0, 1), about)).toEqual({ action: "pass" });
+    expect(seen[0]).toMatchObject({
+      path: "/v1/moderations",
+      headers: { authorization: "Bearer sk-secret" },
+      body: { model: "omni", input: ["Be kind.", "bad"] },
+    });
+    const flags = closing(moderationGuard(settings(`${url}/api/`, "flag")));
+    expect(await flags.check(texts, about)).toEqual({ action: "flag", found });
+    expect(seen.at(-1)?.path).toBe("/api/moderations");
+  });
+
+  test("is told the strings of arguments together", async () => {
+    const { url, seen } = await serving(({ input }) => ({ body: { results: results(input) } }));
+    const checker = closing(moderationGuard(settings(url)));
+    const field = "messages[0].tool_calls[0].function.arguments";
+    const strings = ["city", "bad town"].map((text) => ({ field, text }));
+    const verdict = await checker.check([texts[0] as never, ...strings, texts[1] as never], about);
+    expect(verdict).toMatchObject({ action: "block", at: 1 });
+    expect(seen[0]?.body.input).toEqual(["Be kind.", "city\nbad town", "bad"]);
+  });
+
+  test.each<[string, { status?: number; body: unknown }]>([
+    ["an error", { status: 500, body: { error: { message: "boom" } } }],
+    ["no results", { body: { results: [] } }],
+    ["half a verdict", { body: { results: [{ flagged: false }] } }],
+    ["no verdict", { body: { results: [{ flagged: false }, {}] } }],
+  ])("that answers with %s fails", async (_, answer) => {
+    const { url } = await serving(() => answer);
+    const checker = closing(moderationGuard(settings(url)));
+    const error = await Promise.resolve(checker.check(texts, about)).catch((thrown) => thrown);
+    expect(error).toMatchObject({ code: "upstream_failed" });
+    expect(String(error)).not.toMatch(/127\.0\.0\.1|sk-secret/);
+  });
+
+  test("that flags one of fewer results than texts blocks, and no field is named", async () => {
+    const { url } = await serving(() => ({ body: { results: [{ flagged: true }] } }));
+    const { ask } = guarded([guardOf("a", closing(moderationGuard(settings(url))))]);
+    const messages = [...user("a").messages, ...user("b").messages];
+    const { code, error } = await ask({ messages });
+    expect([code, error?.param, error?.message]).toEqual([
+      "content_blocked",
+      undefined,
+      'the request was blocked by the guard "a"',
+    ]);
+  });
+});
+
+describe("a webhook", () => {
+  const settings = (url: string) => ({
+    name: "company",
+    url: `${url}/check?v=1`,
+    api_key: "secret-key",
+    headers: { "X-Team": "a" },
+    timeout: 5000,
+  });
+  const webhook = (url: string, more = {}) => closing(webhookGuard({ ...settings(url), ...more }));
+
+  test("is told the call and its texts", async () => {
+    const { url, seen } = await serving(() => ({ body: { action: "allow" } }));
+    expect(await webhook(url).check(texts, about)).toEqual({ action: "pass" });
+    expect(seen).toMatchObject([
+      {
+        path: "/check?v=1",
+        headers: { authorization: "Bearer secret-key", "x-team": "a" },
+        body: { guard: "company", id: "1", model: "m", caller: "me", side: "prompt", texts },
+      },
+    ]);
+    expect(Object.keys(seen[0]?.body ?? {})).toHaveLength(6);
+  });
+
+  test("blocks with its reason, and names the field", async () => {
+    const answer = { action: "block", field: "messages[1].content", reason: "no weapons" };
+    const { url } = await serving(() => ({ body: answer }));
+    const { ask, backend } = guarded([guardOf("company", webhook(url))]);
+    const messages = [...user("Hello").messages, ...user("guns").messages];
+    const { error } = await ask({ messages }, "chat");
+    expect(error).toMatchObject({
+      code: "content_blocked",
+      param: "messages[1].content",
+      message: 'messages[1].content was blocked by the guard "company": no weapons',
+    });
+    expect(backend.asked).toEqual([]);
+  });
+
+  test("replaces texts", async () => {
+    const { url } = await serving(({ texts }) => {
+      const said = (texts as { text: string }[]).map(({ text }) => text.toUpperCase());
+      return { body: { action: "replace", texts: said, reason: "loud" } };
+    });
+    const { ask, backend } = guarded([guardOf("company", webhook(url))]);
+    const { warnings } = await ask(user("Hello"));
+    expect(backend.asked[0]).toMatchObject(user("HELLO"));
+    expect(warnings).toEqual(['guards: "company" replaced a part of the request']);
+    // Where nothing is another, nothing was replaced.
+    expect((await ask(user("LOUD"))).warnings).toEqual([]);
+  });
+
+  test.each<[string, unknown]>([
+    ["nothing", {}],
+    ["an unknown action", { action: "maybe" }],
+    ["fewer texts than it was asked about", { action: "replace", texts: ["a"] }],
+    ["texts that are none", { action: "replace", texts: ["a", 1] }],
+    ["a list", [{ action: "allow" }]],
+  ])("that answers with %s fails", async (_, body) => {
+    const { url } = await serving(() => ({ body }));
+    await expect(webhook(url).check(texts, about)).rejects.toMatchObject({
+      code: "upstream_failed",
+      message: "the guard's server answered without a verdict",
+    });
+  });
+
+  test("has its time, and passes where the operator wants it so", async () => {
+    const { url } = await serving(() => undefined);
+    const slow = webhook(url, { timeout: 20 });
+    await expect(slow.check(texts, about)).rejects.toMatchObject({
+      code: "timeout",
+      message: "the guard's server took too long",
+    });
+    const { ask } = guarded([guardOf("company", slow, { onFailure: "open" })]);
+    expect((await ask(user("Hello"))).code).toBe("ok");
+  });
+
+  test("is waited for no more once it is closed", async () => {
+    const { url } = await serving(() => undefined);
+    const checker = webhook(url);
+    const asked = expect(checker.check(texts, about)).rejects.toMatchObject({
+      code: "shutting_down",
+    });
+    await checker.close?.();
+    await asked;
+  });
+});
