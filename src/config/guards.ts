@@ -11,10 +11,10 @@ import { moderationFields } from "./safety.js";
 const common = {
   name: name().describe("Names it in errors, logs and metrics; unique."),
   look_at: z
-    .array(z.enum(["prompts"]))
+    .array(z.enum(["prompts", "answers"]))
     .min(1)
     .default(["prompts"])
-    .describe("Which texts: what callers send (prompts)."),
+    .describe("Which texts: what callers send (prompts), what models answer (answers)."),
   models: z
     .array(modelPattern())
     .min(1)

@@ -1,9 +1,14 @@
 /** Has guards look at the texts of calls: at what callers send, and at what models answer. */
-import type { Call, Middleware } from "../call.js";
+import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import type { Call, Handle, Middleware } from "../call.js";
+import { Cancellation } from "../cancellation.js";
 import { deferred } from "../iterate.js";
+import { isChat } from "../methods.js";
 import { fits } from "../pattern.js";
+import { guardedAnswer } from "./answer.js";
 import { ask, blocked } from "./ask.js";
 import type { Guard, GuardedText } from "./guard.js";
+import { guardedStream } from "./stream.js";
 import { mapRequest, type TextPlace } from "./texts.js";
 
 /**
@@ -14,9 +19,28 @@ export function guard(guards: readonly Guard[]): Middleware {
   return (next) => (call) => {
     if (call.method === "listModels") return next(call);
     const prompts = guards.filter((it) => applies(it, call, "prompts"));
-    if (prompts.length === 0) return next(call);
-    return deferred(async () => next(await guarded(call, prompts)));
+    const answers = isChat(call.method) ? guards.filter((it) => applies(it, call, "answers")) : [];
+    const run: Handle = answers.length > 0 ? (call) => answered(next, call, answers) : next;
+    if (prompts.length === 0) return run(call);
+    return deferred(async () => run(await guarded(call, prompts)));
   };
+}
+
+/** The answer as guards leave it: each sees what those before it left. */
+function answered(next: Handle, call: Call, guards: readonly Guard[]): ReturnType<Handle> {
+  if (call.method === "complete") {
+    return guardedAnswer(next(call) as AsyncIterable<LLMResponse[]>, call, guards);
+  }
+  // A stream that is blocked in the middle ends, while its call does not fail.
+  const within = new Cancellation();
+  const left = () => within.abort(call.signal.reason);
+  if (call.signal.aborted) left();
+  else call.signal.addEventListener("abort", left, { once: true });
+  let stream = next({ ...call, signal: within }) as AsyncIterable<readonly LLMResponse[]>;
+  for (const guard of guards) {
+    stream = guardedStream(stream, call, guard, (reason) => within.abort(reason));
+  }
+  return stream;
 }
 
 /** Whether a guard looks at these texts of a call: by the name under which it counts. */

@@ -1,0 +1,241 @@
+/** Guards look at what models answer, around the real core. */
+import { describe, expect, test } from "vitest";
+import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import type { Handle } from "../../src/core/call.js";
+import type { CallSignal } from "../../src/core/cancellation.js";
+import type { Checker, Guard, GuardedText } from "../../src/core/guards/guard.js";
+import { silent } from "../../src/core/log.js";
+import { toolCall } from "../../src/core/tool-calls.js";
+import { type PatternSettings, patternChecker } from "../../src/guards/pattern.js";
+import { memoryCache } from "../../src/state/cache/memory.js";
+import { callsTools, hangsAfter, says, thinks, thought } from "../support/scripted.js";
+import { guarded, guardOf, mail, user } from "./guarding.js";
+
+const secret = "me@example.com";
+const answers = { lookAt: ["answers"] } as const satisfies Partial<Guard>;
+const ways = ["complete", "chat"] as const;
+
+/** One that looks for what is said, in answers. */
+const pattern = (settings: Partial<PatternSettings>) =>
+  guardOf(
+    "p",
+    patternChecker({ name: "p", find: [], patterns: [], action: "mask", ...settings }),
+    answers,
+  );
+
+/** What a caller got of an answer, joined. */
+function got(messages: readonly object[]) {
+  const told = { content: "", thoughts: "", details: "", args: "", pieces: [] as string[] };
+  for (const message of messages as LLMResponse[]) {
+    const said = message.choices[0]?.delta ?? message.choices[0]?.message;
+    told.content += said?.content ?? "";
+    if (said?.content) told.pieces.push(said.content);
+    told.thoughts += said?.reasoningContent ?? "";
+    told.details += said?.reasoningDetails ?? "";
+    for (const call of said?.toolCalls ?? []) told.args += call.function?.arguments ?? "";
+  }
+  const last = messages.at(-1) as LLMResponse | undefined;
+  return { ...told, last, reason: last?.choices[0]?.finishReason };
+}
+
+/** A text, one letter for each piece. */
+const letters = (text: string): Handle<"chat"> => says(...text);
+
+/** A server of one's own that is asked about pieces. */
+function asked(verdict: Checker["check"]) {
+  const seen: GuardedText[] = [];
+  const checker: Checker = {
+    check(texts, call) {
+      seen.push(...texts);
+      return verdict(texts, call);
+    },
+  };
+  return { guard: guardOf("a", checker, answers), seen };
+}
+
+describe.each(ways)("an answer by %s", (method) => {
+  test("is masked in text, thoughts, their details and arguments", async () => {
+    const details = JSON.stringify([{ type: "reasoning.text", text: secret, signature: "s" }]);
+    const chat: Handle<"chat"> = async function* (call) {
+      yield* thinks([thought(`Ask ${secret}`, details)], "Write to ", "me@exam", "ple.com.")(call);
+    };
+    const { ask } = guarded([mail("mask", answers)], chat);
+    const { messages, warnings } = await ask(user("Hello"), method);
+    const said = got(messages);
+    expect(said).toMatchObject({
+      content: "Write to [email].",
+      thoughts: "Ask [email]",
+      reason: "stop",
+      // What the model said counts.
+      last: { usage: { promptTokens: 7, completionTokens: 4 } },
+    });
+    expect(JSON.parse(said.details)).toMatchObject([{ text: "[email]", signature: "s" }]);
+    const told = ['guards: "mail" replaced a part of the answer'];
+    expect([warnings, said.last?.warnings]).toEqual([told, told]);
+  });
+
+  test("calls tools with masked arguments, which are JSON", async () => {
+    const chat = callsTools(
+      [toolCall(0, "a", "send", '{"to":"me@')],
+      [toolCall(1, "b", "send", '{"to":"you"}'), toolCall(0, "", "", 'example.com"}')],
+    );
+    const { ask } = guarded([mail("mask", answers)], chat);
+    const { messages } = await ask(user("Hello"), method);
+    const { args, reason } = got(messages);
+    expect([args, reason]).toEqual(['{"to":"[email]"}{"to":"you"}', "tool_calls"]);
+  });
+
+  test("that is blocked is an error where nothing was delivered of it", async () => {
+    const lines: object[] = [];
+    const log = { ...silent, info: (fields: object) => void lines.push(fields) };
+    const chat = letters(secret);
+    const { ask } = guarded([mail("block", answers)], chat, {}, { log });
+    const { code, error, messages } = await ask(user("Hello"), method);
+    expect([code, error?.message, error?.param, messages]).toEqual([
+      "content_blocked",
+      'the answer was blocked by the guard "mail"',
+      undefined,
+      [],
+    ]);
+    const blocked = { guard: "mail", side: "answer", result: "blocked", found: ["email"] };
+    // The model took its tokens all the same.
+    expect(lines).toMatchObject([{ guards: [blocked], promptTokens: expect.any(Number) }]);
+    expect(JSON.stringify(lines)).not.toContain(secret);
+  });
+
+  test("is looked at by each guard as those before it left it", async () => {
+    const shout = asked((texts) => ({
+      action: "replace",
+      found: [],
+      texts: texts.map(({ text }) => text.toUpperCase()),
+    }));
+    const { ask } = guarded([mail("mask", answers), shout.guard], letters(`I am ${secret}, hi`));
+    expect(got((await ask(user("Hello"), method)).messages).content).toBe("I AM [EMAIL], HI");
+  });
+
+  test.each(["closed", "open"] as const)("whose guard fails, %s", async (onFailure) => {
+    const failing = asked(() => {
+      throw new Error("boom");
+    });
+    const { ask } = guarded([{ ...failing.guard, onFailure }], says("Hi"));
+    const { code, messages } = await ask(user("Hello"), method);
+    const { content, last } = got(messages);
+    expect([code, content, last?.warnings]).toEqual(
+      onFailure === "closed"
+        ? ["unavailable", "", undefined]
+        : ["ok", "Hi", ['guards: "a" failed, not all texts were looked at']],
+    );
+  });
+
+  test("that was kept is looked at anew", async () => {
+    const cache = { ttlMs: 60_000, scope: "caller", maxAnswerBytes: 1000 } as const;
+    const parts = { cache: memoryCache(10_000) };
+    const { ask, backend } = guarded([mail("mask", answers)], says(secret), { cache }, parts);
+    for (const _ of [1, 2]) {
+      expect(got((await ask(user("Hello"), method)).messages).content).toBe("[email]");
+    }
+    expect(backend.asked).toHaveLength(1);
+  });
+});
+
+describe("a stream", () => {
+  test("is held back only as far as something may begin", async () => {
+    const { ask } = guarded([mail("mask", answers)], letters("One two, me@a.de. "));
+    const { pieces } = got((await ask(user("Hello"), "chat")).messages);
+    expect(pieces).toEqual(["One ", "two,", " ", "[email]. "]);
+  });
+
+  test.each([1, 2, 3, 7, 50])("is masked wherever its pieces of %i end", async (length) => {
+    const text = `Hi. ${secret} DE89 3704 0044 0532 0130 00, 4111 1111 1111 1111 sk-0123456789abcdef0123456789 😀 PROJECT-123456 end`;
+    const parts = text.match(new RegExp(`.{1,${length}}`, "gsu")) ?? [];
+    const guard = pattern({
+      find: ["email", "iban", "credit_card", "api_key"],
+      patterns: ["PROJECT-\\d{6}"],
+    });
+    const { ask } = guarded([guard], says(...parts));
+    const { content, reason } = got((await ask(user("Hello"), "chat")).messages);
+    expect([content, reason]).toEqual([
+      "Hi. [email] [iban], [credit_card] [api_key] 😀 [p] end",
+      "stop",
+    ]);
+  });
+
+  test("knows where words begin, also in what it has delivered", async () => {
+    const guard = pattern({ patterns: ["\\bcat\\b"] });
+    const text = `${"x ".repeat(300)}concat cat category cat`;
+    const { ask } = guarded([guard], letters(text));
+    const { content } = got((await ask(user("Hello"), "chat")).messages);
+    expect(content).toBe(`${"x ".repeat(300)}concat [p] category [p]`);
+  });
+
+  test("delivers what has no end, masked", async () => {
+    const key = `sk-${"a".repeat(30_000)}`;
+    const guard = pattern({ find: ["api_key"] });
+    const { ask } = guarded([guard], says(...(key.match(/.{1,1000}/g) ?? [])));
+    const { content } = got((await ask(user("Hello"), "chat")).messages);
+    expect(content.startsWith("[api_key]")).toBe(true);
+  });
+
+  test("that is blocked after its begin ends with content_filter, and its model server is told", async () => {
+    const signals: CallSignal[] = [];
+    const chat: Handle<"chat"> = (call) => {
+      signals.push(call.signal);
+      return says("All is well. ", `Ask ${secret} `, "more")(call);
+    };
+    const { ask, core } = guarded([mail("block", answers)], chat);
+    const { code, messages } = await ask(user("Hello"), "chat");
+    const { content, reason, last } = got(messages);
+    expect([code, content, reason]).toEqual(["ok", "All is well. ", "content_filter"]);
+    expect(last?.usage?.completionTokens).toBeGreaterThan(0);
+    expect(signals[0]).toMatchObject({ aborted: true, reason: { code: "content_blocked" } });
+    await core.idle();
+    // It is no fault of the target.
+    const [target] = core.routing.snapshot().endpoints;
+    expect(target).toMatchObject({ state: "in", attempts: 1, failures: 0, inFlight: 0 });
+  });
+
+  test("is asked about in pieces, each shown with what stands ahead of it", async () => {
+    const { guard, seen } = asked(() => ({ action: "pass" }));
+    const text = "0123456789".repeat(120);
+    const { ask } = guarded([guard], says(...(text.match(/.{10}/g) ?? [])));
+    const { pieces, content } = got((await ask(user("Hello"), "chat")).messages);
+    expect(content).toBe(text);
+    expect(pieces.map(({ length }) => length)).toEqual([500, 500, 200]);
+    expect(seen.map(({ before = "", text }) => [before.length, text.length])).toEqual([
+      [0, 500],
+      [256, 500],
+      [256, 200],
+    ]);
+    expect(seen[1]?.before).toBe(text.slice(244, 500));
+  });
+
+  test("of which a later piece is blocked has those before it", async () => {
+    const { guard } = asked(([{ text = "" } = {}]) =>
+      text.includes("bad") ? { action: "block", found: [] } : { action: "pass" },
+    );
+    const { ask } = guarded([guard], says("good ".repeat(100), "bad ".repeat(200)));
+    const { content, reason } = got((await ask(user("Hello"), "chat")).messages);
+    expect([content, reason]).toEqual(["good ".repeat(100), "content_filter"]);
+  });
+
+  test("whose guard fails later fails", async () => {
+    let turn = 0;
+    const { guard } = asked(() => {
+      if (turn++ > 0) throw new Error("boom");
+      return { action: "pass" };
+    });
+    const { ask } = guarded([guard], says("good ".repeat(100), "good ".repeat(100)));
+    const { code, messages } = await ask(user("Hello"), "chat");
+    expect([code, got(messages).content]).toEqual(["unavailable", "good ".repeat(100)]);
+  });
+
+  test("ends for a caller who leaves", async () => {
+    const { handle, aborted } = hangsAfter("All is well. ");
+    const { ask } = guarded([mail("mask", answers)], handle);
+    const caller = new AbortController();
+    const call = ask(user("Hello"), "chat", { signal: caller.signal });
+    setImmediate(() => caller.abort());
+    expect((await call).code).toBe("cancelled");
+    await aborted;
+  });
+});

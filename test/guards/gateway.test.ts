@@ -1,0 +1,101 @@
+/** Guards as an operator has them: a whole gateway, its doors, and a reload. */
+
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { expect, onTestFinished, test } from "vitest";
+import { echo } from "../backends/openai-subject.js";
+import { Upstream } from "../backends/upstream.js";
+import { gateway } from "../support/gateway.js";
+
+const secret = "me@example.com";
+
+/** A gateway before a model server that says what it was told, and a way to ask it. */
+async function guardedGateway(guards: string) {
+  const upstream = await Upstream.start(async (exchange) => {
+    if (exchange.request.method === "GET") return exchange.sendJson(404, {});
+    return echo(exchange);
+  });
+  onTestFinished(() => upstream.close());
+  const backends = `backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]\n`;
+  const it = await gateway(backends + guards);
+  const post = async (path: string, body: object) => {
+    const response = await fetch(it.url + path, {
+      method: "POST",
+      headers: { authorization: "Bearer me", "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  };
+  const chat = (content: string, more = {}) =>
+    post("/v1/chat/completions", { model: "m", messages: [{ role: "user", content }], ...more });
+  return { ...it, post, chat, backends };
+}
+
+test("a prompt is blocked on every path of JSON, with the client's name of the field", async () => {
+  const { chat, post } = await guardedGateway(
+    "guards: [{ name: g, type: pattern, find: [email], action: block }]",
+  );
+  const refused = await chat(`I am ${secret}`);
+  expect(refused.status).toBe(400);
+  expect(JSON.parse(refused.text).error).toEqual({
+    message: 'messages[0].content was blocked by the guard "g"',
+    type: "invalid_request_error",
+    param: "messages[0].content",
+    code: "content_blocked",
+  });
+  const input = { model: "m", max_tokens: 9, messages: [{ role: "user", content: secret }] };
+  const others = {
+    "/llm": { model: "m", messages: [{ role: "user", content: secret }], stream: true },
+    "/v1/messages": input,
+    "/v1/responses": { model: "m", input: secret },
+    "/v1beta/models/m:generateContent": { contents: [{ parts: [{ text: secret }] }] },
+  };
+  for (const [path, body] of Object.entries(others)) {
+    const { status, text } = await post(path, body);
+    expect([path, status, text.includes(secret)]).toEqual([path, 400, false]);
+    expect(text).toContain("was blocked by the guard");
+  }
+});
+
+test("answers are masked, whole and streamed, and a reload takes guards away", async () => {
+  const { chat, write, reload, backends } = await guardedGateway(
+    "guards: [{ name: g, type: pattern, find: [email], look_at: [answers] }]",
+  );
+  const said = `Hello, I am ${secret} .`;
+  const whole = await chat(said);
+  expect(JSON.parse(whole.text).choices[0].message.content).toContain("I am [email] .");
+  const streamed = await chat(said, { stream: true });
+  expect(streamed.text).toContain("[email]");
+  expect(streamed.text).not.toContain("example.com");
+  expect(streamed.text).toContain('"finish_reason":"stop"');
+  write(backends);
+  await reload();
+  expect((await chat(said)).text).toContain(secret);
+});
+
+test("a stream that a server of the operator's blocks ends as a filtered one", async () => {
+  const server = createServer(async (request, response) => {
+    let text = "";
+    for await (const part of request) text += part;
+    const bad = JSON.parse(text).texts[0].text.includes("bad");
+    response.writeHead(200, { "content-type": "application/json" });
+    response.end(JSON.stringify({ action: bad ? "block" : "allow" }));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const { port } = server.address() as AddressInfo;
+  const { chat } = await guardedGateway(
+    `guards: [{ name: g, type: webhook, url: "http://127.0.0.1:${port}", look_at: [answers] }]`,
+  );
+  const { status, text } = await chat(`${"good ".repeat(120)}bad`, { stream: true });
+  expect(status).toBe(200);
+  expect(text).toContain("good good");
+  expect(text).not.toContain("bad");
+  expect(text).toContain('"finish_reason":"content_filter"');
+  expect(text.trimEnd().endsWith("data: [DONE]")).toBe(true);
+  expect((await chat("bad", { stream: true })).status).toBe(400);
+});
