@@ -323,17 +323,22 @@ describe("a guard", () => {
 
   test("is not waited for once its caller has left", async () => {
     const caller = new AbortController();
+    const said: unknown[] = [];
+    const log = { ...silent, warn: (...line: unknown[]) => void said.push(line) };
     const { checker } = saying(
       () =>
         new Promise((_, fail) =>
           caller.signal.addEventListener("abort", () => fail(new Error("x"))),
         ),
     );
-    const open = guarded([guardOf("a", checker, { onFailure: "open" })]);
+    const open = guarded([guardOf("a", checker, { onFailure: "open" })], says("Hi"), {}, { log });
     const call = open.ask(user("Hello"), "complete", { signal: caller.signal });
     setImmediate(() => caller.abort());
     expect((await call).code).toBe("cancelled");
-    expect(open.backend.asked).toEqual([]);
+    await open.core.idle();
+    await new Promise(setImmediate);
+    // It did not fail.
+    expect([open.backend.asked, said]).toEqual([[], []]);
   });
 
   test("refuses calls that count as requests all the same", async () => {
