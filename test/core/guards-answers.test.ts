@@ -4,11 +4,14 @@ import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import type { CallSignal } from "../../src/core/cancellation.js";
 import type { Checker, Guard, GuardedText } from "../../src/core/guards/guard.js";
+import { guardedStream } from "../../src/core/guards/stream.js";
 import { silent } from "../../src/core/log.js";
 import { toolCall } from "../../src/core/tool-calls.js";
+import { Warnings } from "../../src/core/warnings.js";
 import { type PatternSettings, patternChecker } from "../../src/guards/pattern.js";
 import { memoryCache } from "../../src/state/cache/memory.js";
-import { callsTools, hangsAfter, says, thinks, thought } from "../support/scripted.js";
+import { never } from "../support/calls.js";
+import { callsTools, hangsAfter, piece, says, thinks, thought } from "../support/scripted.js";
 import { guarded, guardOf, mail, user } from "./guarding.js";
 
 const secret = "me@example.com";
@@ -240,5 +243,21 @@ describe("a stream", () => {
     setImmediate(() => caller.abort());
     expect((await call).code).toBe("cancelled");
     await aborted;
+  });
+});
+
+test("a last piece that says something, too, says it once", async () => {
+  const call = { attributes: {}, warnings: new Warnings(), log: silent, signal: never } as never;
+  const source = async function* () {
+    yield [piece(`I am ${secret}`, "stop", [7, 3])];
+  };
+  const messages = [];
+  for await (const batch of guardedStream(source(), call, mail("mask", answers), () => {})) {
+    messages.push(...batch);
+  }
+  expect(got(messages)).toMatchObject({
+    content: "I am [email]",
+    reason: "stop",
+    last: { usage: { completionTokens: 3 } },
   });
 });

@@ -86,7 +86,9 @@ class GuardedStream {
     if (delta) await this.#takeDelta(delta, out);
     if (finishReason === "") return;
     await this.#end(out);
-    out.push(withWarnings(message, this.#call));
+    // Its text is among those that were looked at.
+    const end = { ...message, choices: [deltaChoice("", finishReason)] };
+    out.push(withWarnings(end, this.#call));
   }
 
   /** The last message of an answer that was blocked, with what the model took so far. */
