@@ -1,6 +1,6 @@
 /** Guards look at what callers send, around the real core. */
 import { describe, expect, test } from "vitest";
-import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import type { Checker, GuardedText, Verdict } from "../../src/core/guards/guard.js";
@@ -361,4 +361,27 @@ describe("a guard", () => {
     expect(metadata.get("cache-status")).toContain("hit");
     expect(backend.asked).toHaveLength(1);
   });
+
+  test.each(["complete", "chat"] as const)(
+    "says nothing in answers by %s that are kept for others",
+    async (method) => {
+      const cache = { ttlMs: 60_000, scope: "all", maxAnswerBytes: 1000 } as const;
+      const settings = { cache };
+      const chat: Handle<"chat"> = async function* (call) {
+        call.warnings.add("the seed was dropped");
+        yield* says("Hi")(call);
+      };
+      const parts = { cache: memoryCache(10_000) };
+      const { ask, backend } = guarded([mail()], chat, settings, parts);
+      const words = async (content: string) => {
+        const { messages, warnings } = await ask(user(content), method);
+        expect((messages.at(-1) as LLMResponse).warnings.toSorted()).toEqual(warnings.toSorted());
+        return warnings.toSorted();
+      };
+      const masked = 'guards: "mail" replaced a part of the request';
+      expect(await words(secret)).toEqual([masked, "the seed was dropped"]);
+      expect(await words("[email]")).toEqual(["the seed was dropped"]);
+      expect(backend.asked).toHaveLength(1);
+    },
+  );
 });

@@ -31,7 +31,7 @@ async function looked(
   if (!choice?.message) return answer;
   let { message } = choice;
   for (const guard of guards) message = await lookedAt(message, call, guard);
-  return withWarnings({ ...answer, choices: [{ ...choice, message }] }, call);
+  return { ...answer, choices: [{ ...choice, message }] };
 }
 
 /**
@@ -54,9 +54,3 @@ export async function lookedAt(message: LLMMessage, call: Call, guard: Guard): P
     return by;
   });
 }
-
-/** The last of an answer's messages, with what was said of the call since. */
-export const withWarnings = (answer: LLMResponse, { warnings }: Call): LLMResponse => ({
-  ...answer,
-  warnings: [...new Set([...answer.warnings, ...warnings])],
-});

@@ -2,9 +2,10 @@
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call, Handle, Middleware } from "../call.js";
 import { Cancellation } from "../cancellation.js";
-import { deferred } from "../iterate.js";
+import { deferred, iterable } from "../iterate.js";
 import { isChat } from "../methods.js";
 import { fits } from "../pattern.js";
+import { Warnings } from "../warnings.js";
 import { guardedAnswer } from "./answer.js";
 import { ask, blocked } from "./ask.js";
 import type { Guard, GuardedText } from "./guard.js";
@@ -20,11 +21,36 @@ export function guard(guards: readonly Guard[]): Middleware {
     if (call.method === "listModels") return next(call);
     const prompts = guards.filter((it) => applies(it, call, "prompts"));
     const answers = isChat(call.method) ? guards.filter((it) => applies(it, call, "answers")) : [];
-    const run: Handle = answers.length > 0 ? (call) => answered(next, call, answers) : next;
-    if (prompts.length === 0) return run(call);
-    return deferred(async () => run(await guarded(call, prompts)));
+    if (prompts.length + answers.length === 0) return next(call);
+    const apart = isChat(call.method) ? withoutWords(next, call) : next;
+    const run: Handle = (call) =>
+      answers.length > 0 ? answered(apart, call, answers) : apart(call);
+    const told: Handle = (call) => (isChat(call.method) ? withWords(run(call), call) : run(call));
+    if (prompts.length === 0) return told(call);
+    return deferred(async () => told(await guarded(call, prompts)));
   };
 }
+
+/** A handle that does not hear what guards say: its answer may be kept for others, of whom they say something else. */
+function withoutWords(next: Handle, { warnings }: Call): Handle {
+  const within = new Warnings(warnings);
+  return (call) => {
+    within.handTo(warnings);
+    return next({ ...call, warnings: within });
+  };
+}
+
+/** The answer with what guards said. */
+const withWords = (source: ReturnType<Handle>, { warnings }: Call): ReturnType<Handle> =>
+  iterable(async function* () {
+    for await (const batch of source as AsyncIterable<readonly LLMResponse[]>) {
+      yield batch.map((message) => {
+        const [choice] = message.choices;
+        if (!choice?.message && !choice?.finishReason) return message;
+        return { ...message, warnings: [...new Set([...message.warnings, ...warnings])] };
+      });
+    }
+  });
 
 /** The answer as guards leave it: each sees what those before it left. */
 function answered(next: Handle, call: Call, guards: readonly Guard[]): ReturnType<Handle> {

@@ -12,7 +12,7 @@ import { reasoningChoice, reasoningOf, Thoughts } from "../reasoning.js";
 import { settled } from "../settle.js";
 import { noUsage } from "../stamp.js";
 import { joinCalls } from "../tool-calls.js";
-import { lookedAt, withWarnings } from "./answer.js";
+import { lookedAt } from "./answer.js";
 import { ask, heed } from "./ask.js";
 import type { Guard } from "./guard.js";
 
@@ -87,15 +87,14 @@ class GuardedStream {
     if (finishReason === "") return;
     await this.#end(out);
     // Its text is among those that were looked at.
-    const end = { ...message, choices: [deltaChoice("", finishReason)] };
-    out.push(withWarnings(end, this.#call));
+    out.push({ ...message, choices: [deltaChoice("", finishReason)] });
   }
 
   /** The last message of an answer that was blocked, with what the model took so far. */
   blockedEnd(): LLMResponse {
     const end = this.#piece(deltaChoice("", "content_filter"));
     const usageEstimated = this.#call.attributes.estimated ?? false;
-    return withWarnings({ ...end, usage: settled(this.#call), usageEstimated }, this.#call);
+    return { ...end, usage: settled(this.#call), usageEstimated };
   }
 
   async #takeDelta(delta: LLMMessage, out: LLMResponse[]): Promise<void> {
