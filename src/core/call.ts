@@ -93,6 +93,8 @@ export interface Attributes {
   cache?: "hit" | "miss" | "bypass" | undefined;
   /** What guards did about its texts; absent: nothing. */
   guards?: readonly GuardNote[] | undefined;
+  /** The request as they left it, where they replaced something of it: the log and spans have no other. */
+  guarded?: Input<MethodName> | undefined;
   /** Token counts as delivered. */
   promptTokens?: number | undefined;
   completionTokens?: number | undefined;
@@ -140,6 +142,7 @@ export const newAttributes = (door: string): Attributes => ({
   replayed: undefined,
   cache: undefined,
   guards: undefined,
+  guarded: undefined,
   promptTokens: undefined,
   completionTokens: undefined,
   cachedTokens: undefined,

@@ -58,7 +58,10 @@ export function logCall(
     totalMs: Math.round(totalMs),
     error: error?.message,
     cause: error?.cause === undefined ? undefined : causeOf(error),
-  } satisfies Record<Exclude<keyof Attributes, "asked" | "countedAs" | "alias">, unknown> &
+  } satisfies Record<
+    Exclude<keyof Attributes, "asked" | "countedAs" | "alias" | "guarded">,
+    unknown
+  > &
     Record<string, unknown>;
   const fields = said ? { ...ended, ...said } : ended;
   if (error?.code === "internal") call.log.error(fields, "call");

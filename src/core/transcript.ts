@@ -52,10 +52,11 @@ export class Transcript {
   /** Fields for the log. Pictures, files and sounds are not among them. */
   fields(): Record<string, unknown> {
     const { method } = this.#call;
+    const request = requestTold(this.#call);
     switch (method) {
       case "chat":
       case "complete": {
-        const { messages } = this.#call.request as Input<"chat">;
+        const { messages } = request as Input<"chat">;
         const prompt = messages.map((message) => ({
           role: message.role,
           ...thought(message.reasoningContent),
@@ -71,7 +72,7 @@ export class Transcript {
       }
       case "textToImage":
       case "streamTextToImage": {
-        const { prompt, negativePrompt } = this.#call.request as Input<"textToImage">;
+        const { prompt, negativePrompt } = request as Input<"textToImage">;
         return { prompt, negativePrompt };
       }
       default:
@@ -79,6 +80,10 @@ export class Transcript {
     }
   }
 }
+
+/** The request, without what guards took out of it. */
+export const requestTold = ({ request, attributes }: Call): Input<MethodName> =>
+  attributes.guarded ?? request;
 
 /** What was thought, where something was. */
 const thought = (reasoning: string | undefined) => reasoning && { reasoning };

@@ -6,7 +6,7 @@ import type { ContentPart, LLMMessage, LLMRequest, ToolCall } from "../../gen/li
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../core/call.js";
 import { isConversation } from "../core/methods.js";
-import type { Said } from "../core/transcript.js";
+import { requestTold, type Said } from "../core/transcript.js";
 import { operationOf } from "./operation.js";
 
 /** Most letters of one text; its beginning is told. */
@@ -22,11 +22,10 @@ interface Message {
 }
 
 /** The attributes; none for calls that ask no model. Pictures, files and sounds are named and not among them. */
-export function contentAttributes(
-  { method, request }: Call,
-  said: Said,
-): Record<string, string | number> {
+export function contentAttributes(call: Call, said: Said): Record<string, string | number> {
+  const { method } = call;
   if (!operationOf(method)) return {};
+  const request = requestTold(call);
   if (!isConversation(method)) {
     const { prompt, negativePrompt } = request as TextToImageRequest;
     const parts = [prompt, negativePrompt].flatMap((words) => (words ? [text(words)] : []));

@@ -245,6 +245,20 @@ describe("a guard", () => {
     expect(JSON.stringify(lines)).not.toContain(secret);
   });
 
+  test("that masks has the log tell what was said without it", async () => {
+    const lines: object[] = [];
+    const log = { ...silent, info: (fields: object) => void lines.push(fields) };
+    const callLog = { sample: 1, content: true };
+    const { ask } = guarded([mail()], says("Hi"), { callLog }, { log });
+    await ask(user(`I am ${secret}`));
+    await ask({ prompt: secret }, "textToImage");
+    expect(lines).toMatchObject([
+      { prompt: [{ role: "user", content: "I am [email]" }], completion: "Hi" },
+      { prompt: "[email]" },
+    ]);
+    expect(JSON.stringify(lines)).not.toContain(secret);
+  });
+
   test("sees what those before it left", async () => {
     const first = saying((texts) => ({
       action: "replace",

@@ -2,10 +2,12 @@
 import { expect, onTestFinished, test } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
+import type { Guard } from "../../src/core/guards/guard.js";
 import { type Logger, silent } from "../../src/core/log.js";
 import type { CallLogSettings } from "../../src/core/log-call.js";
 import type { MethodName } from "../../src/core/methods.js";
 import { toolCall } from "../../src/core/tool-calls.js";
+import { mail } from "../core/guarding.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel, imageModel } from "../support/models.js";
 import { hello } from "../support/routing.js";
@@ -25,10 +27,15 @@ interface Told {
   readonly otlp?: object;
   readonly chat?: Handle<"chat">;
   readonly callLog?: CallLogSettings;
+  readonly guards?: readonly Guard[];
 }
 
 /** The attributes of a call's spans, and the fields of its line in the log. */
-async function spansOf(method: MethodName, request: object, { otlp, chat, callLog }: Told = {}) {
+async function spansOf(
+  method: MethodName,
+  request: object,
+  { otlp, chat, callLog, guards }: Told = {},
+) {
   const sink = await Collector.start();
   onTestFinished(() => sink.close());
   const telemetry = await telemetryOf({ otlp: otlpTo(sink.url, otlp ?? { content: true }) });
@@ -38,7 +45,11 @@ async function spansOf(method: MethodName, request: object, { otlp, chat, callLo
   const lines: object[] = [];
   const log: Logger = { ...silent, info: (fields) => void lines.push(fields) };
   const backend = scripted(handlers, models);
-  const core = coreOf([backend], callLog && { callLog }, { telemetry: telemetry.telemetry, log });
+  const core = coreOf([backend], callLog && { callLog }, {
+    telemetry: telemetry.telemetry,
+    log,
+    guards,
+  });
   await run(core, method, request).catch(() => {});
   await telemetry.close();
   const [call, attempt] = [2, 3].map((kind) => sink.spans.find((span) => span.kind === kind));
@@ -148,6 +159,12 @@ test("long conversations have their first message and their last ones, long text
   const last = read(one.call[input]).at(-1).parts[0].content as string;
   expect(last).toBe(`${"y".repeat(16_000)}… (44000 more letters)`);
   expect(read(one.call[output])[0].parts[0].content).toMatch(/^z{16000}… \(4000 more letters\)$/);
+});
+
+test("what guards took out of a prompt is not told", async () => {
+  const messages = [{ role: "user", content: "I am me@example.com" }];
+  const { call } = await spansOf("complete", { messages }, { guards: [mail()] });
+  expect(read(call[input])).toEqual([{ role: "user", parts: [text("I am [email]")] }]);
 });
 
 test("of a text-to-image call it is the prompts", async () => {

@@ -80,6 +80,7 @@ const applies = (
 /** The call as guards leave it: each sees what those before it left. */
 async function guarded(call: Call, guards: readonly Guard[]): Promise<Call> {
   let { request } = call;
+  let masked = false;
   for (const guard of guards) {
     const texts: (GuardedText & TextPlace)[] = [];
     // Also where nothing is replaced: it has the texts as they were looked at.
@@ -90,6 +91,7 @@ async function guarded(call: Call, guards: readonly Guard[]): Promise<Call> {
     if (texts.length === 0) continue;
     const verdict = await ask(guard, call, "prompt", texts);
     if (verdict.action !== "replace") continue;
+    masked = true;
     let next = 0;
     request = mapRequest(call.method, request, (text, { field, fixed }) => {
       const by = verdict.texts[next++] ?? text;
@@ -97,5 +99,6 @@ async function guarded(call: Call, guards: readonly Guard[]): Promise<Call> {
       return by;
     });
   }
+  if (masked) call.attributes.guarded = request;
   return { ...call, request };
 }
