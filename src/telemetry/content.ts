@@ -5,6 +5,7 @@
 import type { ContentPart, LLMMessage, LLMRequest, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../core/call.js";
+import { jsonOf } from "../core/json.js";
 import { isConversation } from "../core/methods.js";
 import { requestTold, type Said } from "../core/transcript.js";
 import { operationOf } from "./operation.js";
@@ -15,10 +16,20 @@ const longestText = 16_000;
 /** Most letters of the messages that a call had, together: those before the last ones are left out. */
 const longestInput = 48_000;
 
+/** Most letters of one message's parts, together: those after them are left out. */
+const longestMessage = 24_000;
+
 interface Message {
   readonly role: string;
   readonly parts: readonly object[];
   readonly finish_reason?: string;
+}
+
+/** A message in JSON. */
+interface Told {
+  readonly json: string;
+  /** How many of its parts are not in it. */
+  readonly omittedParts: number;
 }
 
 /** The attributes; none for calls that ask no model. Pictures, files and sounds are named and not among them. */
@@ -33,37 +44,63 @@ export function contentAttributes(call: Call, said: Said): Record<string, string
   }
   const { told, omitted } = lastOf((request as LLMRequest).messages);
   const answer = answerOf(said);
+  const answered = answer.parts.length > 0 ? [tell(answer)] : [];
+  const omittedParts = [...told, ...answered].reduce((sum, each) => sum + each.omittedParts, 0);
   return {
-    "gen_ai.input.messages": `[${told.join(",")}]`,
+    "gen_ai.input.messages": listOf(told),
     ...(omitted > 0 && { "lintel.content.omitted_messages": omitted }),
-    ...(answer.parts.length > 0 && { "gen_ai.output.messages": JSON.stringify([answer]) }),
+    ...(omittedParts > 0 && { "lintel.content.omitted_parts": omittedParts }),
+    ...(answered.length > 0 && { "gen_ai.output.messages": listOf(answered) }),
   };
 }
+
+const listOf = (told: readonly Told[]) => `[${told.map(({ json }) => json).join(",")}]`;
 
 /** The first message, which may say what all is about, and as many of the last as there is room for. */
 function lastOf([first, ...rest]: readonly LLMMessage[]) {
   if (!first) return { told: [], omitted: 0 };
-  const beginning = JSON.stringify(messageOf(first));
-  const told: string[] = [];
-  let room = longestInput - beginning.length;
+  const beginning = toldOf(first);
+  const last: Told[] = [];
+  let room = longestInput - beginning.json.length;
   for (const message of rest.toReversed()) {
-    const json = JSON.stringify(messageOf(message));
+    const told = toldOf(message);
     // The last one is what the call is about.
-    if (told.length > 0 && json.length > room) break;
-    room -= json.length;
-    told.unshift(json);
+    if (last.length > 0 && told.json.length > room) break;
+    room -= told.json.length;
+    last.unshift(told);
   }
-  return { told: [beginning, ...told], omitted: rest.length - told.length };
+  return { told: [beginning, ...last], omitted: rest.length - last.length };
 }
 
-function messageOf(message: LLMMessage): Message {
+function toldOf(message: LLMMessage): Told {
   const { role, content, parts, toolCalls, toolCallId, reasoningContent = "" } = message;
   const said = parts.length > 0 ? parts.map(partOf) : content === "" ? [] : [text(content)];
   if (role === "tool") {
-    const response = parts.length > 0 ? said : cut(content);
-    return { role, parts: [{ type: "tool_call_response", id: toolCallId, response }] };
+    const fitting = parts.length > 0 ? fittingOf(said) : undefined;
+    const response = fitting?.parts ?? cut(content);
+    const part = { type: "tool_call_response", id: toolCallId, response };
+    return {
+      json: JSON.stringify({ role, parts: [part] }),
+      omittedParts: fitting?.omitted ?? 0,
+    };
   }
-  return { role, parts: [...thought(reasoningContent), ...said, ...toolCalls.map(callOf)] };
+  return tell({ role, parts: [...thought(reasoningContent), ...said, ...toolCalls.map(callOf)] });
+}
+
+function tell(message: Message): Told {
+  const { parts, omitted } = fittingOf(message.parts);
+  return { json: JSON.stringify({ ...message, parts }), omittedParts: omitted };
+}
+
+/** As many of the first as there is room for; one in any case. */
+function fittingOf(parts: readonly object[]) {
+  let room = longestMessage;
+  const tooMany = parts.findIndex((part, i) => {
+    room -= JSON.stringify(part).length;
+    return i > 0 && room < 0;
+  });
+  const fitting = tooMany < 0 ? parts : parts.slice(0, tooMany);
+  return { parts: fitting, omitted: parts.length - fitting.length };
 }
 
 const answerOf = ({ content, reasoning, toolCalls, finishReason }: Said): Message => ({
@@ -114,13 +151,17 @@ const callOf = ({ id, function: called }: ToolCall) => ({
 function argumentsOf(json: string): unknown {
   if (json.length > longestText || /\d{16}/.test(json)) return cut(json);
   try {
-    return JSON.parse(json);
+    const value: unknown = JSON.parse(json);
+    // Within a message and its parts it is nested deeper by a few.
+    return jsonOf([[[[value]]]]) === undefined ? json : value;
   } catch {
     return json;
   }
 }
 
-const cut = (words: string): string =>
-  words.length <= longestText
-    ? words
-    : `${words.slice(0, longestText)}… (${words.length - longestText} more letters)`;
+/** The beginning of a text, in whole letters. */
+function cut(words: string): string {
+  if (words.length <= longestText) return words;
+  const beginning = words.slice(0, longestText).replace(/[\ud800-\udbff]$/, "");
+  return `${beginning}… (${words.length - beginning.length} more letters)`;
+}

@@ -178,3 +178,46 @@ test("thoughts of an answer stand ahead of it", async () => {
   const { call } = await spansOf("chat", hello, { chat: thinks([thought("Hm")], "So") });
   expect(read(call[output])[0].parts).toEqual([{ type: "reasoning", content: "Hm" }, text("So")]);
 });
+
+test("arguments that are nested deeper than can be written are told as text", async () => {
+  const args = `${"[".repeat(8000)}${"]".repeat(8000)}`;
+  const toolCalls = [{ id: "1", type: "function", function: { name: "f", arguments: args } }];
+  const messages = [
+    { role: "assistant", toolCalls },
+    { role: "tool", toolCallId: "1", content: "42" },
+  ];
+  const { call } = await spansOf("chat", { model: "m", messages });
+  expect(read(call[input])[0].parts).toEqual([
+    { type: "tool_call", id: "1", name: "f", arguments: args },
+  ]);
+});
+
+test("a text is not cut in the middle of a letter", async () => {
+  const content = `${"x".repeat(15_999)}🙂y`;
+  const { call } = await spansOf("chat", { model: "m", messages: [{ role: "user", content }] });
+  expect(read(call[input])[0].parts).toEqual([text(`${"x".repeat(15_999)}… (3 more letters)`)]);
+});
+
+test("messages of many parts have as many as there is room for, and it is told how many not", async () => {
+  const long = (count: number) =>
+    Array.from({ length: count }, (_, i) => ({ type: "text", text: `${i}${"x".repeat(9000)}` }));
+  const messages = [
+    { role: "system", content: "", parts: long(20) },
+    { role: "assistant", toolCalls: [{ id: "1", type: "function", function: { name: "f" } }] },
+    { role: "tool", toolCallId: "1", parts: long(20) },
+  ];
+  const calls = Array.from({ length: 9 }, (_, i) =>
+    toolCall(i, `${i}`, "f", JSON.stringify({ a: "y".repeat(9000) })),
+  );
+  const tools = [{ type: "function", function: { name: "f" } }];
+  const chat = callsTools(calls);
+  const { call } = await spansOf("chat", { model: "m", messages, tools }, { chat });
+  expect(String(call[input]).length).toBeLessThan(50_000);
+  expect(String(call[output]).length).toBeLessThan(50_000);
+  const [first, , last] = read(call[input]);
+  expect(first.parts).toHaveLength(2);
+  expect(last.parts[0].response).toHaveLength(2);
+  const answered = read(call[output])[0].parts.length;
+  expect(answered).toBeGreaterThan(1);
+  expect(call["lintel.content.omitted_parts"]).toBe(2 * 18 + 9 - answered);
+});
