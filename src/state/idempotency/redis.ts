@@ -41,7 +41,7 @@ export function redisIdempotency(
   const recorders = new Set<RedisRecorder>();
   preload(connection, [openScript, writeScript, readScript, giveUpScript]);
 
-  /** Calls of which the store may have a beginning, and will not have the end. */
+  /** Calls that the store may have, or the beginning of, and whose end it will not have. */
   const givenUp = new Set<Place>();
   const takeBack = () => {
     for (const place of givenUp) {
@@ -87,6 +87,8 @@ export function redisIdempotency(
           tagged,
         );
       } catch {
+        // It may have been heard all the same.
+        giveUp(place);
         return without(question);
       }
       switch (said) {

@@ -186,6 +186,33 @@ describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, bina
       await close();
     });
 
+    it("runs a call at once that was refused since the store hung when it was asked", async () => {
+      const [asked, other] = await Promise.all([
+        open({ leaseMs: 3_600_000, onFailure: "closed" }),
+        open(),
+      ]);
+      const backend = scripted({ chat: says("a") });
+      const core = (store: (typeof asked)["store"]) =>
+        coreOf([backend], {}, { idempotency: { store, lingerMs: 1000 } });
+      const refusing = core(asked.store);
+      const answers = async () => (await other.connection.client.keys("*{answer:*}")).length;
+      const before = await answers();
+      server.pause();
+      const refused = await outcome(refusing, "chat", chat, { idempotencyKey });
+      expect(refused.code).toBe("unavailable");
+      server.resume();
+      await vi.waitFor(() => expect(asked.connection.available).toBe(true));
+      await vi.waitFor(async () => expect(await answers()).toBe(before));
+      const again = await outcome(refusing, "chat", chat, { idempotencyKey });
+      expect([again.code, again.metadata.has("idempotent-replayed")]).toEqual(["ok", false]);
+      // What was taken back is not the answer that came then.
+      const elsewhere = await outcome(core(other.store), "chat", chat, { idempotencyKey });
+      expect(elsewhere.metadata.get("idempotent-replayed")).toBe("true");
+      expect(backend.asked).toHaveLength(1);
+      await asked.close();
+      await other.close();
+    });
+
     it("gives a call its answer whose store died on the way", async () => {
       const { connection, store, close } = await open();
       const dead = gate();
