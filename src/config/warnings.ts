@@ -27,6 +27,9 @@ export function warningsOf(config: Config): string[] {
   if (auth.mode !== "token" && auth.teams.length > 0) {
     warnings.push(`auth.teams are not looked at, because auth.mode is ${auth.mode}`);
   }
+  if (auth.mode !== "token" && config.limits.team) {
+    warnings.push(`limits.team limits nobody, because auth.mode is ${auth.mode}`);
+  }
   if (auth.mode !== "token" && auth.oidc.length > 0) {
     warnings.push(`auth.oidc is not looked at, because auth.mode is ${auth.mode}`);
   }

@@ -23,9 +23,12 @@ test("a team that a token, an issuer or a rule names and nobody knows", () => {
 });
 
 test("teams where no tokens are", () => {
-  expect(said("  mode: public\n  teams: [{ name: red }]")).toEqual([
+  const limits = "limits: { team: { concurrent: 5 } }";
+  expect(said("  mode: public\n  teams: [{ name: red }]", limits)).toEqual([
     "auth.teams are not looked at, because auth.mode is public",
+    "limits.team limits nobody, because auth.mode is public",
   ]);
+  expect(said("  mode: token", limits)).toEqual([]);
 });
 
 test.each([
