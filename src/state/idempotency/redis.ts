@@ -43,25 +43,23 @@ export function redisIdempotency(
 
   /** Calls that the store may have, or the beginning of, and whose end it will not have. */
   const givenUp = new Set<Place>();
-  const takeBack = () => {
-    for (const place of givenUp) {
-      connection
-        .ask(
-          (client) => runScript(client, giveUpScript, place.keys, [place.owner]),
-          0,
-          place.keys[0],
-        )
-        .then(() => givenUp.delete(place))
-        // When the store is back.
-        .catch(() => {});
-    }
+  const takeBack = (place: Place) => {
+    // One that is away is not asked: when it went, many calls are given up at once.
+    if (!connection.available) return;
+    connection
+      .ask((client) => runScript(client, giveUpScript, place.keys, [place.owner]), 0, place.keys[0])
+      .then(() => givenUp.delete(place))
+      // When the store is back.
+      .catch(() => {});
   };
-  connection.onAvailable(takeBack);
+  connection.onAvailable(() => {
+    for (const place of givenUp) takeBack(place);
+  });
   const giveUp = (place: Place) => {
     givenUp.add(place);
     // Nothing is left of it once its lease has ended.
     setTimeout(() => givenUp.delete(place), leaseMs).unref();
-    takeBack();
+    takeBack(place);
   };
 
   const without = (question: Question): Opened | Promise<Opened> => {

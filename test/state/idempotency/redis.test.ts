@@ -213,6 +213,26 @@ describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, bina
       await other.close();
     });
 
+    it("asks no more often than there are calls, where many are given up at once", async () => {
+      const { connection, store, close } = await open();
+      const backend = scripted({ chat: says("a") });
+      const core = coreOf([backend], {}, { idempotency: { store, lingerMs: 1000 } });
+      const asked = vi.spyOn(connection, "ask");
+      const calls = Array.from({ length: 100 }, (_, i) => `${idempotencyKey}-${i}`);
+      server.pause();
+      const ran = await Promise.all(
+        calls.map((key) => outcome(core, "complete", chat, { idempotencyKey: key })),
+      );
+      expect(new Set(ran.map(({ code }) => code))).toEqual(new Set(["ok"]));
+      const whileAway = asked.mock.calls.length;
+      server.resume();
+      await vi.waitFor(() => expect(connection.available).toBe(true));
+      // To open each, and to take each back; some of these twice, where it was just about to go.
+      expect(whileAway).toBeLessThanOrEqual(2 * calls.length);
+      expect(asked.mock.calls.length).toBeLessThanOrEqual(4 * calls.length);
+      await close();
+    });
+
     it("gives a call its answer whose store died on the way", async () => {
       const { connection, store, close } = await open();
       const dead = gate();
