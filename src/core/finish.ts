@@ -10,6 +10,8 @@ import { answering } from "./routing/target.js";
 
 /** Makes the caller's pictures out of the model's. */
 export interface Finish {
+  /** Throws `upstream_failed` for a PNG that is broken, or too large for any caller. */
+  check(png: Uint8Array): void;
   /** An image that is ready. */
   image(call: Call<"streamTextToImage">, media: Media): Promise<Media>;
   /** An image that no caller gets is not kept; should that fail, it goes when it is too old. */
@@ -27,7 +29,7 @@ export interface FinishTools {
   readonly checker?: SafetyChecker | undefined;
   /** What becomes of images while the checker fails: `closed` refuses them, `open` lets them pass with a warning. */
   readonly onFailure: "closed" | "open";
-  /** Checks a PNG and drops its metadata; throws `upstream_failed` for a broken one. */
+  /** Checks a PNG and drops its metadata; throws `upstream_failed` for a broken or too large one. */
   readonly sanitize: (png: Uint8Array) => Uint8Array;
   /** Makes a PNG unrecognisable. */
   readonly blur: (png: Uint8Array, signal: CallSignal) => Promise<Uint8Array>;
@@ -39,6 +41,7 @@ export interface FinishTools {
 export function finisher(tools: FinishTools): Finish {
   const { store, sanitize, blur, action } = tools;
   return {
+    check: sanitize,
     async image(call, made) {
       let data = sanitize(made.data);
       const nsfw = await isHarmful(call, made, data, tools);

@@ -117,7 +117,7 @@ async function* run(
         if (!(index >= 0 && index < job.images) || places.has(index)) throw notAll();
         places.add(index);
         const asked = (call.request.seed ?? -1n) >= 0n && job.seed !== undefined;
-        checkMade(call, e.value.media, asked ? nthSeed(job.seed, index) : undefined);
+        checkMade(call, e.value.media, asked ? nthSeed(job.seed, index) : undefined, finish.check);
         const seedless = e.value.media.seed === noSeed;
         // Who asked for one was told already.
         if (seedless && !asked) call.warnings.add("seed: this model takes none, 0 stands for that");

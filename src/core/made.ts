@@ -11,14 +11,16 @@ import { isSeed } from "./seeds.js";
  * Checks an image. A size at the contract's default counts as not set, and then
  * the model's own may be another.
  * @param seed the one that the image should have; absent: the caller asked for none
+ * @param check throws for a picture that is none: the caller did not ask wrongly for what a server breaks
  * @throws LintelError `unsupported_parameter` that names what is not as asked, but
  *   for models whose unsupported parameters are ignored: there it is a warning;
- *   `upstream_failed` for a seed that no image can have
+ *   `upstream_failed` for a seed that no image can have, and as `check` says
  */
 export function checkMade(
   call: Call<"streamTextToImage">,
   { data, seed: used }: Media,
   seed: number | undefined,
+  check: (png: Uint8Array) => void,
 ): void {
   if (used !== noSeed && !isSeed(used)) {
     throw new LintelError("upstream_failed", "the model server answered with a seed that is none");
@@ -33,6 +35,7 @@ export function checkMade(
     // What the model does not support was refused, or ignored with a warning.
     if (asked === undefined || !supports.includes(name)) continue;
     if (made === undefined || asked === is) continue;
+    check(data);
     refuse(call, name, `the model server made ${made.width}x${made.height}`);
   }
   if (seed === undefined || used === seed) return;

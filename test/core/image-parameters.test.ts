@@ -1,6 +1,8 @@
 /** Parameters of images: defaults, LoRAs, and what a model does not support. */
+import { crc32 } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { doneEvent, imageEvent, inlineImage, noSeed } from "../../src/core/image-events.js";
+import { sanitizePng } from "../../src/media/png.js";
 import { coreOf, run } from "../support/core.js";
 import { imageModel } from "../support/models.js";
 import { png, scripted } from "../support/scripted.js";
@@ -113,6 +115,32 @@ describe("decisions 2: a parameter that the model does not support", () => {
       await expect(
         run(coreOf([limited()]), "textToImage", { prompt: "a", ...change }),
       ).rejects.toEqual(failure("unsupported_parameter", Object.keys(change)[0]));
+    },
+  );
+  it.each([
+    [0, 64],
+    [30_000, 30_000],
+  ])(
+    "is not what a server makes that is no picture, or too large for one: %ix%i",
+    async (...size) => {
+      const header = Buffer.from(png(99, 64, 72));
+      size.forEach((side, i) => {
+        header.writeUInt32BE(side, 16 + 4 * i);
+      });
+      header.writeUInt32BE(crc32(header.subarray(12, 29)), 29);
+      const backend = scripted(
+        {
+          async *streamTextToImage() {
+            yield [imageEvent(0, inlineImage(header, 99))];
+            yield [doneEvent([])];
+          },
+        },
+        [imageModel("image-1")],
+      );
+      const core = coreOf([backend], {}, { sanitize: (data) => sanitizePng(data) });
+      await expect(run(core, "textToImage", { prompt: "a", width: 512 })).rejects.toMatchObject({
+        code: "upstream_failed",
+      });
     },
   );
   describe("and what a server makes otherwise without a word", () => {
