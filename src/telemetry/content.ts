@@ -5,9 +5,9 @@
 import type { ContentPart, LLMMessage, LLMRequest, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../core/call.js";
-import { jsonOf } from "../core/json.js";
 import { isConversation } from "../core/methods.js";
 import { requestTold, type Said } from "../core/transcript.js";
+import { WholeCharacters } from "../core/well-formed.js";
 import { operationOf } from "./operation.js";
 
 /** Most letters of one text; its beginning is told. */
@@ -147,13 +147,17 @@ const callOf = ({ id, function: called }: ToolCall) => ({
   arguments: argumentsOf(called?.arguments ?? ""),
 });
 
+/** Most brackets of arguments that are told as JSON: within each other by the thousand no stack would hold them. */
+const mostBrackets = 1000;
+
 /** As what they are where they are JSON and short; numbers beyond what JavaScript has stay text. */
 function argumentsOf(json: string): unknown {
-  if (json.length > longestText || /\d{16}/.test(json)) return cut(json);
+  const isOdd = /\d{16}|\de[-+]?\d{3}/i.test(json);
+  if (isOdd || json.length > longestText || json.split(/[[{]/).length > mostBrackets) {
+    return cut(json);
+  }
   try {
-    const value: unknown = JSON.parse(json);
-    // Within a message and its parts it is nested deeper by a few.
-    return jsonOf([[[[value]]]]) === undefined ? json : value;
+    return JSON.parse(json);
   } catch {
     return json;
   }
@@ -162,6 +166,6 @@ function argumentsOf(json: string): unknown {
 /** The beginning of a text, in whole letters. */
 function cut(words: string): string {
   if (words.length <= longestText) return words;
-  const beginning = words.slice(0, longestText).replace(/[\ud800-\udbff]$/, "");
-  return `${beginning}… (${words.length - beginning.length} more letters)`;
+  const told = new WholeCharacters().push(words.slice(0, longestText));
+  return `${told}… (${words.length - told.length} more letters)`;
 }

@@ -59,6 +59,8 @@ async function spansOf(
 const input = "gen_ai.input.messages";
 const output = "gen_ai.output.messages";
 const read = (attribute: unknown) => JSON.parse(String(attribute));
+const tool = { type: "function", function: { name: "f" } };
+const deep = `{"a":${"[".repeat(7000)}${"]".repeat(7000)}}`;
 const text = (content: string) => ({ type: "text", content });
 
 test("nothing is told where nobody asks for it, in the log neither", async () => {
@@ -101,9 +103,8 @@ test("thoughts, calls of tools, their results, and what is no text", async () =>
     },
     { role: "tool", toolCallId: "1", content: "42" },
   ];
-  const tools = [{ type: "function", function: { name: "f" } }];
   const chat = callsTools([toolCall(0, "c", "f", '{"a":1}')]);
-  const told = await spansOf("chat", { model: "m", messages, tools }, { chat });
+  const told = await spansOf("chat", { model: "m", messages, tools: [tool] }, { chat });
   expect(read(told.call[input])).toEqual([
     {
       role: "user",
@@ -129,6 +130,29 @@ test("thoughts, calls of tools, their results, and what is no text", async () =>
   expect(answer.parts).toEqual([
     { type: "tool_call", id: expect.any(String), name: "f", arguments: { a: 1 } },
   ]);
+});
+
+test.each([
+  ["of lists in lists, too deep to be written", deep],
+  ["of numbers beyond what JavaScript has", '{"n":1e400}'],
+])("arguments %s are told as text", async (_, args) => {
+  const toolCalls = [{ id: "1", type: "function", function: { name: "f", arguments: args } }];
+  const messages = [
+    { role: "assistant", toolCalls },
+    { role: "tool", toolCallId: "1", content: "42" },
+  ];
+  const chat = callsTools([toolCall(0, "c", "f", args)]);
+  const { call } = await spansOf("chat", { model: "m", messages, tools: [tool] }, { chat });
+  const asked = read(call[input])[0].parts[0];
+  const answered = read(call[output])[0].parts[0];
+  expect([asked.arguments, answered.arguments]).toEqual([args, args]);
+});
+
+test("a text is not cut within a character, which no reader of UTF-8 would take", async () => {
+  const content = `${"x".repeat(15_999)}🌍 y`;
+  const { call } = await spansOf("chat", { messages: [{ role: "user", content }] });
+  expect(call[input]).not.toMatch(/\\ud/i);
+  expect(read(call[input])[0].parts[0].content).toMatch(/^x{15999}… \(4 more letters\)$/);
 });
 
 test("of an answer that breaks off it is what the caller got", async () => {
