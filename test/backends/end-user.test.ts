@@ -1,6 +1,7 @@
 /** What model servers are told of whom a call is for. */
 import { createHash } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { optionalFields } from "../../src/backends/completions/asking.js";
 import { endUser, refusedField } from "../../src/backends/completions/refusal.js";
 import { outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
@@ -91,9 +92,11 @@ it.each([
   "property 'user' is unsupported",
   'Invalid JSON payload received. Unknown name "user": Cannot find field.',
   "unknown field `user`, expected one of `model`, `messages`",
+  "unknown field `user`, expected one of `model`, `stream_options`, `temperature`, `seed`",
   "'user' is not supported by this model",
 ])("%j is about the field", (message) => {
-  expect(refusedField(400, JSON.stringify({ error: { message } }), [endUser])).toBe(endUser);
+  const fields = [...optionalFields, endUser];
+  expect(refusedField(400, JSON.stringify({ error: { message } }), fields)).toBe(endUser);
 });
 
 it.each([
@@ -104,7 +107,7 @@ it.each([
   "Unknown user",
   "model 'x' is not allowed for this user",
 ])("%j is not", (message) => {
-  const fields = [endUser];
+  const fields = [...optionalFields, endUser];
   expect(refusedField(400, JSON.stringify({ error: { message } }), fields)).toBeUndefined();
 });
 

@@ -155,6 +155,9 @@ export function refusedField<F extends string>(
   if (status !== 400 && status !== 422 && !odd) return undefined;
   const text = wordsOf(body);
   if (odd) return fields.find((field) => inOddWords.has(field) && inWords[field]?.test(text));
+  // Its words name it alone; others may stand behind it, as those that are known.
+  const user = fields.find((field) => field === endUser);
+  if (user !== undefined && refusesUser.test(text)) return user;
   const isNamed = (field: string) => !inWords[field] && named(field).test(text);
   if (eitherOr.test(text) && isNamed("temperature")) {
     return fields.find((field) => field === "top_p" && isNamed(field));
