@@ -94,6 +94,11 @@ it.each([
   "unknown field `user`, expected one of `model`, `messages`",
   "unknown field `user`, expected one of `model`, `stream_options`, `temperature`, `seed`",
   "'user' is not supported by this model",
+  "metadata: Extra inputs are not permitted",
+  "metadata.user_id: Extra inputs are not permitted",
+  "Malformed input request: #: extraneous key [user] is not permitted, please reformat your input",
+  "Argument not supported on this model: user",
+  "unknown field: parameter 'user' is not a valid field",
 ])("%j is about the field", (message) => {
   const fields = [...optionalFields, endUser];
   expect(refusedField(400, JSON.stringify({ error: { message } }), fields)).toBe(endUser);
@@ -105,6 +110,8 @@ it.each([
   "'user' must be a string",
   "image_url is not supported in messages of the role user",
   "Unknown user",
+  "metadata.user_id: user_id appears to contain an email address",
+  "not supported for the role: user",
   "model 'x' is not allowed for this user",
 ])("%j is not", (message) => {
   const fields = [...optionalFields, endUser];

@@ -107,13 +107,14 @@ const refusesIds =
 /** Stands for the end user's id among what servers refuse. */
 export const endUser = "end user's id";
 
-/** That they know no such field, in the words of OpenAI, Mistral, Groq, Google, serde's and others' checks. */
+/** That they know no such field, in the words of OpenAI, Anthropic, Mistral, Groq, xAI, Cohere, Google, Bedrock, serde's and others' checks. */
 const refusesUser = (() => {
-  const name = "(?:user|safety_identifier)";
-  const quoted = `["'\`]${name}["'\`]`;
-  const not = "(?:un(?:supported|known|expected|recognized)|not (?:supported|permitted|allowed))";
+  const name = "(?:user|safety_identifier|metadata(?:[. ]user_id)?)";
+  const quoted = `["'\`[]${name}["'\`\\]]`;
+  const un = "un(?:supported|known|expected|recognized)";
+  const not = `(?:${un}|not (?:supported|permitted|allowed|a valid field))`;
   return new RegExp(
-    `\\b(?:un(?:supported|known|expected|recognized)|extra)\\b(?:(?!role)[\\w ]){0,40}(?:: ?${name}\\b(?! \\w)|:? ?${quoted})|${quoted}(?: \\w+){0,4}? ${not}|\\bbody ${name} (?:value_error\\.)?extra`,
+    `\\b(?:${un}|extra|not supported)\\b(?:(?!role)[\\w ]){0,40}(?:: ?${name}\\b(?! \\w)|:? ?${quoted})|${quoted}(?: \\w+){0,4}? ${not}|\\b(?:body ${name} (?:value_error\\.)?|${name}: )extra`,
     "i",
   );
 })();
