@@ -89,9 +89,9 @@ async function parseFile(
   return { ...parsed, config: absolute(parsed.config, directory), text, warnings };
 }
 
-/** Whether YAML holds no value: each line is blank, a comment, or a mark of a document. */
+/** Whether YAML holds no value: each line is blank, a comment, a directive, or a mark of a document. */
 export const saysNothing = (text: string): boolean =>
-  text.split("\n").every((line) => /^(?:---|\.\.\.)?\s*(?:#|$)/.test(line.trim()));
+  text.split("\n").every((line) => /^(?:---|\.\.\.|%.*)?\s*(?:#|$)/.test(line.trim()));
 
 /** What is wrong with bytes that are no text in UTF-8, and where: read as such they would be another text. */
 function strangeBytes(bytes: Buffer): Pick<Problem, "position" | "message"> | undefined {

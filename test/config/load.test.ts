@@ -85,6 +85,8 @@ test("a file that says nothing is warned of: a reload takes none", async () => {
   const empty = ["lintel.yaml is empty: the defaults hold; write {} where that is meant"];
   expect(await warnings("")).toEqual(empty);
   expect(await warnings("---\n# auth:\n#   mode: token\n")).toEqual(empty);
+  expect(await warnings("\uFEFF# all of it\r\n")).toEqual(empty);
+  expect(await warnings("%YAML 1.2\n---\n")).toEqual(empty);
   expect(await warnings("{}")).toEqual([]);
 });
 
