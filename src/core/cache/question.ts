@@ -10,7 +10,6 @@ import type { CacheSettings, ModelSettings } from "../settings.js";
 const form = 1;
 
 /**
-/**
  * Names a question: who asks, where each caller or team has answers of their own, the model and what the
  * operator set for it, and all that the request says but for whom it is asked. Whether it is streamed makes no difference.
  */
