@@ -62,6 +62,20 @@ describe("an OpenAI-compatible server", () => {
     expect(calls.flatMap(({ warnings }) => [...warnings])).toEqual([]);
   });
 
+  it("that refuses one user's id is told the others'", async () => {
+    const message = "Unsupported value: 'user' must have at most 5 characters.";
+    const server = await against(
+      (exchange) =>
+        exchange.json().user === user
+          ? exchange.sendJson(400, { error: { message, param: "user" } })
+          : echo(exchange),
+      { pass_user: "plain" },
+    );
+    const calls = [await chat(server, { user }), await chat(server, { user: "u-2" })];
+    expect(server.bodies().map((body) => body.user)).toEqual([user, undefined, "u-2"]);
+    expect(calls.flatMap(({ warnings }) => [...warnings])).toEqual([]);
+  });
+
   it("that draws is told, and asked without where it refuses the field", async () => {
     const draw = drawing("localai/image");
     const refusing: Script = (exchange) =>

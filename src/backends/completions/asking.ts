@@ -4,7 +4,7 @@ import { chatDefaults } from "../../core/defaults.js";
 import type { Warnings } from "../../core/warnings.js";
 import type { Refused } from "../http/refused.js";
 import { tools } from "./fields.js";
-import { aboutValue, refusedField } from "./refusal.js";
+import { aboutValue, endUser, refusedField } from "./refusal.js";
 import { effort, signedThoughts } from "./thoughts.js";
 
 /** Fields that a server may refuse and that a request can go without. */
@@ -67,7 +67,7 @@ export async function askWithout<T, F extends string>(question: Question<T, F>):
     if ("answer" in attempt) {
       for (const [field, value] of dropped) {
         if (value && ours().includes(field)) question.learn(defaultOf(field));
-        else if (!chosen(field) || !value) question.learn(field);
+        else if (!value || (!chosen(field) && field !== endUser)) question.learn(field);
         // Later calls are warned by the core.
         if (chosen(field)) warnings.add(`${field}: not supported by this model, ignored`);
       }
