@@ -211,19 +211,29 @@ const apiKey: Finder = {
   open: (text) => runAtEnd(text, /[\w.-]/, 256),
 };
 
-/** A key as OpenSSL and OpenSSH write it, also without its end, or with half of it; `\n` may stand for the ends of lines. */
-const pem =
-  /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----(?:\s|\\[nr]){0,8}(?:[A-Z][A-Za-z-]{1,20}: [\w,-]{1,60}(?:\s|\\[nr]){1,8}){0,4}[A-Za-z0-9+/=\s\\]*(?:-----END [A-Z0-9 ]{0,60}-{0,5}|-{1,5}(?:EN?D?)?$)?/g;
+/** How a key begins in PEM, up to the last whole line ahead of its own; `\n` may stand for the ends of lines. */
+const pemHead =
+  "-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----(?:\\s|\\\\[nr]){0,8}(?:[A-Z][A-Za-z-]{1,20}: [\\w,-]{1,60}(?:\\s|\\\\[nr]){1,8}){0,4}";
+/** A key as OpenSSL and OpenSSH write it, also without its end, or with half of it. */
+const pem = new RegExp(
+  `${pemHead}[A-Za-z0-9+/=\\s\\\\]*(?:-----END [A-Z0-9 ]{0,60}-{0,5}|-{1,5}(?:EN?D?)?$)?`,
+  "g",
+);
+/** One that ends in a line ahead of its own, such as that of how it is encrypted. */
+const pemAhead = new RegExp(`${pemHead}[A-Z][A-Za-z-]{0,20}(?::[ ]?[\\w,-]{0,60})?$`);
 const pemBegin = "-----BEGIN";
-/** Longest first line of one, and more. */
+/** Longest first line of one, and more; and with the lines ahead of its own. */
 const longestLine = 90;
+const longestHead = 600;
 
 const privateKey: Finder = {
   find: (text) => spansOf(text, pem),
   open(text) {
-    const end = text.slice(-longestLine);
-    const begun = end.lastIndexOf(pemBegin);
-    if (begun >= 0) return text.length - end.length + begun;
+    const end = text.slice(-longestHead);
+    const ahead = pemAhead.exec(end);
+    if (ahead) return text.length - end.length + ahead.index;
+    const begun = text.slice(-longestLine).lastIndexOf(pemBegin);
+    if (begun >= 0) return Math.max(0, text.length - longestLine) + begun;
     for (let length = pemBegin.length - 1; length > 0; length--) {
       if (text.endsWith(pemBegin.slice(0, length))) return text.length - length;
     }

@@ -78,8 +78,10 @@ export function patternChecker({
       if (more && text.length < mostHeld) {
         const open = Math.min(...finders.map((finder) => finder.open(whole)));
         upTo = wholeUpTo(whole, Math.max(open, from));
-        // Of what is found there the rest may still come.
-        const cut = found.find(({ start, end }) => start < upTo && end > upTo);
+        // Of what is found there, or at the end of all, the rest may still come.
+        const cut = found.find(
+          ({ start, end }) => start < upTo && (end > upTo || end === whole.length),
+        );
         upTo = cut?.start ?? upTo;
       }
       const told = found
