@@ -164,6 +164,38 @@ describe("a stream", () => {
     ]);
   });
 
+  test.each([1, 7, 64, 700])(
+    "has no part of a private key wherever its pieces of %i end",
+    async (length) => {
+      const line = `${"MIIE".repeat(16)}\n`;
+      const heads = ["", "Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,0123456789ABCDEF\n\n"];
+      const keys = heads.map(
+        (head) =>
+          `A key:\n-----BEGIN RSA PRIVATE KEY-----\n${head}${line.repeat(20)}-----END RSA PRIVATE KEY-----, `,
+      );
+      const parts = keys.join("").match(new RegExp(`.{1,${length}}`, "gs")) ?? [];
+      const { ask } = guarded([pattern({ find: ["private_key"] })], says(...parts));
+      const { content } = got((await ask(user("Hello"), "chat")).messages);
+      expect(content).toBe("A key:\n[private_key], ".repeat(2));
+    },
+  );
+
+  test("has what is said as that where signatures of thoughts come between", async () => {
+    const details = JSON.stringify([{ type: "reasoning.encrypted", data: "x" }]);
+    const both = thought("", details);
+    const chat: Handle<"chat"> = async function* () {
+      yield [piece("Hello, wo")];
+      yield [thought("", details)];
+      yield [piece("rld")];
+      Object.assign(both.choices[0]?.delta ?? {}, { content: "!" });
+      yield [both];
+      yield [piece("", "stop", [7, 3])];
+    };
+    const { ask } = guarded([mail("mask", answers)], chat);
+    const { content, thoughts } = got((await ask(user("Hello"), "chat")).messages);
+    expect([content, thoughts]).toEqual(["Hello, world!", ""]);
+  });
+
   test("knows where words begin, also in what it has delivered", async () => {
     const guard = pattern({ patterns: ["\\bcat\\b"] });
     const rest = " x".repeat(300);

@@ -101,8 +101,8 @@ class GuardedStream {
     const { content, toolCalls, reasoningContent = "", reasoningDetails = "" } = delta;
     if (reasoningContent !== "") await this.#say("reasoning", reasoningContent, out);
     if (reasoningDetails !== "") {
+      await this.#turnTo("reasoning", out);
       this.#thoughts.add({ reasoningDetails });
-      this.#kind = "reasoning";
     }
     if (content !== "") await this.#say("content", content, out);
     this.#calls.push(...toolCalls);
@@ -130,10 +130,15 @@ class GuardedStream {
   }
 
   async #say(kind: Kind, text: string, out: LLMResponse[]): Promise<void> {
-    if (kind !== this.#kind || this.#calls.length > 0) await this.#end(out);
-    this.#kind = kind;
+    await this.#turnTo(kind, out);
     this.#held += text;
     await this.#tell(true, out);
+  }
+
+  /** What follows is of a kind: what is held of another is complete. */
+  async #turnTo(kind: Kind, out: LLMResponse[]): Promise<void> {
+    if (kind !== this.#kind || this.#calls.length > 0) await this.#end(out);
+    this.#kind = kind;
   }
 
   /** Delivers what can be, of the text that is held. @param more whether more of it may come */
