@@ -119,6 +119,25 @@ describe("texts", () => {
     expect(backend.asked).toEqual(await askedWithout(everywhere("said")));
   });
 
+  test("have their places in the request as it came, for each guard", async () => {
+    const request = {
+      messages: [
+        {
+          role: "user",
+          parts: [
+            { type: "text", text: "a" },
+            { type: "text", text: "b" },
+            file("text/plain", secret),
+          ],
+        },
+      ],
+    };
+    const first = pass();
+    const { ask } = guarded([guardOf("a", first.checker), mail("block")]);
+    expect((await ask(request)).error?.param).toBe("messages[0].parts[2].file.file_data");
+    expect(first.seen[0]?.map(({ text }) => text)).toEqual(["ab", secret]);
+  });
+
   test("are all masked, and all else stays as it is", async () => {
     const { ask, backend } = guarded([mail()]);
     const request = everywhere(secret);
@@ -218,7 +237,7 @@ describe("a guard", () => {
         "messages[1].content",
         "never",
       ]);
-      expect(error?.message).toBe('messages[1].content was blocked by the guard "mail"');
+      expect(error?.message).toBe('messages[1].content: was blocked by the guard "mail"');
       expect(backend.asked).toEqual([]);
       expect(warnings).toEqual([]);
     },

@@ -39,7 +39,7 @@ test("a prompt is blocked on every path of JSON, with the client's name of the f
   const refused = await chat(`I am ${secret}`);
   expect(refused.status).toBe(400);
   expect(JSON.parse(refused.text).error).toEqual({
-    message: 'messages[0].content was blocked by the guard "g"',
+    message: 'messages[0].content: was blocked by the guard "g"',
     type: "invalid_request_error",
     param: "messages[0].content",
     code: "content_blocked",
@@ -55,6 +55,24 @@ test("a prompt is blocked on every path of JSON, with the client's name of the f
     const { status, text } = await post(path, body);
     expect([path, status, text.includes(secret)]).toEqual([path, 400, false]);
     expect(text).toContain("was blocked by the guard");
+  }
+  const parts = [{ type: "text", text: secret }];
+  const inParts = await post("/v1/chat/completions", {
+    model: "m",
+    messages: [{ role: "user", content: parts }],
+  });
+  expect(JSON.parse(inParts.text).error).toMatchObject({
+    message: 'messages[0].content[0].text: was blocked by the guard "g"',
+    param: "messages[0].content[0].text",
+  });
+  const names = {
+    "/v1/messages": "messages[0].content",
+    "/v1/responses": "input",
+    "/v1beta/models/m:generateContent": "contents[0].parts",
+  };
+  for (const [path, name] of Object.entries(names)) {
+    const { text } = await post(path, others[path as keyof typeof others]);
+    expect(JSON.parse(text).error.message).toBe(`${name}: was blocked by the guard "g"`);
   }
 });
 

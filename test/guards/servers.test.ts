@@ -145,7 +145,7 @@ describe("a webhook", () => {
     expect(error).toMatchObject({
       code: "content_blocked",
       param: "messages[1].content",
-      message: 'messages[1].content was blocked by the guard "company": no weapons',
+      message: 'messages[1].content: was blocked by the guard "company": no weapons',
     });
     expect(backend.asked).toEqual([]);
   });

@@ -81,7 +81,8 @@ export function blocked(
   reason = "",
 ): LintelError {
   note(call, { guard: name, side, result: "blocked", found });
-  const what = side === "answer" ? "the answer" : (field ?? "the request");
+  // The door puts its client's name of the field there.
+  const what = side === "answer" ? "the answer" : field ? `${field}:` : "the request";
   const why = reason === "" ? "" : `: ${reason}`;
   return new LintelError(
     "content_blocked",

@@ -77,28 +77,34 @@ const applies = (
 ): boolean =>
   lookAt.includes(what) && models.some((pattern) => fits(pattern, attributes.model ?? ""));
 
-/** The call as guards leave it: each sees what those before it left. */
+/**
+ * The call as guards leave it: each sees what those before it left, in its place in the request as it
+ * came, whose text parts may be joined in the one that goes on.
+ */
 async function guarded(call: Call, guards: readonly Guard[]): Promise<Call> {
-  let { request } = call;
+  const said: { readonly place: TextPlace; text: string }[] = [];
+  mapRequest(call.method, call.request, (text, place) => {
+    said.push({ place, text });
+    return text;
+  });
   let masked = false;
   for (const guard of guards) {
-    const texts: (GuardedText & TextPlace)[] = [];
-    // Also where nothing is replaced: it has the texts as they were looked at.
-    request = mapRequest(call.method, request, (text, place) => {
-      texts.push({ ...place, text });
-      return text;
-    });
-    if (texts.length === 0) continue;
+    const left = said.filter(({ text }) => text !== "");
+    if (left.length === 0) break;
+    const texts = left.map(({ place, text }): GuardedText => ({ ...place, text }));
     const verdict = await ask(guard, call, "prompt", texts);
     if (verdict.action !== "replace") continue;
     masked = true;
-    let next = 0;
-    request = mapRequest(call.method, request, (text, { field, fixed }) => {
-      const by = verdict.texts[next++] ?? text;
-      if (fixed && by !== text) throw blocked(guard, call, "prompt", field, verdict.found);
-      return by;
-    });
+    for (const [i, one] of left.entries()) {
+      const { field, fixed } = one.place;
+      const by = verdict.texts[i] ?? one.text;
+      if (fixed && by !== one.text) throw blocked(guard, call, "prompt", field, verdict.found);
+      one.text = by;
+    }
   }
+  let next = 0;
+  // Also where nothing is replaced: it has the texts as they were looked at.
+  const request = mapRequest(call.method, call.request, (text) => said[next++]?.text ?? text);
   if (masked) call.attributes.guarded = request;
   return { ...call, request };
 }
