@@ -1,6 +1,7 @@
 /**
- * Regular expressions of the operator's own, in RE2's syntax: what they take grows with the length of a
- * text and no faster, whatever they and the text are. V8's own may take for ever.
+ * Regular expressions of the operator's own, in RE2's syntax: what one search takes grows with the length
+ * of a text and no faster, whatever they and the text are. V8's own may take for ever. But of `a.*b|c`
+ * each search may go to the end of the text, and there is one behind each match.
  */
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
@@ -26,12 +27,14 @@ export const longestMatch = 256;
 export function finderOf(expression: string): Finder {
   const compiled: RE2JS = load().RE2JS.compile(expression);
   return {
-    find(text) {
+    find(text, isLate = () => false) {
       const found: Span[] = [];
       const matcher = compiled.matcher(text);
       while (matcher.find()) {
         const [start, end] = [matcher.start(), matcher.end()];
-        if (end > start) found.push({ start, end });
+        const late = isLate();
+        if (end > start || late) found.push({ start, end: late ? text.length : end });
+        if (late) break;
       }
       return found;
     },

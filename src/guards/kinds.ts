@@ -9,8 +9,11 @@ export interface Span {
 
 /** Finds one kind of thing. */
 export interface Finder {
-  /** All of them, in their order. None is empty, none overlaps. */
-  find(text: string): Span[];
+  /**
+   * All of them, in their order. None is empty, none overlaps.
+   * @param isLate whether it has taken long already: then the rest behind the first counts as found, too
+   */
+  find(text: string, isLate?: () => boolean): Span[];
   /** From where on a text that goes on may have the begin of one; its length: nowhere. */
   open(text: string): number;
 }

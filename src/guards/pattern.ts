@@ -29,13 +29,17 @@ interface Found extends Span {
 /** Of a text that goes on, most characters that are held back, however long a thing may become. */
 const mostHeld = 8192;
 
-/** @throws Error if an expression is none */
-export function patternChecker({
-  name,
-  find,
-  patterns,
-  action,
-}: PatternSettings): Required<Checker> {
+/** Longest time that matches of expressions are sought in what is looked at at once, milliseconds. */
+const longestMs = 2000;
+
+/**
+ * @param now milliseconds
+ * @throws Error if an expression is none
+ */
+export function patternChecker(
+  { name, find, patterns, action }: PatternSettings,
+  now: () => number = () => performance.now(),
+): Required<Checker> {
   const finders: Named[] = [
     ...find.map((kind) => ({ ...kinds[kind], name: kind, mark: `[${kind}]` })),
     ...patterns.map((expression, i) => ({
@@ -61,17 +65,25 @@ export function patternChecker({
     }
   };
 
+  /** What tells from now on that it takes too long. */
+  const clock = () => {
+    const since = now();
+    return () => now() - since > longestMs;
+  };
+
   return {
-    check: (texts) =>
-      verdictOn(
-        texts.map(({ text }) => allIn(text, finders)),
+    check(texts) {
+      const isLate = clock();
+      return verdictOn(
+        texts.map(({ text }) => allIn(text, finders, isLate)),
         texts.map(({ text }) => text),
-      ),
+      );
+    },
     look(before, text, more) {
       // What stands ahead tells where words begin, and what is the rest of a longer thing.
       const from = before.length;
       const whole = before + text;
-      const found = allIn(whole, finders).flatMap((one) =>
+      const found = allIn(whole, finders, clock()).flatMap((one) =>
         one.end <= from ? [] : [{ ...one, start: Math.max(one.start, from) }],
       );
       let upTo = whole.length;
@@ -98,9 +110,9 @@ const wholeUpTo = (text: string, at: number): number =>
   /[\ud800-\udbff]/.test(text[at - 1] ?? "") ? at - 1 : at;
 
 /** All that is found, in its order; what overlaps is one, of the first. */
-function allIn(text: string, finders: readonly Named[]): Found[] {
+function allIn(text: string, finders: readonly Named[], isLate: () => boolean): Found[] {
   const all = finders
-    .flatMap((by) => by.find(text).map((span) => ({ ...span, by })))
+    .flatMap((by) => by.find(text, isLate).map((span) => ({ ...span, by })))
     .sort((a, b) => a.start - b.start || b.end - a.end);
   const found: Found[] = [];
   for (const one of all) {

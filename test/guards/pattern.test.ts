@@ -1,0 +1,18 @@
+/** Guards that look for what has a form: what their expressions may take. */
+import { expect, test } from "vitest";
+import { patternChecker } from "../../src/guards/pattern.js";
+
+test("what follows a match counts as found once matches took two seconds", () => {
+  let now = 0;
+  const settings = { name: "p", find: [], patterns: ["\\d"], action: "mask" } as const;
+  // Each look at the clock takes a second: one for all texts, and one for each match.
+  const checker = patternChecker(settings, () => (now += 1000));
+  const texts = ["a 1 b 2 c", "d", "e 3 f 4 g", "h 5 i"].map((text) => ({ field: "x", text }));
+  expect(checker.check(texts, {} as never)).toMatchObject({
+    texts: ["a [p] b [p] c", "d", "e [p]", "h [p]"],
+  });
+  // Each call has its own time.
+  expect(checker.check([{ field: "x", text: "6 a 7 b" }], {} as never)).toMatchObject({
+    texts: ["[p] a [p] b"],
+  });
+});
