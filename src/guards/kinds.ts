@@ -35,6 +35,10 @@ const spansOf = (text: string, pattern: RegExp): Span[] =>
     end: index + found.length,
   }));
 
+/** What stands in JSON for the end of a line, and so on: a word may begin behind it. */
+const jsonEscape = "\\\\(?:[nrt]|u[\\da-fA-F]{4})";
+const isLineEscape = /\\[nrt]/;
+
 /** Halves of letters that are none of UTF-16's own count as letters. */
 const inLocalPart = /[\p{L}\p{N}._%+\ud800-\udfff-]/u;
 const mostLocal = 64;
@@ -45,7 +49,13 @@ const email: Finder = {
   find(text) {
     const found: Span[] = [];
     for (let at = text.indexOf("@"); at >= 0; at = text.indexOf("@", at + 1)) {
-      const start = Math.max(runBefore(text, at, inLocalPart, mostLocal), found.at(-1)?.end ?? 0);
+      const run = runBefore(text, at, inLocalPart, mostLocal);
+      // The letter of an escape is none of its own.
+      const begin =
+        run + 1 < at && isLineEscape.test(text.slice(Math.max(0, run - 1), run + 1))
+          ? run + 1
+          : run;
+      const start = Math.max(begin, found.at(-1)?.end ?? 0);
       domain.lastIndex = at + 1;
       if (start < at && domain.test(text)) found.push({ start, end: domain.lastIndex });
     }
@@ -131,7 +141,10 @@ function cardFrom(
   return last;
 }
 
-const ibanBegin = /(?<![\p{L}\p{N}])[A-Z]{2}\d{2}/giu;
+const wordBegin = `(?:(?<![\\p{L}\\p{N}])|(?<=${jsonEscape}))`;
+const ibanBegin = new RegExp(`${wordBegin}[A-Z]{2}\\d{2}`, "giu");
+/** The same, as far as it is there. */
+const ibanBegun = new RegExp(`${wordBegin}[A-Z]{2}(?:\\d{2}|\\d?$)|${wordBegin}[A-Z]$`, "giu");
 const inIban = /[ \u00a0-]?([A-Z0-9])/iy;
 
 const iban: Finder = {
@@ -159,10 +172,9 @@ const iban: Finder = {
   },
   open(text) {
     const from = runAtEnd(text, /[A-Z0-9 \u00a0-]/i, longestIban);
-    const begin = /(?<![\p{L}\p{N}])[A-Z]{2}(?:\d{2}|\d?$)|(?<![\p{L}\p{N}])[A-Z]$/giu;
     // What stands before the run tells whether a word begins there.
-    begin.lastIndex = from;
-    return begin.exec(text)?.index ?? text.length;
+    ibanBegun.lastIndex = from;
+    return ibanBegun.exec(text)?.index ?? text.length;
   },
 };
 
@@ -181,7 +193,7 @@ function isIban(number: string): boolean {
 
 /** Keys whose makers begin them with something to find them by, and JSON web tokens. */
 const keys = new RegExp(
-  `(?<![A-Za-z0-9])(?:${[
+  `(?:(?<![A-Za-z0-9])|(?<=${jsonEscape}))(?:${[
     // OpenAI, Anthropic, OpenRouter, DeepSeek and others.
     "sk-[\\w-]{20,}",
     // Stripe.

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import type { CallSignal } from "../../src/core/cancellation.js";
+import { deltaChoice } from "../../src/core/chat-messages.js";
 import type { Checker, Guard, GuardedText } from "../../src/core/guards/guard.js";
 import { guardedStream } from "../../src/core/guards/stream.js";
 import { silent } from "../../src/core/log.js";
@@ -86,6 +87,18 @@ describe.each(ways)("an answer by %s", (method) => {
     const { messages } = await ask(user("Hello"), method);
     const { args, reason } = got(messages);
     expect([args, reason]).toEqual(['{"to":"[email]"}{"to":"you"}', "tool_calls"]);
+  });
+
+  test("calls tools with masked arguments that were cut off, whatever their escapes", async () => {
+    const cut = '{"to":"me\\u0040example.com, \\\\u0040';
+    const chat: Handle<"chat"> = async function* () {
+      const call = toolCall(0, "a", "send", cut);
+      yield [{ ...piece(""), choices: [deltaChoice("", "", [call])] }];
+      yield [piece("", "length", [7, 3])];
+    };
+    const { ask } = guarded([mail("mask", answers)], chat);
+    const { args } = got((await ask(user("Hello"), method)).messages);
+    expect(args).toBe('{"to":"[email], \\\\u0040');
   });
 
   test("that is blocked is an error where nothing was delivered of it", async () => {

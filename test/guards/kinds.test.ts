@@ -135,6 +135,17 @@ describe.each<[Kind, found: string[], not: string[]]>([
   });
 });
 
+test.each<[Kind, string]>([
+  ["email", "me@example.com"],
+  ["iban", "DE89370400440532013000"],
+  ["api_key", `sk-${key}`],
+])("%s %s is found where JSON has the end of a line before it", (kind, text) => {
+  const json = JSON.stringify({ said: `first\n${text}\t${text}` });
+  expect(foundIn(kind, json)).toEqual([text, text]);
+  const begun = json.slice(0, json.indexOf(text) + 2);
+  expect(kinds[kind].open(begun)).toBeLessThanOrEqual(begun.length - 2);
+});
+
 test("a card is found beside other digits", () => {
   expect(foundIn("credit_card", "4111 1111 1111 1111 123")).toEqual(["4111 1111 1111 1111"]);
   expect(foundIn("credit_card", "12 4111 1111 1111 1111, 7")).toEqual(["4111 1111 1111 1111"]);

@@ -5,12 +5,28 @@ import { endOfString } from "../json-keys.js";
 /** A string's quote, or a number. */
 const value = /"|-?\d[\d.eE+-]*/g;
 
+/** A backslash with what belongs to it, and the code of a character where it has one. */
+const escaped = /\\(?:u([\da-f]{4})|.)/gis;
+
+/** The same text with characters in the place of their codes, but for those that JSON has escaped. */
+const asMeant = (text: string): string =>
+  text.replace(escaped, (found, code?: string) => {
+    const letter = code === undefined ? "" : String.fromCharCode(Number.parseInt(code, 16));
+    return letter === "" || /["\\\p{Cc}]/u.test(letter) ? found : letter;
+  });
+
 /**
  * JSON with others in the place of its texts: of each string, keys too, and each number, since
- * numbers of cards are some. All else stays as it is written. What is no JSON is one text.
+ * numbers of cards are some. All else stays as it is written. What is no JSON is one text, in which
+ * `\u0040` is what it stands for: who reads arguments that were cut off reads it so.
  */
 export function mapJsonTexts(json: string, map: (text: string) => string): string {
-  if (parseJson(json) === undefined) return json === "" ? json : map(json);
+  if (parseJson(json) === undefined) {
+    if (json === "") return json;
+    const meant = asMeant(json);
+    const mapped = map(meant);
+    return mapped === meant ? json : mapped;
+  }
   let out = "";
   let copied = 0;
   value.lastIndex = 0;
