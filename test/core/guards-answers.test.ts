@@ -209,6 +209,23 @@ describe("a stream", () => {
     expect([content, thoughts]).toEqual(["Hello, world!", ""]);
   });
 
+  test("has calls when they are complete, also where it says something between their pieces", async () => {
+    const part = (id: string, name: string, args: string) => ({
+      ...piece(""),
+      choices: [deltaChoice("", "", [toolCall(0, id, name, args)])],
+    });
+    const chat: Handle<"chat"> = async function* () {
+      yield [part("a", "send", '{"to":"me@')];
+      yield [piece("Sending. ")];
+      yield [part("", "", 'example.com"}')];
+      yield [piece("", "tool_calls", [7, 3])];
+    };
+    const { ask } = guarded([mail("mask", answers)], chat);
+    const { messages } = await ask(user("Hello"), "chat");
+    const { args, content } = got(messages);
+    expect([content, args]).toEqual(["Sending. ", '{"to":"[email]"}']);
+  });
+
   test("knows where words begin, also in what it has delivered", async () => {
     const guard = pattern({ patterns: ["\\bcat\\b"] });
     const rest = " x".repeat(300);

@@ -108,11 +108,16 @@ class GuardedStream {
     this.#calls.push(...toolCalls);
   }
 
-  /** Something else follows: what is held is all that there is. */
-  async #end(out: LLMResponse[]): Promise<void> {
+  /** Something else follows: what is held of a text is all that there is. */
+  async #endText(out: LLMResponse[]): Promise<void> {
     await this.#tell(false, out);
     this.#before = "";
     await this.#tellThoughts(out);
+  }
+
+  /** The answer is over. Before nobody knows of a call that it is complete. */
+  async #end(out: LLMResponse[]): Promise<void> {
+    await this.#endText(out);
     if (this.#calls.length === 0) return;
     const calls = joinCalls(this.#calls);
     this.#calls = [];
@@ -137,7 +142,7 @@ class GuardedStream {
 
   /** What follows is of a kind: what is held of another is complete. */
   async #turnTo(kind: Kind, out: LLMResponse[]): Promise<void> {
-    if (kind !== this.#kind || this.#calls.length > 0) await this.#end(out);
+    if (kind !== this.#kind) await this.#endText(out);
     this.#kind = kind;
   }
 
