@@ -223,7 +223,8 @@ const keys = new RegExp(
 
 const apiKey: Finder = {
   find: (text) => spansOf(text, keys),
-  open: (text) => runAtEnd(text, /[\w.-]/, 256),
+  // The first part of a web token is up to 512.
+  open: (text) => runAtEnd(text, /[\w.-]/, 600),
 };
 
 /** How a key begins in PEM, up to the last whole line ahead of its own; `\n` may stand for the ends of lines. */

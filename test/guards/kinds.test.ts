@@ -85,6 +85,7 @@ describe.each<[Kind, found: string[], not: string[]]>([
       `nvapi-${key}`,
       `lt_${key.slice(0, 43)}`,
       "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P",
+      `eyJ${"a".repeat(500)}.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P`,
     ],
     [
       "sk-short",
