@@ -119,6 +119,19 @@ describe("texts", () => {
     expect(backend.asked).toEqual(await askedWithout(everywhere("said")));
   });
 
+  test("of a file may be replaced by nothing", async () => {
+    const parts = [{ type: "text", text: "Read this:" }, file("text/plain", secret, "a.txt")];
+    const nothing = saying((texts) => ({
+      action: "replace",
+      found: [],
+      texts: texts.map(({ text }) => (text === secret ? "" : text)),
+    }));
+    const { ask, backend } = guarded([guardOf("a", nothing.checker)]);
+    expect((await ask({ messages: [{ role: "user", parts }] })).code).toBe("ok");
+    const [asked] = backend.asked as LLMRequest[];
+    expect(asked?.messages[0]?.content).toBe('Read this:\n\n<file name="a.txt">\n\n</file>\n\n');
+  });
+
   test("have their places in the request as it came, for each guard", async () => {
     const request = {
       messages: [

@@ -141,7 +141,8 @@ function mapParts(
     const filename = one(file.filename, place(`parts[${i}].file.filename`), map);
     const content = textOfFile(part);
     const told = content && one(content, place(`parts[${i}].file.file_data`), map);
-    const fileData = told === content ? file.fileData : textFile(part, told ?? "");
+    // One of which nothing is left is still a file: its last end of a line is not told.
+    const fileData = told === content ? file.fileData : textFile(part, told || "\n");
     return { ...part, file: { ...file, filename, fileData } };
   });
 }
