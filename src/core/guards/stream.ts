@@ -1,7 +1,7 @@
 /**
  * Streamed answers: each piece is delivered once a guard has looked at it. What the model says, and what
- * it thinks, are texts that go on; of both as much of the end is held back as the guard needs. Calls of
- * tools, and the details of thoughts, are delivered when they are complete.
+ * it thinks, are texts that go on; of both as much of the end is held back as the guard needs. The details
+ * of thoughts are delivered when they are complete, and calls of tools at the end.
  */
 import type { LLMMessage, LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
