@@ -33,7 +33,8 @@ export function finderOf(expression: string): Finder {
       while (matcher.find()) {
         const [start, end] = [matcher.start(), matcher.end()];
         const late = isLate();
-        if (end > start || late) found.push({ start, end: late ? text.length : end });
+        const until = late ? text.length : end;
+        if (until > start) found.push({ start, end: until });
         if (late) break;
       }
       return found;

@@ -11,6 +11,9 @@ test("what follows a match counts as found once matches took two seconds", () =>
   expect(checker.check(texts, {} as never)).toMatchObject({
     texts: ["a [p] b [p] c", "d", "e [p]", "h [p]"],
   });
+  // What fits nothing, too, is found nowhere at the end of a text.
+  const empty = patternChecker({ ...settings, patterns: ["x*"] }, () => (now += 1000));
+  expect(empty.check([{ field: "x", text: "ab" }], {} as never)).toEqual({ action: "pass" });
   // Each call has its own time.
   expect(checker.check([{ field: "x", text: "6 a 7 b" }], {} as never)).toMatchObject({
     texts: ["[p] a [p] b"],
