@@ -159,7 +159,7 @@ function stepsOf(
       validate(settings),
       resolve(routing.catalogue),
       ...(limits ? [limit({ ...limits, bounds: settings.bounds })] : []),
-      ...(guards.length > 0 ? [guard(guards)] : []),
+      ...(guards.length > 0 ? [guard(guards, parts.documents)] : []),
       completion,
       ...(parts.cache ? [cache({ store: parts.cache, settings: settings.cache })] : []),
       images(settings, finish),

@@ -111,6 +111,24 @@ function failed(
   return pass;
 }
 
+/**
+ * What a guard can't look at, whatever it is.
+ * @throws LintelError `content_blocked` that names the field, but where calls pass then
+ */
+export function notSeen(
+  { name, onFailure }: Guard,
+  call: Call,
+  { field, why }: { readonly field: string; readonly why: string },
+): void {
+  note(call, { guard: name, side: "prompt", result: "failed", found: [] });
+  const guard = JSON.stringify(name);
+  if (onFailure === "closed") {
+    const error = `${field}: the guard ${guard} can't look at it: ${why}`;
+    throw new LintelError("content_blocked", error, { param: field });
+  }
+  call.warnings.add(`guards: ${guard} can't look at a document, which was passed on`);
+}
+
 /** Of a stream a guard may say the same many times. */
 function note({ attributes }: Call, said: GuardNote): void {
   const { guards = [] } = attributes;

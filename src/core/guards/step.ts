@@ -2,12 +2,14 @@
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call, Handle, Middleware } from "../call.js";
 import { Cancellation } from "../cancellation.js";
+import type { DocumentReader } from "../documents.js";
 import { deferred, iterable } from "../iterate.js";
 import { isChat } from "../methods.js";
 import { fits } from "../pattern.js";
 import { Warnings } from "../warnings.js";
 import { guardedAnswer } from "./answer.js";
-import { ask, blocked } from "./ask.js";
+import { ask, blocked, notSeen } from "./ask.js";
+import { pdfTexts } from "./documents.js";
 import type { Guard, GuardedText } from "./guard.js";
 import { guardedStream } from "./stream.js";
 import { mapRequest, type TextPlace } from "./texts.js";
@@ -15,8 +17,9 @@ import { mapRequest, type TextPlace } from "./texts.js";
 /**
  * Stands behind the limits, since a call counts whatever guards say of it, and outside of all that
  * answers: what is kept of answers is looked at anew.
+ * @param documents who reads PDFs; absent: nobody does
  */
-export function guard(guards: readonly Guard[]): Middleware {
+export function guard(guards: readonly Guard[], documents?: DocumentReader): Middleware {
   return (next) => (call) => {
     if (call.method === "listModels") return next(call);
     const prompts = guards.filter((it) => applies(it, call, "prompts"));
@@ -27,7 +30,7 @@ export function guard(guards: readonly Guard[]): Middleware {
       answers.length > 0 ? answered(apart, call, answers) : apart(call);
     const told: Handle = (call) => (isChat(call.method) ? withWords(run(call), call) : run(call));
     if (prompts.length === 0) return told(call);
-    return deferred(async () => told(await guarded(call, prompts)));
+    return deferred(async () => told(await guarded(call, prompts, documents)));
   };
 }
 
@@ -81,14 +84,25 @@ const applies = (
  * The call as guards leave it: each sees what those before it left, in its place in the request as it
  * came, whose text parts may be joined in the one that goes on.
  */
-async function guarded(call: Call, guards: readonly Guard[]): Promise<Call> {
+async function guarded(
+  call: Call,
+  guards: readonly Guard[],
+  documents: DocumentReader | undefined,
+): Promise<Call> {
+  const pdfs = await pdfTexts(call, documents);
   const said: { readonly place: TextPlace; text: string }[] = [];
-  mapRequest(call.method, call.request, (text, place) => {
-    said.push({ place, text });
-    return text;
-  });
+  mapRequest(
+    call.method,
+    call.request,
+    (text, place) => {
+      said.push({ place, text });
+      return text;
+    },
+    pdfs.texts,
+  );
   let masked = false;
   for (const guard of guards) {
+    for (const unread of pdfs.unread) notSeen(guard, call, unread);
     const left = said.filter(({ text }) => text !== "");
     if (left.length === 0) break;
     const texts = left.map(({ place, text }): GuardedText => ({ ...place, text }));
@@ -104,7 +118,12 @@ async function guarded(call: Call, guards: readonly Guard[]): Promise<Call> {
   }
   let next = 0;
   // Also where nothing is replaced: it has the texts as they were looked at.
-  const request = mapRequest(call.method, call.request, (text) => said[next++]?.text ?? text);
+  const request = mapRequest(
+    call.method,
+    call.request,
+    (text) => said[next++]?.text ?? text,
+    pdfs.texts,
+  );
   if (masked) call.attributes.guarded = request;
   return { ...call, request };
 }

@@ -22,6 +22,11 @@ export interface TextPlace {
   readonly fixed?: true;
 }
 
+/** What PDFs say, by their parts; one that is not there is not looked at. */
+export type Pdfs = ReadonlyMap<ContentPart, string>;
+
+const none: Pdfs = new Map();
+
 /** Answers what takes the place of a text, which is never empty. */
 export type MapText = (text: string, place: TextPlace) => string;
 
@@ -29,9 +34,14 @@ export type MapText = (text: string, place: TextPlace) => string;
  * A request with others in the place of its texts. Text parts of a message that follow each other are
  * one: a model reads them so, and what is looked at is to be what it reads.
  */
-export function mapRequest<R extends object>(method: MethodName, request: R, map: MapText): R {
+export function mapRequest<R extends object>(
+  method: MethodName,
+  request: R,
+  map: MapText,
+  pdfs: Pdfs = none,
+): R {
   return (isConversation(method)
-    ? mapConversation(request as object as LLMRequest, map)
+    ? mapConversation(request as object as LLMRequest, map, pdfs)
     : mapImageRequest(request as object as TextToImageRequest, map)) as object as R;
 }
 
@@ -51,13 +61,15 @@ function mapImageRequest(request: TextToImageRequest, map: MapText): TextToImage
   };
 }
 
-function mapConversation(request: LLMRequest, map: MapText): LLMRequest {
+function mapConversation(request: LLMRequest, map: MapText, pdfs: Pdfs): LLMRequest {
   const { responseFormat } = request;
   const schema = responseFormat?.jsonSchema;
   const at = "response_format.json_schema";
   return {
     ...request,
-    messages: request.messages.map((message, i) => mapMessage(message, `messages[${i}]`, map)),
+    messages: request.messages.map((message, i) =>
+      mapMessage(message, `messages[${i}]`, map, pdfs),
+    ),
     tools: request.tools.map((tool, i) => mapTool(tool, `tools[${i}].function`, map)),
     ...(responseFormat &&
       schema && {
@@ -93,13 +105,18 @@ function mapTool(tool: Tool, at: string, map: MapText): Tool {
  * and names and arguments of its calls.
  * @param at the message by the contract's names
  */
-export function mapMessage(message: LLMMessage, at: string, map: MapText): LLMMessage {
+export function mapMessage(
+  message: LLMMessage,
+  at: string,
+  map: MapText,
+  pdfs: Pdfs = none,
+): LLMMessage {
   const { role, content, parts, toolCalls, reasoningContent, reasoningDetails } = message;
   const place = (field: string): TextPlace => ({ field: `${at}.${field}`, role });
   return {
     ...message,
     content: one(content, place("content"), map),
-    parts: mapParts(parts, (field) => place(field), map),
+    parts: mapParts(parts, (field) => place(field), map, pdfs),
     toolCalls: toolCalls.map((call, i) =>
       mapCall(call, (field) => place(`tool_calls[${i}].function.${field}`), map),
     ),
@@ -129,6 +146,7 @@ function mapParts(
   parts: readonly ContentPart[],
   place: (field: string) => TextPlace,
   map: MapText,
+  pdfs: Pdfs,
 ): ContentPart[] {
   return joinedTexts(parts).map(({ part, i }) => {
     const { text, file } = part;
@@ -139,7 +157,7 @@ function mapParts(
     }
     if (part.type !== "file" || !file) return part;
     const filename = one(file.filename, place(`parts[${i}].file.filename`), map);
-    const content = textOfFile(part);
+    const content = textOfFile(part) ?? pdfs.get(part);
     const told = content && one(content, place(`parts[${i}].file.file_data`), map);
     // One of which nothing is left is still a file: its last end of a line is not told.
     const fileData = told === content ? file.fileData : textFile(part, told || "\n");
@@ -147,9 +165,11 @@ function mapParts(
   });
 }
 
-/** The address of a file of the same type that says something else. */
-const textFile = (part: ContentPart, text: string): string =>
-  `data:${fileIn(part)?.mediaType};charset=utf-8;base64,${Buffer.from(text).toString("base64")}`;
+/** The address of a file of the same type that says something else; of a PDF it is one of text. */
+function textFile(part: ContentPart, text: string): string {
+  const type = textOfFile(part) === undefined ? "text/plain" : fileIn(part)?.mediaType;
+  return `data:${type};charset=utf-8;base64,${Buffer.from(text).toString("base64")}`;
+}
 
 /** Parts, of which texts that follow each other are one, with the place at which each began. */
 function joinedTexts(parts: readonly ContentPart[]): { part: ContentPart; i: number }[] {

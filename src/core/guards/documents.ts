@@ -1,0 +1,50 @@
+/** What PDFs in messages say, for guards to look at. */
+import type { ContentPart, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
+import type { Call } from "../call.js";
+import { type DocumentReader, isReadable } from "../documents.js";
+import { toLintelError } from "../errors.js";
+import { fileIn } from "../files.js";
+import { isConversation } from "../methods.js";
+
+/** What the PDFs of a call say. */
+export interface PdfTexts {
+  /** Of each that could be read. */
+  readonly texts: ReadonlyMap<ContentPart, string>;
+  /** Those that could not. */
+  readonly unread: readonly { readonly field: string; readonly why: string }[];
+}
+
+/**
+ * Reads the PDFs of a call, one after the other: each takes a process, and memory.
+ * @param reader absent: the operator has none read
+ * @throws LintelError where reading fails for a reason that is not the document's; the signal's reason
+ */
+export async function pdfTexts(call: Call, reader: DocumentReader | undefined): Promise<PdfTexts> {
+  const texts = new Map<ContentPart, string>();
+  const unread: { field: string; why: string }[] = [];
+  if (!isConversation(call.method)) return { texts, unread };
+  const { attributes, caller, signal } = call;
+  const since = performance.now();
+  let any = false;
+  for (const [i, { parts }] of (call.request as LLMRequest).messages.entries()) {
+    for (const [j, part] of parts.entries()) {
+      if (!isReadable(part)) continue;
+      any = true;
+      const field = `messages[${i}].parts[${j}].file.file_data`;
+      if (!reader) {
+        unread.push({ field, why: "no documents are read here" });
+        continue;
+      }
+      try {
+        const pdf = Buffer.from(fileIn(part)?.data ?? "", "base64");
+        texts.set(part, (await reader.read(pdf, caller?.id ?? "", signal)).text);
+      } catch (thrown) {
+        const { code, message } = toLintelError(thrown);
+        if (code !== "invalid_value") throw thrown;
+        unread.push({ field, why: message });
+      }
+    }
+  }
+  if (any) attributes.documentsMs = (attributes.documentsMs ?? 0) + performance.now() - since;
+  return { texts, unread };
+}

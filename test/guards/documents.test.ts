@@ -1,0 +1,77 @@
+/** Guards and PDFs: a whole gateway, whose reader they use. */
+import { expect, onTestFinished, test } from "vitest";
+import { Upstream } from "../backends/upstream.js";
+import { lines, pdf } from "../documents/pdf.js";
+import { gateway } from "../support/gateway.js";
+
+const mail = (more: string) => `{ name: g, type: pattern, find: [email], ${more} }`;
+
+/** Asks a gateway with one guard about a PDF: what its caller hears, and what the model server was asked. */
+async function asked(guard: string, bytes: Buffer, more = "") {
+  const bodies: string[] = [];
+  const upstream = await Upstream.start(async (exchange) => {
+    if (exchange.request.method === "GET") return exchange.sendJson(404, {});
+    bodies.push(exchange.request.body.toString());
+    const message = { role: "assistant", content: "ok" };
+    const choices = [{ index: 0, message, finish_reason: "stop" }];
+    return exchange.sendJson(200, { id: "1", created: 1, model: "m", choices });
+  });
+  onTestFinished(() => upstream.close());
+  const backends = `backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]`;
+  const it = await gateway(`${backends}\nguards: [${guard}]\n${more}`);
+  const file_data = `data:application/pdf;base64,${bytes.toString("base64")}`;
+  const content = [
+    { type: "text", text: "What is it?" },
+    { type: "file", file: { filename: "a.pdf", file_data } },
+  ];
+  const response = await fetch(`${it.url}/v1/chat/completions`, {
+    method: "POST",
+    headers: { authorization: "Bearer me", "content-type": "application/json" },
+    body: JSON.stringify({ model: "m", messages: [{ role: "user", content }] }),
+  });
+  return {
+    status: response.status,
+    warnings: response.headers.get("x-lintel-warnings") ?? "",
+    error: ((await response.json()) as { error?: { message: string } }).error,
+    bodies,
+  };
+}
+
+const secret = pdf([lines("Write to me@example.com today")]);
+const field = "messages[0].content[1].file.file_data";
+
+test("what a PDF says is masked: it goes on as a file of its text", async () => {
+  const { status, warnings, bodies } = await asked(mail("action: mask"), secret);
+  expect(status).toBe(200);
+  expect(warnings).toContain('guards: "g" replaced a part of the request');
+  const [body = ""] = bodies;
+  expect(body).toContain("Write to [email] today");
+  expect(body).toContain("What is it?");
+  expect(body).toContain("a.pdf");
+  expect(body).not.toContain("me@example.com");
+});
+
+test("a PDF that says what is blocked reaches nobody; another one goes on as it came", async () => {
+  const blocked = await asked(mail("action: block"), secret);
+  expect(blocked.status).toBe(400);
+  expect(blocked.error).toMatchObject({ code: "content_blocked", param: field });
+  expect(blocked.bodies).toEqual([]);
+  const good = pdf([lines("Nothing to see")]);
+  const passed = await asked(mail("action: block"), good);
+  expect(passed.status).toBe(200);
+  expect(passed.bodies.join()).toContain(good.toString("base64"));
+});
+
+test.each([
+  ["that is broken", Buffer.from("%PDF-1.4 and no more"), ""],
+  ["where nobody reads any", secret, "documents: { read: false }"],
+])("a PDF %s is refused, or passes with a warning", async (_what, bytes, more) => {
+  const closed = await asked(mail("action: flag"), bytes, more);
+  expect(closed.error).toMatchObject({ code: "content_blocked", param: field });
+  expect(closed.error?.message).toContain(`${field}: the guard "g" can't look at it: `);
+  expect(closed.bodies).toEqual([]);
+  const open = await asked(mail("action: flag, on_failure: open"), bytes, more);
+  expect(open.bodies).toHaveLength(1);
+  expect(open.status).toBe(200);
+  expect(open.warnings).toContain('guards: "g" can\'t look at a document, which was passed on');
+});
