@@ -73,7 +73,7 @@ describe("wrong arguments end with 2 and say what was meant", () => {
       ["image", "a", "--frames", "2"],
       "unknown option --frames\nlintel help image lists its options",
     ],
-    [["tokens"], "say what to do: lintel tokens create, list, revoke or rotate"],
+    [["tokens"], "say what to do: lintel tokens create, list, update, revoke or rotate"],
     [["token"], 'unknown command "token" (did you mean "tokens"?)'],
     [["tokens", "creat"], 'unknown command "tokens creat" (did you mean "create"?)'],
     [["tokens", "create"], "tokens create needs --name NAME"],
