@@ -2,9 +2,9 @@
 import type { LLMMessage, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
 import { iterable } from "../iterate.js";
-import { ask, blocked } from "./ask.js";
-import type { Guard, GuardedText } from "./guard.js";
-import { mapMessage, type TextPlace } from "./texts.js";
+import type { Guard } from "./guard.js";
+import { lookThrough } from "./look-through.js";
+import { mapMessage } from "./texts.js";
 
 type Batch = readonly LLMResponse[];
 
@@ -29,28 +29,21 @@ async function looked(
 ): Promise<LLMResponse> {
   const [choice] = answer.choices;
   if (!choice?.message) return answer;
-  let { message } = choice;
-  for (const guard of guards) message = await lookedAt(message, call, guard);
+  const message = await lookedAt(choice.message, call, guards);
   return { ...answer, choices: [{ ...choice, message }] };
 }
 
 /**
- * What a message of an answer says as a guard leaves it.
+ * What a message of an answer says as guards leave it.
  * @throws LintelError as `ask`
  */
-export async function lookedAt(message: LLMMessage, call: Call, guard: Guard): Promise<LLMMessage> {
-  const texts: (GuardedText & TextPlace)[] = [];
-  mapMessage(message, "choices[0].message", (text, place) => {
-    texts.push({ ...place, text });
-    return text;
-  });
-  if (texts.length === 0) return message;
-  const verdict = await ask(guard, call, "answer", texts);
-  if (verdict.action !== "replace") return message;
-  let next = 0;
-  return mapMessage(message, "choices[0].message", (text, { fixed }) => {
-    const by = verdict.texts[next++] ?? text;
-    if (fixed && by !== text) throw blocked(guard, call, "answer", undefined, verdict.found);
-    return by;
-  });
-}
+export const lookedAt = async (
+  message: LLMMessage,
+  call: Call,
+  guards: readonly Guard[],
+): Promise<LLMMessage> =>
+  (
+    await lookThrough(guards, call, "answer", (map) =>
+      mapMessage(message, "choices[0].message", map),
+    )
+  ).left;

@@ -8,11 +8,12 @@ import { isChat } from "../methods.js";
 import { fits } from "../pattern.js";
 import { Warnings } from "../warnings.js";
 import { guardedAnswer } from "./answer.js";
-import { ask, blocked, notSeen } from "./ask.js";
+import { notSeen } from "./ask.js";
 import { pdfTexts } from "./documents.js";
-import type { Guard, GuardedText } from "./guard.js";
+import type { Guard } from "./guard.js";
+import { lookThrough } from "./look-through.js";
 import { guardedStream } from "./stream.js";
-import { mapRequest, type TextPlace } from "./texts.js";
+import { mapRequest } from "./texts.js";
 
 /**
  * Stands behind the limits, since a call counts whatever guards say of it, and outside of all that
@@ -80,50 +81,22 @@ const applies = (
 ): boolean =>
   lookAt.includes(what) && models.some((pattern) => fits(pattern, attributes.model ?? ""));
 
-/**
- * The call as guards leave it: each sees what those before it left, in its place in the request as it
- * came, whose text parts may be joined in the one that goes on.
- */
+/** The call as guards leave it. */
 async function guarded(
   call: Call,
   guards: readonly Guard[],
   documents: DocumentReader | undefined,
 ): Promise<Call> {
-  const pdfs = await pdfTexts(call, documents);
-  const said: { readonly place: TextPlace; text: string }[] = [];
-  mapRequest(
-    call.method,
-    call.request,
-    (text, place) => {
-      said.push({ place, text });
-      return text;
+  const { texts, unread } = await pdfTexts(call, documents);
+  const { left: request, replaced } = await lookThrough(
+    guards,
+    call,
+    "prompt",
+    (map) => mapRequest(call.method, call.request, map, texts),
+    (guard) => {
+      for (const one of unread) notSeen(guard, call, one);
     },
-    pdfs.texts,
   );
-  let masked = false;
-  for (const guard of guards) {
-    for (const unread of pdfs.unread) notSeen(guard, call, unread);
-    const left = said.filter(({ text }) => text !== "");
-    if (left.length === 0) break;
-    const texts = left.map(({ place, text }): GuardedText => ({ ...place, text }));
-    const verdict = await ask(guard, call, "prompt", texts);
-    if (verdict.action !== "replace") continue;
-    masked = true;
-    for (const [i, one] of left.entries()) {
-      const { field, fixed } = one.place;
-      const by = verdict.texts[i] ?? one.text;
-      if (fixed && by !== one.text) throw blocked(guard, call, "prompt", field, verdict.found);
-      one.text = by;
-    }
-  }
-  let next = 0;
-  // Also where nothing is replaced: it has the texts as they were looked at.
-  const request = mapRequest(
-    call.method,
-    call.request,
-    (text) => said[next++]?.text ?? text,
-    pdfs.texts,
-  );
-  if (masked) call.attributes.guarded = request;
+  if (replaced) call.attributes.guarded = request;
   return { ...call, request };
 }

@@ -121,7 +121,7 @@ class GuardedStream {
     if (this.#calls.length === 0) return;
     const calls = joinCalls(this.#calls);
     this.#calls = [];
-    const said = await lookedAt(messageOf("assistant", "", calls), this.#call, this.#guard);
+    const said = await lookedAt(messageOf("assistant", "", calls), this.#call, [this.#guard]);
     out.push(this.#piece(deltaChoice("", "", said.toolCalls)));
   }
 
@@ -130,7 +130,7 @@ class GuardedStream {
     if (!all.reasoningDetails) return;
     this.#thoughts = new Thoughts();
     const message = Object.assign(messageOf("assistant", ""), all);
-    const { reasoningDetails } = await lookedAt(message, this.#call, this.#guard);
+    const { reasoningDetails } = await lookedAt(message, this.#call, [this.#guard]);
     out.push(this.#piece(reasoningChoice(reasoningOf("", reasoningDetails))));
   }
 
