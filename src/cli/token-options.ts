@@ -9,6 +9,8 @@ import { type Given, type Option, UsageError } from "./command.js";
 /** Most characters of a name. */
 const longestName = 128;
 
+const isName = (text: string) => text.length <= longestName && !/\p{Cc}/u.test(text);
+
 /** What `--expires` is, without its default. */
 export const expiryHelp = "a date, a time, or how long from now: 2027-01-31, 90d";
 
@@ -67,7 +69,7 @@ function resettable<O extends Option>(option: O): O {
 export function wishOf(given: Given): NewToken {
   const name = given.text("name")?.trim();
   if (!name) throw new UsageError("tokens create needs --name NAME");
-  if (name.length > longestName || /\p{Cc}/u.test(name) || name.startsWith("tok_")) {
+  if (!isName(name) || name.startsWith("tok_")) {
     throw new UsageError(
       `--name must have at most ${longestName} characters, no control characters, and not begin with tok_`,
     );
@@ -119,7 +121,7 @@ function teamOption(given: Given): string | undefined {
   if (team === none.team) {
     throw new UsageError(`--team: no team is called "${none.team}": leave it out`);
   }
-  if (!team || team.length > longestName || /\p{Cc}/u.test(team)) {
+  if (!team || !isName(team)) {
     throw new UsageError(
       `--team must have 1 to ${longestName} characters, and no control characters`,
     );

@@ -96,11 +96,10 @@ export const toldAhead = async (call: Call, reader: DocumentReader): Promise<Cal
 
 /** The request with the text of its documents. */
 async function told(request: LLMRequest, reader: DocumentReader, call: Call): Promise<LLMRequest> {
-  const { attributes, warnings } = call;
-  const since = performance.now();
+  const { warnings } = call;
   const faults = { blank: 0, damaged: false };
   const messages: LLMMessage[] = [];
-  try {
+  await timed(call, async () => {
     for (const [i, message] of request.messages.entries()) {
       const parts: ContentPart[] = [];
       // One after the other: each takes a process, and memory.
@@ -116,14 +115,22 @@ async function told(request: LLMRequest, reader: DocumentReader, call: Call): Pr
       }
       messages.push(inOneText({ ...message, parts }));
     }
-  } finally {
-    attributes.documentsMs = (attributes.documentsMs ?? 0) + performance.now() - since;
-  }
+  });
   const { blank, damaged } = faults;
   warnings.add("messages: this model takes no files, of documents it is told the text");
   if (blank > 0) warnings.add(`messages: pages of documents have no text, left out: ${blank}`);
   if (damaged) warnings.add("messages: a document has faults, some of its text may be missing");
   return { ...request, messages };
+}
+
+/** Reads documents, and notes down how long that takes, also in vain. */
+export async function timed<T>({ attributes }: Call, reading: () => Promise<T>): Promise<T> {
+  const since = performance.now();
+  try {
+    return await reading();
+  } finally {
+    attributes.documentsMs = (attributes.documentsMs ?? 0) + performance.now() - since;
+  }
 }
 
 async function read(

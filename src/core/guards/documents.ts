@@ -1,7 +1,7 @@
 /** What PDFs in messages say, for guards to look at. */
 import type { ContentPart, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
-import { type DocumentReader, isReadable } from "../documents.js";
+import { type DocumentReader, isReadable, timed } from "../documents.js";
 import { toLintelError } from "../errors.js";
 import { fileIn } from "../files.js";
 import { isConversation } from "../methods.js";
@@ -23,21 +23,19 @@ export async function pdfTexts(call: Call, reader: DocumentReader | undefined): 
   const texts = new Map<ContentPart, string>();
   const unread: { field: string; why: string }[] = [];
   if (!isConversation(call.method)) return { texts, unread };
-  const { attributes, caller, signal } = call;
-  const since = performance.now();
-  let any = false;
+  const { caller, signal } = call;
   for (const [i, { parts }] of (call.request as LLMRequest).messages.entries()) {
     for (const [j, part] of parts.entries()) {
       if (!isReadable(part)) continue;
-      any = true;
       const field = `messages[${i}].parts[${j}].file.file_data`;
       if (!reader) {
         unread.push({ field, why: "no documents are read here" });
         continue;
       }
+      const pdf = Buffer.from(fileIn(part)?.data ?? "", "base64");
       try {
-        const pdf = Buffer.from(fileIn(part)?.data ?? "", "base64");
-        texts.set(part, (await reader.read(pdf, caller?.id ?? "", signal)).text);
+        const said = await timed(call, () => reader.read(pdf, caller?.id ?? "", signal));
+        texts.set(part, said.text);
       } catch (thrown) {
         const { code, message } = toLintelError(thrown);
         if (code !== "invalid_value") throw thrown;
@@ -45,6 +43,5 @@ export async function pdfTexts(call: Call, reader: DocumentReader | undefined): 
       }
     }
   }
-  if (any) attributes.documentsMs = (attributes.documentsMs ?? 0) + performance.now() - since;
   return { texts, unread };
 }
