@@ -30,6 +30,19 @@ const common = {
     ),
 };
 
+/** Of guards that a server is asked for. */
+const images = z
+  .boolean()
+  .default(false)
+  .describe(
+    "Whether it also looks at images of prompts. Where the server takes no images, calls with one fail.",
+  );
+
+/** Images are of prompts alone. */
+const seesPrompts = ({ images, look_at }: { images: boolean; look_at: readonly string[] }) =>
+  !images || look_at.includes("prompts");
+const unseen = { path: ["images"], error: "wants prompts in look_at: answers have no images" };
+
 const expression = z
   .string()
   .min(1)
@@ -66,30 +79,36 @@ const pattern = z
     error: "must have find or patterns",
   });
 
-const moderation = z.strictObject({
-  type: z.literal("moderation"),
-  ...common,
-  ...moderationFields("10s"),
-  action: z
-    .enum(["block", "flag"])
-    .default("block")
-    .describe(
-      "What happens where it finds something: block: the call is refused. flag: the log and a metric tell.",
-    ),
-});
+const moderation = z
+  .strictObject({
+    type: z.literal("moderation"),
+    ...common,
+    images,
+    ...moderationFields("10s"),
+    action: z
+      .enum(["block", "flag"])
+      .default("block")
+      .describe(
+        "What happens where it finds something: block: the call is refused. flag: the log and a metric tell.",
+      ),
+  })
+  .refine(seesPrompts, unseen);
 
-const webhook = z.strictObject({
-  type: z.literal("webhook"),
-  ...common,
-  url: serverUrl()
-    .check(withoutFragment)
-    .describe("Address of a server that says what becomes of texts (docs/guards.md)."),
-  api_key: bearerToken()
-    .optional()
-    .describe("Sent as bearer token; best taken from the environment."),
-  headers: furtherHeaders(),
-  timeout: wait().prefault("10s").describe("Longest time that one question may take."),
-});
+const webhook = z
+  .strictObject({
+    type: z.literal("webhook"),
+    ...common,
+    images,
+    url: serverUrl()
+      .check(withoutFragment)
+      .describe("Address of a server that says what becomes of texts (docs/guards.md)."),
+    api_key: bearerToken()
+      .optional()
+      .describe("Sent as bearer token; best taken from the environment."),
+    headers: furtherHeaders(),
+    timeout: wait().prefault("10s").describe("Longest time that one question may take."),
+  })
+  .refine(seesPrompts, unseen);
 
 /** One guard. */
 const guardSchema = z.discriminatedUnion("type", [pattern, moderation, webhook]);

@@ -49,7 +49,10 @@ export function patternChecker(
     })),
   ];
 
-  const verdictOn = (found: readonly (readonly Found[])[], texts: readonly string[]): Verdict => {
+  const verdictOn = (
+    found: readonly (readonly Found[])[],
+    texts: readonly { readonly field?: string; readonly text: string }[],
+  ): Verdict => {
     const at = found.findIndex((inText) => inText.length > 0);
     if (at < 0) return { action: "pass" };
     const names = [...new Set(found.flat().map(({ by }) => by.name))];
@@ -57,9 +60,9 @@ export function patternChecker(
       case "flag":
         return { action, found: names };
       case "block":
-        return { action, found: names, at };
+        return { action, found: names, field: texts[at]?.field };
       case "mask": {
-        const masked = texts.map((text, i) => withMarks(text, found[i] ?? []));
+        const masked = texts.map(({ text }, i) => withMarks(text, found[i] ?? []));
         return { action: "replace", found: names, texts: masked };
       }
     }
@@ -76,7 +79,7 @@ export function patternChecker(
       const isLate = clock();
       return verdictOn(
         texts.map(({ text }) => allIn(text, finders, isLate)),
-        texts.map(({ text }) => text),
+        texts,
       );
     },
     look(before, text, more) {
@@ -100,7 +103,7 @@ export function patternChecker(
         .filter(({ end }) => end <= upTo)
         .map((one) => ({ ...one, start: one.start - from, end: one.end - from }));
       const length = upTo - from;
-      return { upTo: length, verdict: verdictOn([told], [text.slice(0, length)]) };
+      return { upTo: length, verdict: verdictOn([told], [{ text: text.slice(0, length) }]) };
     },
   };
 }

@@ -1,6 +1,6 @@
 /** A server of the operator's own as a guard of texts. */
 import { LintelError } from "../core/errors.js";
-import type { GuardedCall, GuardedText, Verdict } from "../core/guards/guard.js";
+import type { GuardedCall, GuardedImage, GuardedText, Verdict } from "../core/guards/guard.js";
 import { isObject } from "../core/json.js";
 import { bearer, CheckingServer } from "../safety/checking-server.js";
 import type { OwnedChecker } from "./open.js";
@@ -19,7 +19,7 @@ export interface WebhookSettings {
 /** Longest reason that callers are told, characters. */
 const longestReason = 300;
 
-/** Asks `POST {url}` about all texts of a call in one request. */
+/** Asks `POST {url}` about all texts and images of a call in one request. */
 export function webhookGuard(settings: WebhookSettings): OwnedChecker {
   const { name, api_key, timeout } = settings;
   const url = new URL(settings.url);
@@ -31,9 +31,10 @@ export function webhookGuard(settings: WebhookSettings): OwnedChecker {
     what: "guard's server",
   });
   return {
-    async check(texts, call) {
-      const question = questionOf(name, texts, call);
-      return verdictIn(await server.ask(url.pathname + url.search, question, call.signal), texts);
+    async check(texts, call, images = []) {
+      const question = questionOf(name, call, texts, images);
+      const answer = await server.ask(url.pathname + url.search, question, call.signal);
+      return verdictIn(answer, texts, images);
     },
     close: () => server.close(),
   };
@@ -41,16 +42,22 @@ export function webhookGuard(settings: WebhookSettings): OwnedChecker {
 
 const questionOf = (
   guard: string,
-  texts: readonly GuardedText[],
   { id, model, caller, side }: GuardedCall,
+  texts: readonly GuardedText[],
+  images: readonly GuardedImage[],
 ) => ({
   guard,
   ...{ id, model, caller, side },
   texts: texts.map(({ field, role, before, text }) => ({ field, role, before, text })),
+  ...(images.length > 0 && { images }),
 });
 
 /** @throws LintelError `upstream_failed` for what is none */
-function verdictIn(answer: unknown, asked: readonly GuardedText[]): Verdict {
+function verdictIn(
+  answer: unknown,
+  asked: readonly GuardedText[],
+  images: readonly GuardedImage[],
+): Verdict {
   if (!isObject(answer)) throw noVerdict();
   const { action, field, reason: said, texts } = answer;
   const reason = typeof said === "string" ? said.slice(0, longestReason) : "";
@@ -61,8 +68,8 @@ function verdictIn(answer: unknown, asked: readonly GuardedText[]): Verdict {
     case "flag":
       return { action, found };
     case "block": {
-      const at = asked.findIndex((text) => text.field === field);
-      return { action, found, reason, ...(at >= 0 && { at }) };
+      const named = [...asked, ...images].find((one) => one.field === field);
+      return { action, found, reason, field: named?.field };
     }
     case "replace": {
       if (!Array.isArray(texts) || texts.length !== asked.length) throw noVerdict();

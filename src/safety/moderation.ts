@@ -1,5 +1,5 @@
 /** The moderation endpoint of an OpenAI-compatible API as a safety checker. */
-import { type ModerationSettings, Moderations } from "./moderations.js";
+import { imageInput, type ModerationSettings, Moderations } from "./moderations.js";
 import type { OwnedChecker } from "./open.js";
 
 /** Asks about each image, inline. */
@@ -8,7 +8,7 @@ export function moderationChecker(settings: ModerationSettings): OwnedChecker {
   return {
     async isHarmful({ buffer, byteOffset, byteLength }, signal) {
       const data = Buffer.from(buffer, byteOffset, byteLength).toString("base64");
-      const image = { type: "image_url", image_url: { url: `data:image/png;base64,${data}` } };
+      const image = imageInput(`data:image/png;base64,${data}`);
       const results = await moderations.ask([image], signal);
       return results.some(({ flagged }) => flagged);
     },

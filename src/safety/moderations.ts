@@ -63,6 +63,9 @@ function resultOf(result: unknown): ModerationResult {
   return { flagged, categories: named.flatMap(([name, is]) => (is === true ? [name] : [])) };
 }
 
+/** An image as the endpoint takes it. @param url `data:`, or an address that it reads itself */
+export const imageInput = (url: string) => ({ type: "image_url", image_url: { url } });
+
 /** The error for an answer that does not say enough. */
 export const noVerdict = () =>
   new LintelError("upstream_failed", "the moderation server answered without a verdict");

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Handle } from "../../src/core/call.js";
-import type { Checker, GuardedText, Verdict } from "../../src/core/guards/guard.js";
+import type { Checker, Guard, GuardedText, Verdict } from "../../src/core/guards/guard.js";
 import { silent } from "../../src/core/log.js";
 import { memoryCache } from "../../src/state/cache/memory.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
@@ -385,6 +385,56 @@ describe("a guard", () => {
     await new Promise(setImmediate);
     // It did not fail.
     expect([open.backend.asked, said]).toEqual([[], []]);
+  });
+
+  describe("that looks at images", () => {
+    const url = "data:image/png;base64,AA==";
+    const image = { type: "image_url", imageUrl: { url, detail: "" } };
+    const parts = [{ type: "text", text: "Who is it?" }, image];
+    const messages = [...user("Hello").messages, { role: "user", content: "", parts }];
+    const shown = [{ field: "messages[1].parts[1].image_url.url", role: "user", url }];
+    /** What a guard is asked, which blocks images where it is shown any. */
+    const seeing = (more: Partial<Guard>) => {
+      const asked: unknown[] = [];
+      const checker: Checker = {
+        check(texts, _call, images = []) {
+          asked.push({ texts: texts.map(({ text }) => text), images });
+          const [{ field } = {}] = images;
+          return field ? { action: "block", found: ["face"], field } : { action: "pass" };
+        },
+      };
+      return { asked, guard: guardOf("faces", checker, more) };
+    };
+
+    test.each(["complete", "chat", "countTokens"] as const)("blocks one in %s", async (method) => {
+      const { guard, asked } = seeing({ images: true });
+      const { ask, backend } = guarded([guard]);
+      const { code, error } = await ask({ messages }, method);
+      expect([code, error?.param]).toEqual(["content_blocked", shown[0]?.field]);
+      expect(asked).toEqual([{ texts: ["Hello", "Who is it?"], images: shown }]);
+      expect(backend.asked).toEqual([]);
+    });
+
+    test("is asked about one without a word", async () => {
+      const { guard, asked } = seeing({ images: true });
+      const { ask } = guarded([guard]);
+      const alone = [{ role: "user", content: "", parts: [image] }];
+      expect((await ask({ messages: alone })).code).toBe("content_blocked");
+      expect(asked).toMatchObject([{ texts: [], images: [{ url }] }]);
+    });
+
+    test("is shown none where it is not to, or where there are none", async () => {
+      const { guard, asked } = seeing({});
+      const { ask } = guarded([guard, { ...guard, name: "b", images: true }]);
+      expect((await ask(user("Hello"))).code).toBe("ok");
+      expect((await ask({ messages })).code).toBe("content_blocked");
+      expect(asked).toMatchObject([
+        { images: [] },
+        { images: [] },
+        { images: [] },
+        { images: shown },
+      ]);
+    });
   });
 
   test("refuses calls that count as requests all the same", async () => {

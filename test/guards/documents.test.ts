@@ -7,7 +7,7 @@ import { gateway } from "../support/gateway.js";
 const mail = (more: string) => `{ name: g, type: pattern, find: [email], ${more} }`;
 
 /** Asks a gateway with one guard about a PDF: what its caller hears, and what the model server was asked. */
-async function asked(guard: string, bytes: Buffer, more = "") {
+async function asked(guard: string, bytes: Buffer, more = "", words = "What is it?") {
   const bodies: string[] = [];
   const upstream = await Upstream.start(async (exchange) => {
     if (exchange.request.method === "GET") return exchange.sendJson(404, {});
@@ -21,8 +21,8 @@ async function asked(guard: string, bytes: Buffer, more = "") {
   const it = await gateway(`${backends}\nguards: [${guard}]\n${more}`);
   const file_data = `data:application/pdf;base64,${bytes.toString("base64")}`;
   const content = [
-    { type: "text", text: "What is it?" },
-    { type: "file", file: { filename: "a.pdf", file_data } },
+    ...(words ? [{ type: "text", text: words }] : []),
+    { type: "file", file: { filename: words && "a.pdf", file_data } },
   ];
   const response = await fetch(`${it.url}/v1/chat/completions`, {
     method: "POST",
@@ -74,4 +74,11 @@ test.each([
   expect(open.bodies).toHaveLength(1);
   expect(open.status).toBe(200);
   expect(open.warnings).toContain('guards: "g" can\'t look at a document, which was passed on');
+});
+
+test("a PDF that one guard passes unread is the next one's, also where nothing else is said", async () => {
+  const guards = `${mail("on_failure: open")}, ${mail("action: flag").replace("name: g", "name: h")}`;
+  const { error, bodies } = await asked(guards, Buffer.from("%PDF-1.4 and no more"), "", "");
+  expect(error?.message).toContain('the guard "h" can\'t look at it');
+  expect(bodies).toEqual([]);
 });

@@ -92,20 +92,49 @@ test("answers are masked, whole and streamed, and a reload takes guards away", a
   expect((await chat(said)).text).toContain(secret);
 });
 
-test("a stream that a server of the operator's blocks ends as a filtered one", async () => {
+/** A server that says what becomes of texts and images; its port. */
+async function deciding(say: (question: Question) => object): Promise<number> {
   const server = createServer(async (request, response) => {
     let text = "";
     for await (const part of request) text += part;
-    const bad = JSON.parse(text).texts[0].text.includes("bad");
     response.writeHead(200, { "content-type": "application/json" });
-    response.end(JSON.stringify({ action: bad ? "block" : "allow" }));
+    response.end(JSON.stringify(say(JSON.parse(text))));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
     server.close();
     server.closeAllConnections();
   });
-  const { port } = server.address() as AddressInfo;
+  return (server.address() as AddressInfo).port;
+}
+
+interface Question {
+  texts: { text: string }[];
+  images?: { field: string }[];
+}
+
+test("an image that a server of the operator's blocks is named as each client knows it", async () => {
+  const port = await deciding(({ images: [image] = [] }) =>
+    image ? { action: "block", field: image.field } : { action: "allow" },
+  );
+  const { post } = await guardedGateway(
+    `guards: [{ name: g, type: webhook, url: "http://127.0.0.1:${port}", images: true }]`,
+  );
+  const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } };
+  const content = [{ type: "text", text: "Who?" }, image];
+  const messages = [{ role: "user", content }];
+  const { status, text } = await post("/v1/chat/completions", { model: "m", messages });
+  expect(status).toBe(400);
+  expect(JSON.parse(text).error).toMatchObject({
+    code: "content_blocked",
+    param: "messages[0].content[1].image_url.url",
+  });
+});
+
+test("a stream that a server of the operator's blocks ends as a filtered one", async () => {
+  const port = await deciding(({ texts: [first] }) => ({
+    action: first?.text.includes("bad") ? "block" : "allow",
+  }));
   const { chat } = await guardedGateway(
     `guards: [{ name: g, type: webhook, url: "http://127.0.0.1:${port}", look_at: [answers] }]`,
   );

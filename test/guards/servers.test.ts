@@ -50,6 +50,12 @@ const texts = [
   { field: "messages[1].content", role: "user", text: "bad" },
 ];
 
+const images = ["data:image/png;base64,AA==", "https://images.example.com/a.png"].map((url, i) => ({
+  field: `messages[1].parts[${i}].image_url.url`,
+  role: "user",
+  url,
+}));
+
 describe("a moderation endpoint", () => {
   /** As OpenAI's reference of `POST /v1/moderations` has it, omni-moderation-latest, 2026. */
   const results = (input: unknown) =>
@@ -65,7 +71,8 @@ describe("a moderation endpoint", () => {
     const { url, seen } = await serving(({ input }) => ({ body: { results: results(input) } }));
     const checker = closing(moderationGuard(settings(url)));
     const found = ["violence"];
-    expect(await checker.check(texts, about)).toEqual({ action: "block", found, at: 1 });
+    const { field } = texts[1] ?? {};
+    expect(await checker.check(texts, about)).toEqual({ action: "block", found, field });
     expect(await checker.check(texts.slice(0, 1), about)).toEqual({ action: "pass" });
     expect(seen[0]).toMatchObject({
       path: "/v1/moderations",
@@ -83,8 +90,32 @@ describe("a moderation endpoint", () => {
     const field = "messages[0].tool_calls[0].function.arguments";
     const strings = ["city", "bad town"].map((text) => ({ field, text }));
     const verdict = await checker.check([texts[0] as never, ...strings, texts[1] as never], about);
-    expect(verdict).toMatchObject({ action: "block", at: 1 });
+    expect(verdict).toMatchObject({ action: "block", field });
     expect(seen[0]?.body.input).toEqual(["Be kind.", "city\nbad town", "bad"]);
+  });
+
+  test("is asked about each image by itself, beside the texts", async () => {
+    const bad = images[1]?.url;
+    const { url, seen } = await serving(({ input }) => {
+      const [first] = input as [string | { image_url: { url: string } }];
+      const flagged = typeof first !== "string" && first.image_url.url === bad;
+      const results = (input as unknown[]).map(() => ({ flagged, categories: { violence: true } }));
+      return { body: { results } };
+    });
+    const checker = closing(moderationGuard(settings(url)));
+    const { field } = images[1] ?? {};
+    const found = ["violence"];
+    expect(await checker.check(texts, about, images)).toEqual({ action: "block", found, field });
+    const inputs = seen.map(({ body }) => body.input);
+    expect(inputs).toHaveLength(3);
+    expect(inputs).toContainEqual(["Be kind.", "bad"]);
+    for (const { url } of images) {
+      expect(inputs).toContainEqual([{ type: "image_url", image_url: { url } }]);
+    }
+    // No text is no question.
+    seen.splice(0);
+    expect(await checker.check([], about, images.slice(0, 1))).toEqual({ action: "pass" });
+    expect(seen).toHaveLength(1);
   });
 
   test.each<[string, { status?: number; body: unknown }]>([
@@ -148,6 +179,15 @@ describe("a webhook", () => {
       message: 'messages[1].content: was blocked by the guard "company": no weapons',
     });
     expect(backend.asked).toEqual([]);
+  });
+
+  test("is shown images where it is to look at them, and names one", async () => {
+    const { field = "" } = images[1] ?? {};
+    const answer = { action: "block", field, reason: "no faces" };
+    const { url, seen } = await serving(() => ({ body: answer }));
+    const verdict = await webhook(url).check(texts, about, images);
+    expect(verdict).toMatchObject({ action: "block", field, reason: "no faces" });
+    expect(seen[0]?.body).toMatchObject({ texts, images });
   });
 
   test("replaces texts", async () => {

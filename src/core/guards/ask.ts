@@ -1,12 +1,12 @@
 /** One question to a guard, and what becomes of what it says. */
 import type { Call, GuardNote } from "../call.js";
 import { LintelError, toLintelError } from "../errors.js";
-import type { Guard, GuardedSide, GuardedText, Verdict } from "./guard.js";
+import type { Guard, GuardedImage, GuardedSide, GuardedText, Verdict } from "./guard.js";
 
 const pass: Verdict = { action: "pass" };
 
 /**
- * What a guard says of texts, written down. A block is thrown.
+ * What a guard says of texts and images, written down. A block is thrown.
  * @throws LintelError `content_blocked` that names the guard and the field; `unavailable` where it
  *   fails, and calls are refused then; the signal's reason
  */
@@ -15,6 +15,7 @@ export async function ask(
   call: Call,
   side: GuardedSide,
   texts: readonly GuardedText[],
+  images: readonly GuardedImage[] = [],
 ): Promise<Verdict> {
   const { id, signal, attributes } = call;
   const about = {
@@ -26,21 +27,15 @@ export async function ask(
   };
   let verdict: Verdict;
   try {
-    verdict = await guard.checker.check(texts, about);
+    verdict = await guard.checker.check(texts, about, images);
   } catch (thrown) {
     return failed(guard, call, side, thrown);
   }
-  return heed(guard, call, side, verdict, texts);
+  return heed(guard, call, side, verdict);
 }
 
 /** Writes down what a guard said. @throws LintelError `content_blocked` where that is to block */
-export function heed(
-  guard: Guard,
-  call: Call,
-  side: GuardedSide,
-  verdict: Verdict,
-  texts: readonly Pick<GuardedText, "field">[],
-): Verdict {
+export function heed(guard: Guard, call: Call, side: GuardedSide, verdict: Verdict): Verdict {
   switch (verdict.action) {
     case "pass":
       break;
@@ -53,17 +48,8 @@ export function heed(
         `guards: ${JSON.stringify(guard.name)} replaced a part of the ${side === "prompt" ? "request" : "answer"}`,
       );
       break;
-    case "block": {
-      const { at, found, reason } = verdict;
-      throw blocked(
-        guard,
-        call,
-        side,
-        at === undefined ? undefined : texts[at]?.field,
-        found,
-        reason,
-      );
-    }
+    case "block":
+      throw blocked(guard, call, side, verdict.field, verdict.found, verdict.reason);
   }
   return verdict;
 }

@@ -13,6 +13,16 @@ export interface GuardedText {
   readonly before?: string | undefined;
 }
 
+/** An image of a prompt that a guard looks at. */
+export interface GuardedImage {
+  /** By the contract's names, for example `messages[2].parts[1].image_url.url`. */
+  readonly field: string;
+  /** Author of the message that it is from. */
+  readonly role: string;
+  /** A `data:` URL, or the address that the model server is told. */
+  readonly url: string;
+}
+
 /** Which texts: what a caller sends, or what a model answers. */
 export type GuardedSide = "prompt" | "answer";
 
@@ -45,8 +55,8 @@ export type Verdict =
   | {
       readonly action: "block";
       readonly found: readonly string[];
-      /** Which of the texts, from 0; absent: nobody tells. */
-      readonly at?: number | undefined;
+      /** Of the text or image at fault; absent: nobody tells. */
+      readonly field?: string | undefined;
       /** Why, for the caller. */
       readonly reason?: string | undefined;
     };
@@ -59,13 +69,18 @@ export interface Looked {
   readonly verdict: Verdict;
 }
 
-/** Looks at texts. */
+/** Looks at texts, and at images where it can. */
 export interface Checker {
   /**
-   * @param texts at least one
+   * @param texts at least one, or none where there are images
+   * @param images default: none, as it is but for a guard that looks at them
    * @throws LintelError where it can't; the signal's reason
    */
-  check(texts: readonly GuardedText[], call: GuardedCall): Verdict | Promise<Verdict>;
+  check(
+    texts: readonly GuardedText[],
+    call: GuardedCall,
+    images?: readonly GuardedImage[],
+  ): Verdict | Promise<Verdict>;
   /**
    * Looks at a text that goes on, and holds back as much of its end as it needs to. Absent: `check`
    * is asked about pieces of some length.
@@ -80,6 +95,8 @@ export interface Guard {
   /** Name in the configuration, unique. */
   readonly name: string;
   readonly lookAt: readonly ("prompts" | "answers")[];
+  /** Whether it looks at images of prompts, too. Default: not */
+  readonly images?: boolean | undefined;
   /** Names by which calls count, or patterns with one `*`. */
   readonly models: readonly string[];
   /** What happens while it fails: `closed` refuses calls, `open` lets them pass with a warning. */

@@ -1,14 +1,21 @@
-/** Guards one behind the other, at all texts of a request or an answer. */
+/** Guards one behind the other, at all texts of a request or an answer, and at images of a request. */
 import type { Call } from "../call.js";
 import { ask, blocked } from "./ask.js";
-import type { Guard, GuardedSide, GuardedText } from "./guard.js";
+import type { Guard, GuardedImage, GuardedSide, GuardedText } from "./guard.js";
 import type { MapText, TextPlace } from "./texts.js";
+
+/** What else there is to look through. */
+export interface LookOptions {
+  /** Called ahead of each guard. */
+  readonly before?: (guard: Guard) => void;
+  /** For guards that look at images. Default: none */
+  readonly images?: readonly GuardedImage[];
+}
 
 /**
  * What guards leave: each sees what those before it left, in its place in what came, whose text
  * parts may be joined in what goes on.
  * @param mapTexts what has the texts, with others in their place
- * @param before called ahead of each guard
  * @returns what goes on, also where nothing is replaced with the texts as they were looked at
  * @throws LintelError as `ask`; `content_blocked` where something would take a place that is fixed
  */
@@ -17,7 +24,7 @@ export async function lookThrough<T>(
   call: Call,
   side: GuardedSide,
   mapTexts: (map: MapText) => T,
-  before?: (guard: Guard) => void,
+  { before, images = [] }: LookOptions = {},
 ): Promise<{ readonly left: T; readonly replaced: boolean }> {
   const said: { readonly place: TextPlace; text: string }[] = [];
   mapTexts((text, place) => {
@@ -28,9 +35,10 @@ export async function lookThrough<T>(
   for (const guard of guards) {
     before?.(guard);
     const left = said.filter(({ text }) => text !== "");
-    if (left.length === 0) break;
+    const shown = guard.images ? images : [];
+    if (left.length + shown.length === 0) continue;
     const texts = left.map(({ place, text }): GuardedText => ({ ...place, text }));
-    const verdict = await ask(guard, call, side, texts);
+    const verdict = await ask(guard, call, side, texts, shown);
     if (verdict.action !== "replace") continue;
     replaced = true;
     for (const [i, one] of left.entries()) {

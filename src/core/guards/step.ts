@@ -11,6 +11,7 @@ import { guardedAnswer } from "./answer.js";
 import { notSeen } from "./ask.js";
 import { pdfTexts } from "./documents.js";
 import type { Guard } from "./guard.js";
+import { imagesOf } from "./images.js";
 import { lookThrough } from "./look-through.js";
 import { guardedStream } from "./stream.js";
 import { mapRequest } from "./texts.js";
@@ -93,8 +94,11 @@ async function guarded(
     call,
     "prompt",
     (map) => mapRequest(call.method, call.request, map, texts),
-    (guard) => {
-      for (const one of unread) notSeen(guard, call, one);
+    {
+      before(guard) {
+        for (const one of unread) notSeen(guard, call, one);
+      },
+      images: guards.some(({ images }) => images) ? imagesOf(call) : [],
     },
   );
   if (replaced) call.attributes.guarded = request;

@@ -165,15 +165,15 @@ class GuardedStream {
   /** How much of what is held was looked at, and what it became. */
   async #look(more: boolean): Promise<{ length: number; text: string }> {
     const [text, before] = [this.#held, this.#before];
-    const field = `choices[0].delta.${this.#kind === "content" ? "content" : "reasoning_content"}`;
     const { checker } = this.#guard;
     if (checker.look) {
       const { upTo, verdict } = checker.look(before, text, more);
       const told = text.slice(0, upTo);
-      const heeded = heed(this.#guard, this.#call, "answer", verdict, [{ field }]);
+      const heeded = heed(this.#guard, this.#call, "answer", verdict);
       return { length: upTo, text: heeded.action === "replace" ? (heeded.texts[0] ?? told) : told };
     }
     if (more && text.length < pieceLength) return { length: 0, text: "" };
+    const field = `choices[0].delta.${this.#kind === "content" ? "content" : "reasoning_content"}`;
     const piece = { field, role: "assistant", text, ...(before !== "" && { before }) };
     const verdict = await ask(this.#guard, this.#call, "answer", [piece]);
     return {
