@@ -271,6 +271,7 @@ describe("concurrent calls", () => {
         await answer.opened;
         return inner.reserve(claims);
       },
+      peek: (counters) => inner.peek(counters),
       settle: (reservation, amounts) => inner.settle(reservation, amounts),
       close: () => inner.close(),
     };

@@ -34,8 +34,11 @@ describe("in memory", () => {
 
   it("goes on with what was used before", async () => {
     const counting = await openCounting(settings, silent, history);
+    const left = async () => (await counting.limits.peek([images(1).counter]))[0]?.remaining;
+    expect(await left()).toBe(3);
     expect((await counting.limits.reserve([images(4)])).granted).toBe(false);
     expect((await counting.limits.reserve([images(3)])).granted).toBe(true);
+    expect(await left()).toBe(0);
     await counting.close();
   });
 
@@ -82,9 +85,12 @@ describe("in memory", () => {
     const opening = openCounting(settings, log, slow);
     await vi.advanceTimersByTimeAsync(2000);
     const counting = await opening;
+    const left = async () => (await counting.limits.peek([images(1).counter]))[0]?.remaining;
     expect((await counting.limits.reserve([images(2)])).granted).toBe(true);
+    expect(await left()).toBeUndefined();
     answer();
     await vi.advanceTimersByTimeAsync(0);
+    expect(await left()).toBe(1);
     expect((await counting.limits.reserve([images(2)])).granted).toBe(false);
     expect((await counting.limits.reserve([images(1)])).granted).toBe(true);
     expect(said).toEqual([
@@ -113,9 +119,12 @@ describe("in memory", () => {
     };
     const counting = await openCounting(settings, log, history);
     expect((await counting.limits.reserve([images(2)])).granted).toBe(true);
+    const left = async () => (await counting.limits.peek([images(1).counter]))[0]?.remaining;
     await vi.advanceTimersByTimeAsync(10_000);
     expect((await counting.limits.reserve([images(1)])).granted).toBe(true);
+    expect(await left()).toBeUndefined();
     await vi.advanceTimersByTimeAsync(10_000);
+    expect(await left()).toBe(0);
     expect((await counting.limits.reserve([images(1)])).granted).toBe(false);
     // What was used since counts already.
     expect(new Set(until).size).toBe(1);

@@ -35,6 +35,9 @@ export interface Standing {
   readonly resetMs: number;
 }
 
+/** How counters stand, where that is known. */
+export type Standings = readonly (Standing | undefined)[];
+
 /** What was counted for a call, to be handed back to the store. */
 export interface Reservation {
   readonly claims: readonly Claim[];
@@ -78,6 +81,13 @@ export interface LimitStore {
    * @throws LintelError `unavailable` if the store is away and the operator closed on it
    */
   reserve(claims: readonly Claim[], lastsMs?: number): Verdict | Promise<Verdict>;
+  /**
+   * Tells how counters stand, and counts nothing. What running calls claimed counts. Of a period of the
+   * calendar `resetMs` is the time to its end, also where nothing was used. Never throws or rejects.
+   * @returns in the order of the counters; `undefined`: that is not known now, since the store is away or
+   *   what was used before this process began is not read yet
+   */
+  peek(counters: readonly Counter[]): Standings | Promise<Standings>;
   /**
    * The call ended: corrects what was counted to what it really took, and frees
    * what counted as running. Returns at once; only the first time counts.

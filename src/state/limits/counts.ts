@@ -149,6 +149,11 @@ export class CalendarCount implements Count {
     return this.#period.start;
   }
 
+  /** When it ends. */
+  get end(): number {
+    return this.#period.end;
+  }
+
   advance(now: Moment): void {
     const { start, end } = this.#period;
     // A clock that was set back brings no new count. A little: this period goes on. By more than a

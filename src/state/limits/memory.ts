@@ -4,6 +4,7 @@ import type {
   LimitStore,
   Reservation,
   Standing,
+  Standings,
   StoreState,
   Verdict,
 } from "../../core/limits/store.js";
@@ -46,6 +47,12 @@ export interface CalendarSnapshot {
 export interface MemoryLimitStore extends LimitStore {
   // Nothing has to be asked, and all is known at once.
   reserve(claims: readonly Claim[]): Verdict;
+  peek(counters: readonly Claim["counter"][]): Standings;
+  /**
+   * From now on nobody knows how calendar counters stand: something is missing that `restore` will add.
+   * @returns to be called when it was, or will not be; again does nothing
+   */
+  expectMore(): () => void;
   /** Adds what was counted before. What belongs to another period is passed over. */
   restore(counter: Claim["counter"], entry: CalendarEntry): void;
   /** What the calendar counters have without the estimates of calls that run. */
@@ -77,6 +84,8 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
   const counts = new Map<string, Counted>();
   /** Each with the number of the first reservation that it does not follow. */
   const snapshots = new Map<CalendarSnapshot, number>();
+  /** Each for something that calendar counters lack. */
+  const expected = new Set<object>();
   let reservations = 0;
 
   const countOf = ({ key, span, estimated }: Claim["counter"], now: Moment): Counted => {
@@ -143,6 +152,22 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
           entries.set(counter.key, { start, used: usedOf(entries, counter.key, start) + took });
         }
       }
+    },
+    peek(counters) {
+      const now = moment();
+      return counters.map((counter) => {
+        // One that was never counted is not kept: it would be made for nothing.
+        const all = counts.get(counter.key)?.all ?? countFor(counter.span);
+        all.advance(now);
+        const standing = all.standing(shareOf(counter, replicas), now);
+        if (!(all instanceof CalendarCount)) return standing;
+        return expected.size > 0 ? undefined : { ...standing, resetMs: all.end - now.wall };
+      });
+    },
+    expectMore() {
+      const more = {};
+      expected.add(more);
+      return () => void expected.delete(more);
     },
     restore(counter, { start, used }) {
       const { all: count } = countOf(counter, moment());

@@ -36,6 +36,8 @@ interface Restoring {
   ended: boolean;
   /** Whether the log has to say when it is there. */
   late: boolean;
+  /** Says that what the history has is in the counters, or will not be. */
+  readonly complete: () => void;
   again?: Timer;
 }
 
@@ -91,6 +93,7 @@ export class PastUsage {
   }
 
   #forget(restoring: Restoring): void {
+    restoring.complete();
     restoring.known.end();
     this.#running.delete(restoring);
   }
@@ -105,6 +108,7 @@ export class PastUsage {
       known: this.#store.snapshot(),
       ended,
       late: false,
+      complete: this.#store.expectMore(),
     };
     this.#running.add(restoring);
     return restoring;
@@ -145,6 +149,7 @@ export class PastUsage {
           known.entries.set(key, { start: entry.start, used });
         }
       }
+      restoring.complete();
       if (restoring.late) {
         restoring.late = false;
         this.#log.info({}, "what was used before counts in budgets and images per day now");

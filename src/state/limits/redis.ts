@@ -3,9 +3,11 @@ import { randomBytes } from "node:crypto";
 import { LintelError } from "../../core/errors.js";
 import type {
   Claim,
+  Counter,
   LimitStore,
   Reservation,
   Standing,
+  Standings,
   StoreState,
   Verdict,
 } from "../../core/limits/store.js";
@@ -15,7 +17,7 @@ import { stepsPerWindow } from "./counts.js";
 import { Leases } from "./leases.js";
 import { type MemoryLimitStore, memoryLimits } from "./memory.js";
 import { Owed } from "./owed.js";
-import { chargeScript, renewScript, reserveScript, settleScript } from "./scripts.js";
+import { chargeScript, peekScript, renewScript, reserveScript, settleScript } from "./scripts.js";
 
 /** What can be set about it. */
 export interface RedisLimitOptions {
@@ -71,7 +73,7 @@ export class RedisLimits implements LimitStore {
     this.#clock = clock;
     this.#local = memoryLimits({ clock, replicas });
     this.#prefix = `${connection.keyPrefix}{limits}:`;
-    preload(connection, [reserveScript, settleScript, renewScript, chargeScript]);
+    preload(connection, [reserveScript, settleScript, renewScript, chargeScript, peekScript]);
     this.#leases = new Leases(connection, leaseMs, () => this.#time());
     this.#owed = new Owed(connection, this.#prefix, clock);
   }
@@ -99,6 +101,21 @@ export class RedisLimits implements LimitStore {
         // It may have been counted there, just before the answer was lost.
         () => this.#without(claims, id),
       );
+  }
+
+  peek(counters: readonly Counter[]): Standings | Promise<Standings> {
+    const unknown = () => counters.map(() => undefined);
+    if (counters.length === 0) return [];
+    // What this process lets through meanwhile says nothing of what was used.
+    if (!this.#connection.available) return unknown();
+    const keys = counters.map(({ key }) => this.#prefix + key);
+    const args: (string | number)[] = [this.#time()];
+    for (const { span, limit } of counters) {
+      args.push(letters[span.type], limit, spanArgument(span));
+    }
+    return this.#connection
+      .ask((client) => runScript(client, peekScript, keys, args))
+      .then((answer) => standingsOf(answer as number[], counters.length), unknown);
   }
 
   settle(given: Reservation, amounts: readonly number[]): void {
@@ -196,12 +213,15 @@ function claimStep({ span, estimated }: Claim["counter"]): number {
   return (span.type === "sliding" ? span.ms : claimsMs) / stepsPerWindow;
 }
 
+const standingsOf = (answer: readonly number[], count: number): Standing[] =>
+  Array.from({ length: count }, (_, i) => ({
+    remaining: answer[2 * i] ?? 0,
+    resetMs: answer[2 * i + 1] ?? 0,
+  }));
+
 function verdictOf(answer: readonly number[], claims: readonly Claim[], id: string): Verdict {
   const [refused = 0, wait = 0, ...rest] = answer;
-  const standings: Standing[] = claims.map((_, i) => ({
-    remaining: rest[2 * i] ?? 0,
-    resetMs: rest[2 * i + 1] ?? 0,
-  }));
+  const standings = standingsOf(rest, claims.length);
   if (refused > 0) {
     const waitMs = wait < 0 ? Number.POSITIVE_INFINITY : wait;
     return { granted: false, standings, refused: refused - 1, waitMs };

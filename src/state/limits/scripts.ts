@@ -192,6 +192,41 @@ return answer
 `);
 
 /**
+ * Tells how counters stand, and counts nothing.
+ * KEYS: the counters. ARGV: time; then for each counter its kind, limit, and the step or the
+ * name of the period.
+ * Answers for each counter what remains, and when it is reset; of a period, when that ends.
+ */
+export const peekScript = script(`${common}
+local answer = {}
+for i, key in ipairs(KEYS) do
+  local a = 2 + (i - 1) * 3
+  local kind, limit, p = ARGV[a], tonumber(ARGV[a + 1]), ARGV[a + 2]
+  local total, reset = 0, 0
+  if kind == 's' then
+    local stepMs, step, first = tonumber(p), nil, nil
+    total, step, first = slide(key, stepMs)
+    if total > 0 then
+      local last, steps = step, {}
+      for n = first, step do steps[#steps + 1] = int(n) end
+      for n, counted in ipairs(call('HMGET', key, unpack(steps))) do
+        if counted then last = first + n - 1 end
+      end
+      reset = (last + STEPS + 1) * stepMs - now
+    end
+  elseif kind == 'c' then
+    local state = period(key, p)
+    total, reset = state.used, state.stop - now
+  else
+    total = call('ZCOUNT', key, '(' .. int(now), '+inf')
+  end
+  answer[2 * i - 1] = math.max(limit - total, 0)
+  answer[2 * i] = math.ceil(reset)
+end
+return answer
+`);
+
+/**
  * Puts the counts of a call right, once: without its reservation nothing but its
  * leases is touched. Where nobody knows whether there ever was a reservation,
  * calendar counters get the whole amount in its absence.

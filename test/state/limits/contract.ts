@@ -327,6 +327,51 @@ export function limitContract(name: string, open: (clock: Clock) => Promise<Subj
       granted(await store.reserve([one(tokens, 100)]));
     });
 
+    it("tells how counters stand, and counts nothing", async () => {
+      const counters = [minute(10), day(8), month(9), slots(3)];
+      const [window, daily] = counters as [Counter, Counter];
+      const untilMidnight = 12 * 3_600_000;
+      const untilFebruary = Date.UTC(2026, 1, 1) - noon;
+      expect(await store.peek(counters)).toEqual([
+        { remaining: 10, resetMs: 0 },
+        { remaining: 8, resetMs: untilMidnight },
+        { remaining: 9, resetMs: untilFebruary },
+        { remaining: 3, resetMs: 0 },
+      ]);
+      const claims = counters.map((counter) =>
+        one(counter, counter.span.type === "running" ? 1 : 2),
+      );
+      const { reservation, standings } = granted(await store.reserve(claims));
+      for (const at of [other, store, other]) expect(await at.peek(counters)).toEqual(standings);
+      expect(standings.map(({ remaining }) => remaining)).toEqual([8, 6, 7, 2]);
+      store.settle(reservation, [2, 1, 0, 1]);
+      await subject.arrived();
+      clock.now += 20_500;
+      granted(await store.reserve([one(window)]));
+      clock.now += 500;
+      expect(await other.peek(counters)).toEqual([
+        { remaining: 7, resetMs: 60_000 },
+        { remaining: 7, resetMs: untilMidnight - 21_000 },
+        { remaining: 9, resetMs: untilFebruary - 21_000 },
+        { remaining: 3, resetMs: 0 },
+      ]);
+      // As many fit as were told.
+      granted(await store.reserve([one(window, 7), one(daily, 7)]));
+      expect(await store.peek([])).toEqual([]);
+    });
+
+    it("tells what is left of a smaller limit than was used, and of what is over", async () => {
+      const [window, daily] = [minute(10), day(10)];
+      await spend(store, one(window, 6), one(daily, 6));
+      const smaller = [window, daily].map((counter) => ({ ...counter, limit: 5 }));
+      const left = async () => (await other.peek(smaller)).map((it) => it?.remaining);
+      expect(await left()).toEqual([0, 0]);
+      clock.now += 70_000;
+      expect(await left()).toEqual([5, 0]);
+      clock.now += 24 * 3_600_000;
+      expect(await left()).toEqual([5, 5]);
+    });
+
     it("takes any text as a key", async () => {
       const odd = { ...minute(1), key: "caller:ü {x} * \n:requests" };
       granted(await store.reserve([one(odd)]));

@@ -39,6 +39,25 @@ it("forgets callers who do not come back", () => {
   expect(store.size).toBeLessThan(1400);
 });
 
+it("keeps nothing of counters that were only looked at", () => {
+  const store = memoryLimits();
+  store.peek([perMinute("caller:alice"), ofDay("caller:alice:images", 10)]);
+  expect(store.size).toBe(0);
+});
+
+it("does not say how budgets stand while something of them is missing", () => {
+  const store = memoryLimits({ clock: () => 0 });
+  const counters = [perMinute("caller:alice"), ofDay("caller:alice:images", 10)];
+  const left = () => store.peek(counters).map((it) => it?.remaining);
+  const [first, second] = [store.expectMore(), store.expectMore()];
+  expect(left()).toEqual([10, undefined]);
+  first();
+  first();
+  expect(left()).toEqual([10, undefined]);
+  second();
+  expect(left()).toEqual([10, 10]);
+});
+
 it("divides limits among replicas that can't ask each other", () => {
   const store = memoryLimits({ clock: () => 0, replicas: 3 });
   const count = (limit: number) => {

@@ -97,6 +97,24 @@ describe.skipIf(!redisBinary).each(redisServers)(
       ]);
     });
 
+    it.each(["open", "closed"] as const)(
+      "says nothing of what is left, %s, until it is back",
+      async (onFailure) => {
+        const store = await replica({ onFailure });
+        const counters = [requests(3).counter];
+        await store.reserve([requests(3)]);
+        const left = async () => (await store.peek(counters))[0]?.remaining;
+        expect(await left()).toBe(2);
+        server.pause();
+        // One that does not answer in time, and one that is known to be away.
+        expect([await left(), await left()]).toEqual([undefined, undefined]);
+        server.resume();
+        await back(store);
+        expect(await left()).toBe(2);
+        expect(store.state.decidedWithout).toBe(0);
+      },
+    );
+
     it("is away where the server has not its database, and counts in no other one", async () => {
       const asking = new Redis(server.url);
       onTestFinished(() => asking.disconnect());

@@ -64,7 +64,7 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
     amount,
   });
 
-  it("leaves nothing of a call that was refused", async () => {
+  it("leaves nothing of a call that was refused, nor of who looks", async () => {
     const { client, store } = await opened("refused:");
     const busy: Claim = {
       counter: { key: "busy", span: { type: "running" }, limit: 0, estimated: false },
@@ -72,6 +72,7 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
     };
     const { standings } = await store.reserve([budget("month"), busy]);
     expect(standings.map(({ remaining }) => remaining)).toEqual([10, 0]);
+    await store.peek([budget("month").counter, busy.counter]);
     expect(await client.keys("refused:{limits}*")).toEqual([]);
   });
 
