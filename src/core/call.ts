@@ -22,6 +22,8 @@ export interface Caller {
    * caller; absent for callers that nobody knows.
    */
   readonly token?: string | undefined;
+  /** Until when what was presented lets its holder in, milliseconds since the epoch; absent: for ever. */
+  readonly expiresAt?: number | undefined;
   /** Names of the models that the caller may use, or patterns with one `*`; absent: all. */
   readonly models?: readonly string[];
   /** The caller's own limits; they replace those of every caller, one by one. */

@@ -91,9 +91,9 @@ export class OidcCallers implements CallerSource {
         clockTolerance: settings.clockToleranceMs / 1000,
         requiredClaims: ["exp"],
       });
-      const caller = callerFrom(payload, settings);
       const expiresAt = (payload.exp ?? 0) * 1000 + settings.clockToleranceMs;
-      this.#verified.set(hash, { caller, expiresAt, issuer, generation });
+      const caller = { ...callerFrom(payload, settings), expiresAt };
+      this.#verified.set(hash, { caller, issuer, generation });
       return caller;
     } catch (error) {
       throw error instanceof LintelError ? error : refusal(error);

@@ -5,8 +5,6 @@ import { LintelError } from "../errors.js";
 /** What is known of a token. */
 export interface KnownToken {
   readonly caller: Caller;
-  /** Milliseconds since the epoch; absent: for ever. */
-  readonly expiresAt?: number | undefined;
   readonly revoked?: boolean | undefined;
 }
 
@@ -14,8 +12,9 @@ export interface KnownToken {
  * The caller of a token.
  * @throws LintelError `invalid_token` if it expired or was revoked
  */
-export function admit({ caller, expiresAt, revoked }: KnownToken): Caller {
+export function admit({ caller, revoked }: KnownToken): Caller {
   if (revoked) throw new LintelError("invalid_token", "the bearer token was revoked");
+  const { expiresAt } = caller;
   if (expiresAt !== undefined && Date.now() >= expiresAt) {
     const when = new Date(expiresAt).toISOString();
     throw new LintelError("invalid_token", `the bearer token expired at ${when}`);
@@ -27,11 +26,12 @@ export function admit({ caller, expiresAt, revoked }: KnownToken): Caller {
 export function callerOf(
   id: string,
   token: string,
-  { models, limits, team }: Pick<Caller, "models" | "limits" | "team">,
+  { expiresAt, models, limits, team }: Pick<Caller, "expiresAt" | "models" | "limits" | "team">,
 ): Caller {
   return {
     id,
     token,
+    ...(expiresAt !== undefined && { expiresAt }),
     ...(models && { models }),
     ...(limits && { limits }),
     ...(team !== undefined && { team }),

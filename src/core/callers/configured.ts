@@ -15,9 +15,9 @@ export class ConfiguredTokens implements CallerSource {
   constructor(tokens: readonly IssuedToken[]) {
     this.#byHash = new Map(
       tokens.map((token) => {
-        const { name, hash, expiresAt } = token;
+        const { name, hash } = token;
         const id = hash.replace("sha256:", "").slice(0, idLength);
-        return [hash, { caller: callerOf(name, id, token), expiresAt }];
+        return [hash, { caller: callerOf(name, id, token) }];
       }),
     );
   }

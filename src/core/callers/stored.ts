@@ -234,9 +234,9 @@ function entriesOf(token: StoredToken): [string, Entry][] {
   const { id, previous, expiresAt = Number.POSITIVE_INFINITY } = token;
   const caller = callerOf(token.name, id, token);
   const revoked = token.revokedAt !== undefined;
-  const entry: Entry = { id, caller, revoked, expiresAt: token.expiresAt };
+  const entry: Entry = { id, caller, revoked };
   if (!previous) return [[token.hash, entry]];
-  const old = { ...entry, expiresAt: Math.min(previous.until, expiresAt) };
+  const old = { ...entry, caller: { ...caller, expiresAt: Math.min(previous.until, expiresAt) } };
   return [
     [token.hash, entry],
     [previous.hash, old],
