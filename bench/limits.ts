@@ -3,6 +3,7 @@
  * them. Run by `npm run bench:limits`.
  */
 import type { Call } from "../src/core/call.js";
+import { Rules } from "../src/core/limits/rules.js";
 import type { LimitSettings } from "../src/core/limits/settings.js";
 import { limit } from "../src/core/limits/step.js";
 import { memoryLimits } from "../src/state/limits/memory.js";
@@ -50,7 +51,7 @@ console.log(`microseconds of CPU a call, ${calls} calls of 100 callers, Node ${p
 let nothing = 0;
 for (const [name, of] of Object.entries({ warm: settings["requests, per caller"], ...settings })) {
   const step = limit({
-    settings: of as LimitSettings,
+    rules: new Rules(of as LimitSettings),
     prices,
     store: memoryLimits(),
     bounds: {},

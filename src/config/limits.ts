@@ -73,10 +73,7 @@ export const idempotencySchema = z.strictObject({
 });
 
 /** What the core limits, or `undefined` where nobody can have any limit. */
-export function limitParts(
-  config: Config,
-  store: LimitStore,
-): Omit<LimitParts, "bounds"> | undefined {
+export function limitParts(config: Config, store: LimitStore): LimitParts | undefined {
   const settings = limitSettings(config);
   const some = settings.global || settings.caller || settings.models.length > 0;
   if (!some && !callersOwn(config)) return undefined;

@@ -1,4 +1,5 @@
 /** The core: the steps in their order, and the life of a call. */
+import { type AccountParts, accountOf } from "./account.js";
 import { admit, authenticate, identifier, mayUse, type Sought } from "./authenticate.js";
 import type { Backend } from "./backend.js";
 import { cache } from "./cache/step.js";
@@ -17,6 +18,7 @@ import { type Idempotency, type IdempotencyParts, idempotency } from "./idempote
 import { images } from "./images.js";
 import { InFlight } from "./in-flight.js";
 import { Life } from "./life.js";
+import { Rules } from "./limits/rules.js";
 import { type LimitParts, limit } from "./limits/step.js";
 import type { Logger } from "./log.js";
 import type { MediaStore, SafetyChecker } from "./media.js";
@@ -54,7 +56,7 @@ export interface CoreParts {
   /** Makes a PNG unrecognisable. */
   readonly blur: FinishTools["blur"];
   /** Absent: nothing is limited, also not by callers' own limits. */
-  readonly limits?: Omit<LimitParts, "bounds"> | undefined;
+  readonly limits?: LimitParts | undefined;
   /** Absent: a call that is repeated runs again. */
   readonly idempotency?: IdempotencyParts | undefined;
   /** Where answers are kept for who asks the same; absent: every call asks a model. */
@@ -143,7 +145,8 @@ function stepsOf(
   again: Idempotency | undefined,
   identify: ReturnType<typeof identifier>,
 ): Handle {
-  const { settings, usage, limits, guards = [] } = parts;
+  const { settings, usage, guards = [] } = parts;
+  const limits = parts.limits && { ...parts.limits, rules: new Rules(parts.limits.settings) };
   const finish = finisher({
     ...parts,
     store: parts.media,
@@ -164,16 +167,18 @@ function stepsOf(
       ...(parts.cache ? [cache({ store: parts.cache, settings: settings.cache })] : []),
       images(settings, finish),
     ],
-    end(routing),
+    end(routing, { limits, catalogue: routing.catalogue, entries: settings.models }),
   );
 }
 
-/** The end of the chain: the core's own method, what is only counted, and everything else to a backend. */
-function end({ catalogue, count, route }: Routing): Handle {
+/** The end of the chain: the core's own methods, what is only counted, and everything else to a backend. */
+function end({ catalogue, count, route }: Routing, account: AccountParts): Handle {
   return (call) => {
     switch (call.method) {
       case "listModels":
         return list(call, catalogue);
+      case "getAccount":
+        return accountOf(call, account);
       case "countTokens":
         return count(call);
       default:

@@ -4,6 +4,7 @@
  * as a compile error.
  */
 import type { MessageShape } from "@bufbuild/protobuf";
+import { AccountService } from "../../gen/lintel/v1/account_pb.js";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageService } from "../../gen/lintel/v1/image_pb.js";
 import { ModelsService, Task } from "../../gen/lintel/v1/models_pb.js";
@@ -12,10 +13,11 @@ import { ModelsService, Task } from "../../gen/lintel/v1/models_pb.js";
 export const backendServices = [ChatService, TextToImageService] as const;
 
 /** Every service of the contract: what backends serve, and what the core answers itself. */
-export const services = [...backendServices, ModelsService] as const;
+export const services = [...backendServices, ModelsService, AccountService] as const;
 
 type BackendMethods = (typeof ChatService)["method"] & (typeof TextToImageService)["method"];
-type Methods = BackendMethods & (typeof ModelsService)["method"];
+type CoreMethods = (typeof ModelsService)["method"] & (typeof AccountService)["method"];
+type Methods = BackendMethods & CoreMethods;
 
 /** Name of a method, for example `"chat"` or `"streamTextToImage"`. */
 export type MethodName = keyof Methods;
@@ -34,7 +36,17 @@ export const methods = {
   ...ChatService.method,
   ...TextToImageService.method,
   ...ModelsService.method,
+  ...AccountService.method,
 } as Methods;
+
+const answeredByCore: Readonly<Record<keyof CoreMethods, true>> = {
+  listModels: true,
+  getAccount: true,
+};
+
+/** Whether a method reaches no model: the core answers it, it is not limited, and it is no use. */
+export const isCoreMethod = (method: MethodName): method is keyof CoreMethods =>
+  (answeredByCore as Partial<Record<MethodName, true>>)[method] === true;
 
 /** Whether a method answers with a completion, streamed or whole. */
 export const isChat = (method: MethodName): method is "chat" | "complete" =>

@@ -14,5 +14,23 @@ export function fits(pattern: string, name: string): boolean {
   return pattern === name || restOf(pattern, name) !== undefined;
 }
 
+/** Whether there are names that fit both patterns. */
+export function overlap(one: string, other: string): boolean {
+  if (!one.includes("*")) return fits(other, one);
+  if (!other.includes("*")) return fits(one, other);
+  const [before, after] = cut(one);
+  const [otherBefore, otherAfter] = cut(other);
+  return (
+    (before.startsWith(otherBefore) || otherBefore.startsWith(before)) &&
+    (after.endsWith(otherAfter) || otherAfter.endsWith(after))
+  );
+}
+
+/** What stands before the `*` of a pattern, and after it. */
+function cut(pattern: string): [string, string] {
+  const star = pattern.indexOf("*");
+  return [pattern.slice(0, star), pattern.slice(star + 1)];
+}
+
 /** Number of `*` in a text; a pattern has at most one. */
 export const stars = (text: string): number => text.split("*").length - 1;

@@ -18,6 +18,7 @@ const operations: Readonly<Record<MethodName, Operation | undefined>> = {
   streamTextToImage: { name: "generate_content", output: "image", stream: true },
   countTokens: undefined,
   listModels: undefined,
+  getAccount: undefined,
 };
 
 export const operationOf = (method: MethodName): Operation | undefined => operations[method];

@@ -1,5 +1,6 @@
 /** What each model was asked and answered, for whoever looks at a running gateway. */
 import type { Attributes, Call } from "../core/call.js";
+import { isCoreMethod } from "../core/methods.js";
 import { Latency, type Percentiles } from "../core/routing/latency.js";
 import { RollingCounts } from "../core/routing/window.js";
 import { takenBy } from "../core/settle.js";
@@ -64,7 +65,7 @@ export class Tally {
 
   /** A call ended. */
   end({ method, attributes }: Call, { code, firstMs, totalMs }: CallOutcome): void {
-    if (method === "listModels") return;
+    if (isCoreMethod(method)) return;
     const entry = this.#entry(countedModel(attributes));
     const { promptTokens = 0, completionTokens = 0, images = 0 } = takenBy(attributes);
     entry.requests++;

@@ -5,6 +5,13 @@ import { create, type DescMessage, getOption, hasOption } from "@bufbuild/protob
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { http } from "../../gen/google/api/annotations_pb.js";
+import {
+  GetAccountResponseSchema,
+  LimitQuantitySchema,
+  LimitSchema,
+  LimitScopeSchema,
+  LimitWindowSchema,
+} from "../../gen/lintel/v1/account_pb.js";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
 import { chatDefaults, imageDefaults } from "../../src/core/defaults.js";
@@ -50,6 +57,18 @@ describe("docs/contract.md", () => {
     if (fallback !== undefined) expect(row).toContain(`| ${fallback} |`);
     const numeric = field.fieldKind === "scalar" && typeof fallback === "number";
     if (numeric) expect(row).toContain(ruleOf(schema, field.localName, -1000));
+  });
+
+  const [, account = ""] = /\n## (Who calls.*?)\n## /s.exec(page) ?? [];
+  it.each(
+    [GetAccountResponseSchema, LimitSchema].flatMap(({ fields }) => fields.map(({ name }) => name)),
+  )("tells %s of an account", (name) => expect(account).toContain(`\n| \`${name}\` | `));
+  it.each(
+    [LimitQuantitySchema, LimitScopeSchema, LimitWindowSchema].flatMap(({ values }) =>
+      values.slice(1).map(({ localName }) => localName.toLowerCase()),
+    ),
+  )("tells %s in an account's limits", (word) => {
+    expect(account.split("Field of a limit")[1]).toContain(`\`${word}\``);
   });
 
   it.each(Object.entries(errorTable))("tells the error %s", (code, { http: status, grpc }) => {
@@ -119,9 +138,25 @@ describe("google.api.http in the proto", () => {
     lintel = await startLintel([]);
   });
   afterAll(() => lintel.close());
-  const annotated = Object.values(methods).filter((method) => hasOption(method, http));
+  const all = Object.values(methods).filter((method) => hasOption(method, http));
+  const isRead = (method: (typeof all)[number]) => getOption(method, http).pattern.case === "get";
+  const annotated = all.filter((method) => !isRead(method));
+  const read = all.filter(isRead);
 
-  it("is there", () => expect(annotated.length).toBe(2));
+  it("is there", () => expect([annotated.length, read.length]).toEqual([2, 1]));
+
+  it.each(read.map((method) => ({ method, name: method.name })))(
+    "names where REST has $name",
+    async ({ method }) => {
+      const { value } = getOption(method, http).pattern;
+      const headers = { authorization: "Bearer me" };
+      const response = await fetch(`${lintel.url}${value}`, { headers });
+      expect(response.status).toBe(200);
+      const names = method.output.fields.map((field) => field.name);
+      const keys = Object.keys((await response.json()) as object);
+      expect(keys.filter((key) => !names.includes(key))).toEqual([]);
+    },
+  );
 
   it.each(annotated.map((method) => ({ method, name: method.name })))(
     "names where REST has $name",

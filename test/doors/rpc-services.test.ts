@@ -66,6 +66,7 @@ describe.each([
       "grpc.health.v1.Health",
       "grpc.reflection.v1.ServerReflection",
       "grpc.reflection.v1alpha.ServerReflection",
+      "lintel.v1.AccountService",
       "lintel.v1.ChatService",
       "lintel.v1.ModelsService",
       "lintel.v1.TextToImageService",

@@ -4,7 +4,7 @@ import type { Call, Handle, Middleware } from "../call.js";
 import { Cancellation } from "../cancellation.js";
 import type { DocumentReader } from "../documents.js";
 import { deferred, iterable } from "../iterate.js";
-import { isChat } from "../methods.js";
+import { isChat, isCoreMethod } from "../methods.js";
 import { fits } from "../pattern.js";
 import { Warnings } from "../warnings.js";
 import { guardedAnswer } from "./answer.js";
@@ -23,7 +23,7 @@ import { mapRequest } from "./texts.js";
  */
 export function guard(guards: readonly Guard[], documents?: DocumentReader): Middleware {
   return (next) => (call) => {
-    if (call.method === "listModels") return next(call);
+    if (isCoreMethod(call.method)) return next(call);
     const prompts = guards.filter((it) => applies(it, call, "prompts"));
     const answers = isChat(call.method) ? guards.filter((it) => applies(it, call, "answers")) : [];
     if (prompts.length + answers.length === 0) return next(call);

@@ -3,7 +3,7 @@ import { checkModel } from "../authenticate.js";
 import type { Call, Handle, Middleware } from "../call.js";
 import { invalidValue, LintelError, shuttingDown } from "../errors.js";
 import { deferred } from "../iterate.js";
-import { isChat, type MethodName, type Output } from "../methods.js";
+import { isChat, isCoreMethod, type MethodName, type Output } from "../methods.js";
 import { noteUser } from "../user.js";
 import { decodeAbout, decodeStep, nameOf, printOf } from "./parts.js";
 import { Run } from "./run.js";
@@ -110,7 +110,7 @@ export function idempotency({ store, lingerMs, imageTtlMs }: IdempotencyParts): 
 }
 
 /** What may be asked twice: it changes nothing, and costs nothing. */
-const isHarmless = (method: MethodName) => method === "listModels" || method === "countTokens";
+const isHarmless = (method: MethodName) => isCoreMethod(method) || method === "countTokens";
 
 /**
  * The first answer again, or `undefined` if its call failed before it had one.

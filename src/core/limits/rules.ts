@@ -3,7 +3,7 @@ import type { Caller } from "../call.js";
 import { fits } from "../pattern.js";
 import { Recent } from "../recent.js";
 import { unit } from "./prices.js";
-import type { CallerLimits, LimitSettings } from "./settings.js";
+import type { CallerLimits, LimitSettings, ModelLimits } from "./settings.js";
 import type { Counter } from "./store.js";
 
 /** What is counted. Spend in billionths of the price table's unit. */
@@ -15,6 +15,14 @@ export interface Rule {
   readonly counter: Counter;
   /** The limit and its scope in words: `600 requests per minute for this caller`. */
   readonly words: string;
+}
+
+/** Limits of one scope. */
+export interface ScopeRules {
+  readonly scope: "caller" | "team" | "model" | "global";
+  /** Of the team or the model, also with a `*`; empty for other scopes. */
+  readonly name: string;
+  readonly rules: readonly Rule[];
 }
 
 /** Whose calls are counted together. */
@@ -68,6 +76,26 @@ export class Rules {
     return [...own, ...ofTeam, ...ofModel, ...this.#global];
   }
 
+  /**
+   * All rules that calls of a caller can come under, whichever models they are for.
+   * @param mayUse whether an entry of the models' limits fits a model that the caller may use
+   */
+  ofAll(caller: Caller | undefined, mayUse: (model: string) => boolean): ScopeRules[] {
+    const { models } = this.#settings;
+    const team = caller?.team;
+    const all: ScopeRules[] = [
+      { scope: "caller", name: "", rules: caller ? this.#ofCaller(caller) : [] },
+      { scope: "team", name: team ?? "", rules: team === undefined ? [] : this.#ofTeam(team) },
+      ...models
+        .filter(({ model }) => mayUse(model))
+        .map(
+          (entry) => ({ scope: "model", name: entry.model, rules: rulesOfModel(entry) }) as const,
+        ),
+      { scope: "global", name: "", rules: this.#global },
+    ];
+    return all.filter(({ rules }) => rules.length > 0);
+  }
+
   #ofCaller({ id, limits }: Caller): readonly Rule[] {
     const everyone = this.#settings.caller;
     if (!limits && !everyone) return [];
@@ -92,16 +120,16 @@ export class Rules {
     if (known) return known;
     const rules = this.#settings.models
       .filter((entry) => fits(entry.model, model))
-      .flatMap((entry) => {
-        const name = JSON.stringify(entry.model);
-        const words = entry.model.includes("*")
-          ? `for the models ${name}`
-          : `for the model ${name}`;
-        return rulesOf(entry, scopes.model(entry.model), words);
-      });
+      .flatMap(rulesOfModel);
     this.#models.set(model, rules);
     return rules;
   }
+}
+
+function rulesOfModel(entry: ModelLimits): Rule[] {
+  const name = JSON.stringify(entry.model);
+  const words = entry.model.includes("*") ? `for the models ${name}` : `for the model ${name}`;
+  return rulesOf(entry, scopes.model(entry.model), words);
 }
 
 function merged(everyone: CallerLimits = {}, own: CallerLimits = {}): CallerLimits {

@@ -2,22 +2,27 @@
 import type { Attributes, Call, Handle, Middleware } from "../call.js";
 import { LintelError } from "../errors.js";
 import { deferred } from "../iterate.js";
-import { isConversation } from "../methods.js";
+import { isConversation, isCoreMethod } from "../methods.js";
 import type { Bounds } from "../settings.js";
 import { takenBy } from "../settle.js";
 import { demandOf } from "./demand.js";
 import { tellStandings } from "./headers.js";
 import { type Amounts, costOf, priceOf } from "./prices.js";
-import { type Rule, Rules } from "./rules.js";
+import type { Rule, Rules } from "./rules.js";
 import type { LimitSettings, Price } from "./settings.js";
 import type { Claim, LimitStore, Verdict } from "./store.js";
 
-/** What limiting needs. */
+/** What is limited, and where it is counted. */
 export interface LimitParts {
   readonly settings: LimitSettings;
   /** First match counts; a model without an entry costs nothing. */
   readonly prices: readonly Price[];
   readonly store: LimitStore;
+}
+
+/** What the step needs. */
+export interface LimitStepParts extends Pick<LimitParts, "prices" | "store"> {
+  readonly rules: Rules;
   /** Of request fields. */
   readonly bounds: Bounds;
 }
@@ -40,9 +45,7 @@ const longestPause = 59_999;
  * the model and outside of whatever counts tokens and images.
  * @throws LintelError `rate_limited`, with the limit and its scope
  */
-export function limit({ settings, prices, store, bounds }: LimitParts): Middleware {
-  const rules = new Rules(settings);
-
+export function limit({ rules, prices, store, bounds }: LimitStepParts): Middleware {
   const admit = (next: Handle, call: Call, plan: Plan, verdict: Verdict) => {
     tellStandings(plan.rules, verdict.standings, call.metadata);
     if (!verdict.granted) throw refusal(call, plan, verdict);
@@ -58,7 +61,7 @@ export function limit({ settings, prices, store, bounds }: LimitParts): Middlewa
   };
 
   return (next) => (call) => {
-    if (call.method === "listModels") return next(call);
+    if (isCoreMethod(call.method)) return next(call);
     const model = call.attributes.model ?? "";
     const applying = rules.for(call.caller, model);
     if (applying.length === 0) return next(call);

@@ -3,7 +3,7 @@ import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import type { Sought } from "../authenticate.js";
 import type { Backend } from "../backend.js";
 import { LintelError, noModel } from "../errors.js";
-import { askedModel, type Input, type MethodName } from "../methods.js";
+import { askedModel, type Input, isCoreMethod, type MethodName } from "../methods.js";
 import { checked, checks, configured } from "../model.js";
 import { fits } from "../pattern.js";
 import type { CoreSettings, ModelSettings } from "../settings.js";
@@ -90,7 +90,7 @@ export class Catalogue {
   /** Longest time that a call may take, milliseconds. */
   totalMs<M extends MethodName>(method: M, request: Input<M>): number {
     const { totalTimeoutMs } = this.#settings;
-    if (!this.#timed || method === "listModels") return totalTimeoutMs;
+    if (!this.#timed || isCoreMethod(method)) return totalTimeoutMs;
     const { task, name: asked } = askedModel(method, request);
     this.#refresh();
     const name = asked || this.#defaultOrNone(task);

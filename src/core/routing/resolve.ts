@@ -5,7 +5,7 @@ import type { Call, Middleware } from "../call.js";
 import type { CallSignal } from "../cancellation.js";
 import { LintelError } from "../errors.js";
 import { deferred } from "../iterate.js";
-import { askedModel } from "../methods.js";
+import { askedModel, isCoreMethod } from "../methods.js";
 import type { Catalogue } from "./catalogue.js";
 import type { Found } from "./lookup.js";
 import type { Target } from "./target.js";
@@ -16,7 +16,7 @@ import type { Target } from "./target.js";
  */
 export function resolve(catalogue: Catalogue): Middleware {
   return (next) => (call) => {
-    if (call.method === "listModels") return next(call);
+    if (isCoreMethod(call.method)) return next(call);
     let found: Found;
     try {
       found = lookUp(call, catalogue);

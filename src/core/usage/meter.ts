@@ -10,7 +10,7 @@ import { type ErrorCode, toLintelError } from "../errors.js";
 import { iterable } from "../iterate.js";
 import { costOf, priceOf } from "../limits/prices.js";
 import type { Price } from "../limits/settings.js";
-import type { MethodName, Output } from "../methods.js";
+import { isCoreMethod, type MethodName, type Output } from "../methods.js";
 import { takenBy } from "../settle.js";
 import { ask, Steps, type Waiter } from "../steps.js";
 import type { UsageRecord, UsageSink } from "./record.js";
@@ -31,7 +31,7 @@ type Batch = readonly Output<MethodName>[];
 export function meter(parts: UsageParts): Middleware {
   return (next) => (call) =>
     // A list of models uses nothing.
-    call.method === "listModels" ? next(call) : iterable(() => new Metered(call, next, parts));
+    isCoreMethod(call.method) ? next(call) : iterable(() => new Metered(call, next, parts));
 }
 
 class Metered extends Steps<Batch> implements Waiter<IteratorResult<Batch>> {

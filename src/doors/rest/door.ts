@@ -1,4 +1,6 @@
 /** The contract over REST: JSON, and Server-Sent Events where `stream` is true. */
+import { create } from "@bufbuild/protobuf";
+import { GetAccountRequestSchema } from "../../../gen/lintel/v1/account_pb.js";
 import { LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import { TextToImageRequestSchema } from "../../../gen/lintel/v1/image_pb.js";
 import { invalidFields } from "../../core/errors.js";
@@ -14,6 +16,7 @@ import { originOf } from "../json/origin.js";
 import { areInParts } from "../json/rename.js";
 import { sendWhole } from "../json/reply.js";
 import { sendEvents } from "../json/sse.js";
+import { accountObject } from "./account.js";
 import { imageEncoder, wholeImages } from "./images.js";
 
 const decodeChat = compileDecoder(LLMRequestSchema);
@@ -21,7 +24,7 @@ const chatFields = fieldsOf(LLMRequestSchema, formFields);
 const imageFields = fieldsOf(TextToImageRequestSchema, { stream: true });
 const decodeImage = compileDecoder(TextToImageRequestSchema);
 
-/** `POST /llm` and `POST /text-to-image`. */
+/** `POST /llm`, `POST /text-to-image` and `GET /account`. */
 export const rest: Door = async (app, options) => {
   const { gateway, settings } = options;
   takeJson(app, options);
@@ -55,5 +58,11 @@ export const rest: Door = async (app, options) => {
     const running = gateway.call("streamTextToImage", message, origin);
     sendEvents(reply, running, imageEncoder(), settings, origin.signal);
     return undefined;
+  });
+
+  app.get("/account", (request, reply) => {
+    const origin = originOf(request, reply, "rest", settings);
+    const running = gateway.call("getAccount", create(GetAccountRequestSchema), origin);
+    return sendWhole(reply, running, (account) => JSON.stringify(accountObject(account)));
   });
 };

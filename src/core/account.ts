@@ -1,0 +1,139 @@
+/** Who calls, and what is left of the limits that its calls come under. */
+import { create } from "@bufbuild/protobuf";
+import { type Timestamp, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  GetAccountResponseSchema,
+  LimitQuantity,
+  LimitSchema,
+  LimitScope,
+  LimitWindow,
+} from "../../gen/lintel/v1/account_pb.js";
+import type { Call, Caller } from "./call.js";
+import { unit } from "./limits/prices.js";
+import type { Quantity, Rule, Rules, ScopeRules } from "./limits/rules.js";
+import type { BudgetPeriod } from "./limits/settings.js";
+import type { LimitStore, Span, Standing } from "./limits/store.js";
+import type { Output } from "./methods.js";
+import { overlap, restOf } from "./pattern.js";
+import type { Catalogue } from "./routing/catalogue.js";
+import { fill } from "./routing/names.js";
+import type { ModelSettings } from "./settings.js";
+
+/** What it is told from. */
+export interface AccountParts {
+  /** Absent: nothing is limited. */
+  readonly limits: { readonly rules: Rules; readonly store: LimitStore } | undefined;
+  readonly catalogue: Pick<Catalogue, "counted">;
+  /** What the operator calls models. */
+  readonly entries: readonly ModelSettings[];
+}
+
+/** Answers `getAccount`: reads counters, and counts nothing. */
+export async function* accountOf(
+  { caller }: Call,
+  { limits, catalogue, entries }: AccountParts,
+): AsyncGenerator<readonly Output<"getAccount">[]> {
+  const { team, models, teamModels } = caller ?? {};
+  const own = countedNames(models, catalogue, entries);
+  const ofTeam = countedNames(teamModels, catalogue, entries);
+  const mayUse = (model: string) =>
+    [own, ofTeam].every((names) => names.some((name) => overlap(name, model)));
+  const scopes = limits?.rules.ofAll(caller, mayUse) ?? [];
+  const all = scopes.flatMap((of) => of.rules.map((rule) => ({ of, rule })));
+  const standings = await limits?.store.peek(all.map(({ rule }) => rule.counter));
+  yield [
+    create(GetAccountResponseSchema, {
+      caller: caller?.id ?? "",
+      token: caller?.token ?? "",
+      team: team ?? "",
+      expiresAt: timestampOf(caller),
+      models: [...(models ?? anything)],
+      teamModels: team === undefined ? [] : [...(teamModels ?? anything)],
+      limits: all.map(({ of, rule }, i) => limitOf(of, rule, standings?.[i])),
+    }),
+  ];
+}
+
+const anything: readonly string[] = ["*"];
+
+/** The last moment that a `Timestamp` can tell, milliseconds since the epoch. */
+const lastMs = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/** Issuers may write any number: what ends later than that is told as if it did not end. */
+const timestampOf = ({
+  expiresAt = Number.POSITIVE_INFINITY,
+}: Partial<Caller> = {}): Timestamp | undefined =>
+  expiresAt <= lastMs ? timestampFromMs(Math.floor(expiresAt)) : undefined;
+
+/**
+ * The names under which calls may count of whoever may use these models: a caller may have an alias,
+ * and limits are of what it stands for.
+ * @param models names or patterns; absent: all
+ */
+function countedNames(
+  models: readonly string[] | undefined,
+  catalogue: AccountParts["catalogue"],
+  entries: readonly ModelSettings[],
+): readonly string[] {
+  if (!models) return anything;
+  return models.flatMap((model) => [
+    model,
+    ...(model.includes("*") ? [] : [catalogue.counted(model) ?? []].flat()),
+    ...entries.flatMap(({ name, aliases = [] }) =>
+      aliases.flatMap((alias) => {
+        const rest = restOf(alias, model);
+        if (rest !== undefined) return [fill(name, rest)];
+        return overlap(alias, model) ? [name] : [];
+      }),
+    ),
+  ]);
+}
+
+function limitOf({ scope, name }: ScopeRules, rule: Rule, standing: Standing | undefined) {
+  const { quantity, counter } = rule;
+  const amount = (counted: number) => (quantity === "spend" ? counted / unit : counted);
+  // When calls that run will end nobody knows.
+  const resets = counter.span.type === "running" ? undefined : standing;
+  return create(LimitSchema, {
+    quantity: quantities[quantity],
+    scope: scopesTold[scope],
+    name,
+    limit: amount(counter.limit),
+    remaining: standing && amount(standing.remaining),
+    window: windowOf(counter.span),
+    resetSeconds: resets && Math.ceil(resets.resetMs / 1000),
+  });
+}
+
+const quantities: Readonly<Record<Quantity, LimitQuantity>> = {
+  requests: LimitQuantity.REQUESTS,
+  tokens: LimitQuantity.TOKENS,
+  images: LimitQuantity.IMAGES,
+  concurrent: LimitQuantity.CONCURRENT,
+  spend: LimitQuantity.SPEND,
+};
+
+const scopesTold: Readonly<Record<ScopeRules["scope"], LimitScope>> = {
+  caller: LimitScope.CALLER,
+  team: LimitScope.TEAM,
+  model: LimitScope.MODEL,
+  global: LimitScope.GLOBAL,
+};
+
+const periods: Readonly<Record<BudgetPeriod, LimitWindow>> = {
+  hour: LimitWindow.HOUR,
+  day: LimitWindow.DAY,
+  week: LimitWindow.WEEK,
+  month: LimitWindow.MONTH,
+};
+
+function windowOf(span: Span): LimitWindow {
+  switch (span.type) {
+    case "sliding":
+      return LimitWindow.MINUTE;
+    case "calendar":
+      return periods[span.period];
+    case "running":
+      return LimitWindow.RUNNING;
+  }
+}

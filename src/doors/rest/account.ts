@@ -1,0 +1,57 @@
+/** An account as JSON. */
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import {
+  type GetAccountResponse,
+  type Limit,
+  LimitQuantity,
+  LimitScope,
+  LimitWindow,
+} from "../../../gen/lintel/v1/account_pb.js";
+
+/** As REST answers it. What is not known is left out. */
+export const accountObject = (account: GetAccountResponse) => ({
+  caller: account.caller,
+  token: account.token,
+  team: account.team,
+  expires_at: account.expiresAt && timestampDate(account.expiresAt).toISOString(),
+  models: account.models,
+  team_models: account.teamModels,
+  limits: account.limits.map(limitObject),
+});
+
+const limitObject = (of: Limit) => ({
+  quantity: quantityWords[of.quantity] ?? "",
+  scope: scopeWords[of.scope] ?? "",
+  name: of.name,
+  limit: of.limit,
+  remaining: of.remaining,
+  window: windowWords[of.window] ?? "",
+  reset_seconds: of.resetSeconds,
+});
+
+const quantityWords: Readonly<Record<LimitQuantity, string>> = {
+  [LimitQuantity.UNSPECIFIED]: "",
+  [LimitQuantity.REQUESTS]: "requests",
+  [LimitQuantity.TOKENS]: "tokens",
+  [LimitQuantity.IMAGES]: "images",
+  [LimitQuantity.CONCURRENT]: "concurrent",
+  [LimitQuantity.SPEND]: "spend",
+};
+
+const scopeWords: Readonly<Record<LimitScope, string>> = {
+  [LimitScope.UNSPECIFIED]: "",
+  [LimitScope.CALLER]: "caller",
+  [LimitScope.TEAM]: "team",
+  [LimitScope.MODEL]: "model",
+  [LimitScope.GLOBAL]: "global",
+};
+
+const windowWords: Readonly<Record<LimitWindow, string>> = {
+  [LimitWindow.UNSPECIFIED]: "",
+  [LimitWindow.RUNNING]: "running",
+  [LimitWindow.MINUTE]: "minute",
+  [LimitWindow.HOUR]: "hour",
+  [LimitWindow.DAY]: "day",
+  [LimitWindow.WEEK]: "week",
+  [LimitWindow.MONTH]: "month",
+};
