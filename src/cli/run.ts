@@ -15,6 +15,7 @@ const commands: Readonly<Record<string, () => Promise<Command | Group>>> = {
   chat: async () => (await import("./chat.js")).chat,
   image: async () => (await import("./image.js")).image,
   models: async () => (await import("./models.js")).models,
+  account: async () => (await import("./account.js")).account,
   tokens: async () => (await import("./tokens.js")).tokens,
   backup: async () => (await import("./backup.js")).backup,
   usage: async () => (await import("./usage.js")).usage,
