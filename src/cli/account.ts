@@ -11,8 +11,8 @@ const { server, token } = serverOptions;
 export const account: Command = {
   summary:
     "tells as whom a Lintel knows you, which models you may use, and what is left of your limits",
-  details: `What is not listed is not limited. Spend is in the unit of the operator's price table. An empty cell
-is not known now: the store of the limits is away, or what was used before a start is still being read.`,
+  details: `What is not listed is not limited. Spend is in the unit of the operator's price table. What is left
+may not be known: the store of the limits is away, or what was used before a start is still being read.`,
   options: { server, token, json: { help: "for programs: JSON, as GET /account answers it" } },
   run: (given) =>
     withServer(given, AccountService, async (client, options) => {
@@ -59,7 +59,9 @@ function limitTable(limits: Told["limits"]): string {
     windowWords[of.window] ?? of.window,
     of.reset_seconds === undefined ? "" : durationWords(of.reset_seconds),
   ]);
-  return table(heading, rows);
+  const lines = table(heading, rows);
+  const isKnown = limits.every(({ remaining }) => remaining !== undefined);
+  return isKnown ? lines : `${lines}\n\nwhere nothing stands under LEFT it is not known now`;
 }
 
 const windowWords: Readonly<Record<string, string>> = {

@@ -49,7 +49,9 @@ spend        team red          12.5      12.5   month       16d 12h
 concurrent   model chat-*         4         4   at a time
 `);
   store.expectMore();
-  expect((await ask()).stdout).toMatch(/^spend +team red +12\.5 +month$/m);
+  const { stdout: missing } = await ask();
+  expect(missing).toMatch(/^spend +team red +12\.5 +month$/m);
+  expect(missing).toMatch(/\n\nwhere nothing stands under LEFT it is not known now\n$/);
 });
 
 test("tells programs what GET /account does", async () => {

@@ -25,6 +25,7 @@ test("version, help and schema", async () => {
     "serve",
     "check",
     "node",
+    "account",
     "tokens create",
     "tokens revoke NAME",
     "usage",

@@ -165,6 +165,8 @@ describe("in memory", () => {
       await counting.limits.reserve([of("bob", 1)]);
       await changed.added;
       expect([await left(counting, "alice"), await left(counting, "bob")]).toEqual([4, 5]);
+      // That is told, though calls of before still run.
+      expect(await counting.limits.peek([of("bob", 1).counter])).toMatchObject([{ remaining: 5 }]);
       // What ran at the change has ended, with more than its estimate.
       runs(3);
       rows = [used("alice", 8), used("bob", 6)];

@@ -1,4 +1,7 @@
 /** Callers with limits of their own, through whole gateways: tokens of the database and JWTs. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { Redis } from "ioredis";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { drawing } from "../backends/openai-images-subject.js";
@@ -52,6 +55,15 @@ const asking = (url: string, credential: string) => {
     return { status: response.status, headers: response.headers, message: json.error?.message };
   };
   return {
+    /** What is left, by what is limited. */
+    async left(): Promise<Record<string, number | undefined>> {
+      const headers = { authorization: `Bearer ${credential}` };
+      const response = await fetch(`${url}/account`, { headers });
+      const { limits } = (await response.json()) as {
+        limits: { quantity: string; remaining?: number }[];
+      };
+      return Object.fromEntries(limits.map(({ quantity, remaining }) => [quantity, remaining]));
+    },
     chat: (content = "Hello") =>
       post("/llm", { model: "chat", max_tokens: 100, messages: [{ role: "user", content }] }),
     draw: (images: number) =>
@@ -192,17 +204,35 @@ describe.each(Object.entries(places))("%s", (_, open) => {
     const { next } = await caller(allowed);
     expect((await next().draw(2)).status).toBe(200);
     refused(await next().draw(2), "3 images per day");
+    for (let i = 0; i < 2; i++) expect(await next().left()).toEqual({ images: 1 });
     expect((await next().draw(1)).status).toBe(200);
     expect((await next().chat()).status).toBe(200);
   });
   it("spend by the price table", async () => {
     const { next } = await caller({ options: ["--budget", "2/day"], claims: { plan: "small" } });
+    expect(await next().left()).toEqual({ spend: 2 });
     expect((await next().draw(1)).status).toBe(200);
+    expect(await next().left()).toEqual({ spend: 1 });
     expect((await next().draw(1)).status).toBe(200);
     refused(await next().draw(1), "2 per day");
     // What has no price goes on.
     expect((await next().chat()).status).toBe(200);
   });
+});
+
+it("what is left of a day or a budget is told rightly after a restart", async () => {
+  const { server } = await modelServer();
+  const limits = "limits: { caller: { images_per_day: 5, budget: { amount: 9, period: month } } }";
+  const directory = mkdtempSync(join(tmpdir(), "lintel-account-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const text = settings(server.url, `${limits}\nstate: { directory: "${directory}" }`);
+  const before = await gateway(text);
+  expect((await asking(before.url, "me").draw(2)).status).toBe(200);
+  expect(await asking(before.url, "me").left()).toEqual({ images: 3, spend: 7 });
+  await before.running.close(0);
+  const after = await gateway(text);
+  expect(await asking(after.url, "me").left()).toEqual({ images: 3, spend: 7 });
+  expect(await asking(after.url, "other").left()).toEqual({ images: 5, spend: 9 });
 });
 
 it.skipIf(!redisBinary)("queues are fair to callers over all gateways with one Redis", async () => {
