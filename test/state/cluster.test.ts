@@ -104,6 +104,7 @@ describe.skipIf(!redisBinary).each(redisServers)("a cluster of %s", (_, binary) 
       const { standings } = await limits.reserve([images(0)]);
       expect(standings[0]?.remaining).toBe(1000 - calls);
     });
+    expect(await limits.peek([images(1).counter])).toMatchObject([{ remaining: 1000 - calls }]);
     expect(limits.state).toMatchObject({ available: true, outages: 1 });
   });
 
