@@ -17,7 +17,7 @@ export function budgetWarnings(config: Config): string[] {
   const { limits, auth, prices, usage, state } = config;
   const { tokens, oidc, teams } = auth;
   const own = [...tokens, ...teams, ...oidc, ...oidc.flatMap(({ rules }) => rules)];
-  const general = [limits.global, limits.caller, limits.team];
+  const general = [limits.global, limits.caller, limits.user, limits.team];
   const all = [...general, ...limits.models, ...own.map((one) => one.limits)];
   const budgets = all
     .flatMap((entry) => entry?.budget ?? [])

@@ -16,6 +16,11 @@ export const limitSettingsSchema = z.strictObject({
   caller: limitsSchema
     .optional()
     .describe("Of each caller. A token's own limits replace these, one by one."),
+  user: limitsSchema
+    .optional()
+    .describe(
+      "Of each end user of each caller, by the user that a request names. A call that names nobody has none of these.",
+    ),
   team: limitsSchema
     .optional()
     .describe(
@@ -75,7 +80,7 @@ export const idempotencySchema = z.strictObject({
 /** What the core limits, or `undefined` where nobody can have any limit. */
 export function limitParts(config: Config, store: LimitStore): LimitParts | undefined {
   const settings = limitSettings(config);
-  const some = settings.global || settings.caller || settings.models.length > 0;
+  const some = settings.global || settings.caller || settings.user || settings.models.length > 0;
   if (!some && !callersOwn(config)) return undefined;
   return { settings, prices: config.prices, store };
 }
@@ -113,6 +118,7 @@ function limitSettings({ auth, limits }: Config): LimitSettings {
   return {
     global: limits.global && limitsOf(limits.global),
     caller: limits.caller && limitsOf(limits.caller),
+    user: limits.user && limitsOf(limits.user),
     team: limits.team && limitsOf(limits.team),
     teams: auth.teams.map(({ name: team, limits = {} }) => ({ team, ...limitsOf(limits) })),
     models: limits.models.map(({ model, ...entry }) => ({ model, ...limitsOf(entry) })),

@@ -4,7 +4,7 @@ import { atMost } from "../core/abort.js";
 import type { CallerSource } from "../core/callers/source.js";
 import { StoredTokens } from "../core/callers/stored.js";
 import type { Logger } from "../core/log.js";
-import type { UsageHistory } from "../core/usage/history.js";
+import { mostUsers, type UsageHistory } from "../core/usage/history.js";
 import type { UsageSink } from "../core/usage/record.js";
 import { openDatabase } from "./database/open.js";
 import { hasSqlite, noSqlite } from "./database/sqlite-library.js";
@@ -128,6 +128,10 @@ function openUsage(
       return sums.map(({ group: { token = "", team = "", model = "" }, ...rest }) => {
         return { caller: token, team, model, ...rest };
       });
+    },
+    async ofUsers(quantity: "images" | "spend", since: number, until: number) {
+      await shipper.flush();
+      return usage.ofUsers(quantity, since, until, mostUsers);
     },
     get away() {
       return shipper.away || journal.failing;

@@ -15,6 +15,7 @@ describe("limits", () => {
     tokens_per_minute: unlimited
     images_per_day: 10
     budget: { amount: 2.5, period: day }
+  user: { concurrent: 2, budget: { amount: 1 } }
   models:
     - { model: gpt-*, requests_per_minute: 10 }
 prices:
@@ -31,6 +32,7 @@ prices:
           imagesPerDay: 10,
           budget: { amount: 2.5, period: "day" },
         },
+        user: { concurrent: 2, budget: { amount: 1, period: "month" } },
         models: [{ model: "gpt-*", requestsPerMinute: 10 }],
       },
       prices: [
@@ -45,6 +47,10 @@ prices:
   test("are no step of a call where nobody can have any", () => {
     expect(limitParts(valid(""), store)).toBeUndefined();
     expect(limitParts(valid("auth: { mode: none }"), store)).toBeUndefined();
+    const users = "limits: { user: { concurrent: 1 } }";
+    for (const mode of ["none", "public"]) {
+      expect(limitParts(valid(`auth: { mode: ${mode} }\n${users}`), store)).toBeDefined();
+    }
     const hash = `sha256:${"ab".repeat(32)}`;
     const tokens = `auth: { mode: token, tokens: [{ name: a, hash: "${hash}" }] }`;
     expect(limitParts(valid(tokens), store)).toBeDefined();

@@ -353,6 +353,9 @@ test("budgets that are never spent, and limits that a restart forgets, are warne
     expect.stringMatching(/^usage\.retention is shorter than the month that a limit lasts/),
   ]);
   expect(await kept("23h", images)).toEqual([expect.stringMatching(/shorter than the day/)]);
+  expect(await kept("23h", "limits: { user: { images_per_day: 5 } }\n")).toEqual([
+    expect.stringMatching(/shorter than the day/),
+  ]);
   const issuer = (said: string) =>
     `auth: { mode: token, oidc: [{ name: o, issuer: "https://o", audience: a, ${said} }] }\n`;
   const monthly = "limits: { budget: { amount: 1 } }";

@@ -4,6 +4,7 @@ import { durationText } from "../../src/core/limits/headers.js";
 import { pastScopes, usedCounters } from "../../src/core/limits/history.js";
 import { periodAt } from "../../src/core/limits/period.js";
 import { costOf, priceOf } from "../../src/core/limits/prices.js";
+import { scopes } from "../../src/core/limits/rules.js";
 import type { LimitSettings } from "../../src/core/limits/settings.js";
 import { noon } from "../support/limits.js";
 
@@ -56,6 +57,7 @@ it("goes on with what usage says was used before", async () => {
       expect(until).toBe(noon);
       return from >= Date.UTC(2026, 0, 15) ? today : [...today, ...before];
     },
+    ofUsers: async () => [],
   };
   const day = Date.UTC(2026, 0, 15);
   const month = Date.UTC(2026, 0, 1);
@@ -86,4 +88,35 @@ it("goes on with what usage says was used before", async () => {
   ]);
   // By two entries, and once.
   expect(all).toContainEqual({ key: "caller:a:images", period: "day", start: day, used: 3 });
+});
+
+it("goes on with what usage says end users used before, each of its caller", async () => {
+  const asked: unknown[] = [];
+  const history = {
+    between: async () => {
+      throw new Error("nothing else is limited");
+    },
+    ofUsers: async (quantity: "images" | "spend", from: number, until: number) => {
+      asked.push([quantity, from, until]);
+      return [
+        { caller: "a", user: "b:c", used: 3 },
+        { caller: "a:b", user: "c", used: 2 },
+      ];
+    },
+  };
+  const user = { imagesPerDay: 5, budget: { amount: 1, period: "month" }, concurrent: 1 } as const;
+  const limits: LimitSettings = { models: [], user };
+  const used = await usedCounters(history, pastScopes({ limits, callersOwn: false }), noon);
+  const [one, other] = [scopes.user("a", "b:c"), scopes.user("a:b", "c")];
+  const [day, month] = [Date.UTC(2026, 0, 15), Date.UTC(2026, 0, 1)];
+  expect(used).toEqual([
+    { key: `${one}:images`, period: "day", start: day, used: 3 },
+    { key: `${other}:images`, period: "day", start: day, used: 2 },
+    { key: `${one}:spend-month`, period: "month", start: month, used: 3 },
+    { key: `${other}:spend-month`, period: "month", start: month, used: 2 },
+  ]);
+  expect(asked).toEqual([
+    ["images", day, noon],
+    ["spend", month, noon],
+  ]);
 });

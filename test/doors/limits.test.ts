@@ -5,6 +5,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
 import type { CoreParts } from "../../src/core/core.js";
+import type { LimitSettings } from "../../src/core/limits/settings.js";
 import { MemoryIdempotency } from "../../src/state/idempotency/memory.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
 import { paints, says, scripted } from "../support/scripted.js";
@@ -14,10 +15,13 @@ import { hello, json, serve } from "./serve.js";
 const noon = Date.UTC(2026, 0, 15, 12);
 
 /** A Lintel with limits of every caller, whose time stands still. */
-async function limited(requestsPerMinute: number, tokensPerMinute = 1_000_000, clock = () => noon) {
+const limited = (requestsPerMinute: number, tokensPerMinute = 1_000_000, clock = () => noon) =>
+  limitedBy({ caller: { requestsPerMinute, tokensPerMinute } }, clock);
+
+async function limitedBy(settings: Partial<LimitSettings>, clock = () => noon) {
   const parts: Partial<CoreParts> = {
     limits: {
-      settings: { models: [], caller: { requestsPerMinute, tokensPerMinute } },
+      settings: { models: [], ...settings },
       prices: [],
       store: memoryLimits({ clock }),
     },
@@ -90,6 +94,36 @@ describe.each([
       param: "idempotency-key",
       message: expect.stringContaining("was used for another request"),
     });
+  });
+});
+
+describe.each<[string, object, (user: string) => object]>([
+  ["/llm", hello(), (user) => ({ user })],
+  ["/llm", hello({ stream: true }), (user) => ({ user })],
+  ["/text-to-image", { prompt: "a lintel" }, (user) => ({ user })],
+  ["/v1/chat/completions", hello({ model: "chat-1" }), (user) => ({ user })],
+  ["/v1/chat/completions", hello({ model: "chat-1" }), (id) => ({ safety_identifier: id })],
+  ["/v1/responses", { model: "chat-1", input: "Hello" }, (id) => ({ safety_identifier: id })],
+  ["/v1/images/generations", { prompt: "a lintel" }, (user) => ({ user })],
+  [
+    "/v1/messages",
+    hello({ model: "chat-1", max_tokens: 9 }),
+    (user_id) => ({ metadata: { user_id } }),
+  ],
+  ["/lintel.v1.ChatService/Complete", hello(), (user) => ({ user })],
+])("POST %s %j", (path, body, naming) => {
+  test("is limited for each end user", async () => {
+    const server = await limitedBy({ user: { requestsPerMinute: 1 } });
+    const ask = (user?: string) =>
+      server.post(path, { ...body, ...(user !== undefined && naming(user)) });
+    expect((await ask("u-1")).status).toBe(200);
+    const refused = await ask("u-1");
+    expect([refused.status, refused.headers.get("retry-after")]).toEqual([429, "61"]);
+    expect(told(refused.headers)).toMatchObject({ "limit-requests": "1" });
+    expect(await refused.text()).toContain(
+      "limit reached: 1 request per minute for this user; try again in 61 s",
+    );
+    for (const other of ["u-2", undefined, undefined]) expect((await ask(other)).status).toBe(200);
   });
 });
 
@@ -200,6 +234,21 @@ describe.each(wires)("%s", (wire) => {
     expect(refused?.rawMessage).toContain("limit reached: 1 request per minute for this caller");
     expect(refused?.findDetails(RetryInfoSchema)[0]?.retryDelay?.seconds).toBe(61n);
     expect(told(refused?.metadata ?? new Headers())).toMatchObject({ "remaining-requests": "0" });
+  });
+
+  test("refuses an end user, and goes on for others", async () => {
+    const server = await limitedBy({ user: { requestsPerMinute: 1 } });
+    const client = createClient(ChatService, transportOf(wire, server.url));
+    const ask = (user: string) =>
+      client.complete({ messages: [{ role: "user", content: "Hello" }], user }, me);
+    await ask("u-1");
+    const refused = await ask("u-1").then(
+      () => undefined,
+      (error: ConnectError) => error,
+    );
+    expect(refused?.rawMessage).toContain("limit reached: 1 request per minute for this user");
+    expect(refused?.findDetails(RetryInfoSchema)[0]?.retryDelay?.seconds).toBe(61n);
+    await ask("u-2");
   });
 
   test("hears of the key", async () => {

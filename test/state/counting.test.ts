@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { Socket } from "node:net";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { scopes } from "../../src/core/limits/rules.js";
 import type { Claim } from "../../src/core/limits/store.js";
 import { type Logger, silent } from "../../src/core/log.js";
 import type { UsageHistory } from "../../src/core/usage/history.js";
@@ -30,7 +31,11 @@ const { signal } = new AbortController();
 
 describe("in memory", () => {
   const row = { caller: "alice", model: "m", calls: 2, promptTokens: 0, completionTokens: 0 };
-  const history: UsageHistory = { between: async () => [{ ...row, images: 7, spend: 0 }] };
+  /** What users used is not asked for where nothing limits them. */
+  const ofUsers = async () => {
+    throw new Error("no end user has a limit");
+  };
+  const history: UsageHistory = { ofUsers, between: async () => [{ ...row, images: 7, spend: 0 }] };
 
   it("goes on with what was used before", async () => {
     const counting = await openCounting(settings, silent, history);
@@ -56,7 +61,7 @@ describe("in memory", () => {
       { models: [], team: { imagesPerDay: 10 }, teams: [{ team: "red", imagesPerDay: 9 }] },
     ]) {
       const between = async () => rows;
-      const counting = await openCounting({ ...settings, limits }, silent, { between });
+      const counting = await openCounting({ ...settings, limits }, silent, { between, ofUsers });
       const granted = async (claim: Claim) => (await counting.limits.reserve([claim])).granted;
       expect(await granted(of("team:red:images", 6))).toBe(false);
       expect(await granted(of("team:red:images", 5))).toBe(true);
@@ -67,6 +72,25 @@ describe("in memory", () => {
     }
   });
 
+  it("goes on with what end users used, and where a reload limits them", async () => {
+    const key = `${scopes.user("alice", "u-1")}:images`;
+    const left = async ({ limits }: Counting) =>
+      (await limits.reserve([{ counter: ofDay(key, 10), amount: 0 }])).standings[0]?.remaining;
+    const users: UsageHistory = {
+      between: async () => [],
+      ofUsers: async () => [{ caller: "alice", user: "u-1", used: 4 }],
+    };
+    const limited = { limits: { models: [], user: { imagesPerDay: 10 } }, callersOwn: false };
+    const counting = await openCounting({ ...settings, ...limited }, silent, users);
+    expect(await left(counting)).toBe(6);
+    await counting.close();
+    const later = await openCounting(settings, silent, users);
+    expect(await left(later)).toBe(10);
+    await later.change(limited).added;
+    expect(await left(later)).toBe(6);
+    await later.close();
+  });
+
   it("goes on with it also where that is read late, and counts what came meanwhile", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());
@@ -75,6 +99,7 @@ describe("in memory", () => {
     const log = { ...silent, warn: say, info: say } as Logger;
     let answer = () => {};
     const slow: UsageHistory = {
+      ofUsers,
       between: async (from, until) => {
         await new Promise<void>((resolve) => {
           answer = resolve;
@@ -111,6 +136,7 @@ describe("in memory", () => {
     let failures = 2;
     const until: number[] = [];
     const history = {
+      ofUsers,
       between: async (_: number, now: number) => {
         until.push(now);
         if (failures-- > 0) throw new Error("the database is away");
@@ -156,7 +182,7 @@ describe("in memory", () => {
       let rows = [used("alice", 3)];
       const between = vi.fn(async () => rows);
       const tokens = { ...settings, limits: { models: [] }, callersOwn: true };
-      const counting = await openCounting(tokens, silent, { between });
+      const counting = await openCounting(tokens, silent, { between, ofUsers });
       // Alice has a limit of her own, and was counted by it; a call of hers still runs.
       (await begin(counting, "alice", 1))(2);
       const runs = await begin(counting, "alice", 1);
@@ -186,7 +212,7 @@ describe("in memory", () => {
 
     it("goes on with it where a limit was gone for a time", async () => {
       let rows = [used("alice", 1)];
-      const counting = await openCounting(settings, silent, { between: async () => rows });
+      const counting = await openCounting(settings, silent, { between: async () => rows, ofUsers });
       (await begin(counting, "alice", 1))(0);
       // What it claims is used by nobody yet.
       const runs = await begin(counting, "alice", 3);
@@ -204,7 +230,7 @@ describe("in memory", () => {
     it("takes nothing off for calls that the database does not have", async () => {
       let rows: ReturnType<typeof used>[] = [];
       const tokens = { ...settings, limits: { models: [] }, callersOwn: true };
-      const counting = await openCounting(tokens, silent, { between: async () => rows });
+      const counting = await openCounting(tokens, silent, { between: async () => rows, ofUsers });
       (await begin(counting, "alice", 3))(3);
       rows = [used("alice", 1)];
       await counting.change({ ...tokens, limits: settings.limits }).added;
@@ -220,7 +246,7 @@ describe("in memory", () => {
         new Promise<ReturnType<typeof used>[]>((resolve) => {
           answer = resolve;
         });
-      const opening = openCounting({ ...settings, ...none }, silent, { between });
+      const opening = openCounting({ ...settings, ...none }, silent, { between, ofUsers });
       const counting = await opening;
       const runs = await begin(counting, "alice", 3);
       vi.setSystemTime(Date.UTC(2026, 0, 2, 0, 0, 1));
@@ -240,7 +266,7 @@ describe("in memory", () => {
         });
       vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
       onTestFinished(() => void vi.useRealTimers());
-      const opening = openCounting(settings, silent, { between });
+      const opening = openCounting(settings, silent, { between, ofUsers });
       await vi.advanceTimersByTimeAsync(2000);
       const counting = await opening;
       (await begin(counting, "alice", 2))(2);
@@ -262,7 +288,7 @@ describe("in memory", () => {
       vi.useRealTimers();
     });
     const between = vi.fn(() => Promise.reject(new Error("the database is away")));
-    const counting = await openCounting(settings, silent, { between });
+    const counting = await openCounting(settings, silent, { between, ofUsers });
     await counting.close();
     between.mockClear();
     await vi.advanceTimersByTimeAsync(60_000);

@@ -26,8 +26,8 @@ export interface PastScope {
   readonly name: string;
   readonly quantity: "images" | "spend";
   readonly period: BudgetPeriod;
-  /** Whose counter a row belongs to, if to any. */
-  of(row: UsedSoFar): string | undefined;
+  /** Whose counter a row belongs to, if to any; absent: it is of end users, who have rows of their own. */
+  readonly of?: ((row: UsedSoFar) => string | undefined) | undefined;
 }
 
 /** Limits, and who may have others. */
@@ -41,12 +41,13 @@ export interface PastLimits {
 
 /** All that counts by these limits. */
 export function pastScopes({ limits, callersOwn, own = "" }: PastLimits): PastScope[] {
-  const { global, caller, team, teams = [], models } = limits;
+  const { global, caller, user, team, teams = [], models } = limits;
   const ofCaller = (row: UsedSoFar) => scopes.caller(row.caller);
   return [
     ...scopesOf("global", global, () => scopes.gateway),
     ...scopesOf("caller", caller, ofCaller),
     ...(callersOwn ? ofAll.flatMap((any) => scopesOf(`own ${own}`, any, ofCaller)) : []),
+    ...scopesOf("user", user),
     ...scopesOf("team", team, ({ team }) => (team ? scopes.team(team) : undefined)),
     ...teams.flatMap((entry) => {
       const name = scopes.team(entry.team);
@@ -68,7 +69,7 @@ const ofAll: readonly CallerLimits[] = [
 function scopesOf(
   entry: string,
   { imagesPerDay, budget }: CallerLimits = {},
-  of: PastScope["of"],
+  of?: PastScope["of"],
 ): PastScope[] {
   const counted = (quantity: PastScope["quantity"], period: BudgetPeriod) => {
     return { name: `${entry} ${quantity} ${period}`, quantity, period, of };
@@ -92,22 +93,41 @@ export async function usedCounters(
   const used: UsedCounter[] = [];
   for (const period of budgetPeriods) {
     const due = counting.filter((scope) => scope.period === period);
-    if (due.length === 0) continue;
-    const span = { type: "calendar", period } as const;
     const { start } = periodAt(period, now);
-    const sums = new Map<string, number>();
-    for (const row of await history.between(start, now)) {
-      // Several entries may count in one counter.
-      const counters = new Map<string, number>();
-      for (const { quantity, of } of due) {
-        const whose = of(row);
-        if (whose !== undefined) counters.set(counterKey(whose, quantity, span), row[quantity]);
-      }
-      for (const [key, more] of counters) {
-        if (more > 0) sums.set(key, (sums.get(key) ?? 0) + more);
+    const shared = due.filter(({ of }) => of);
+    const sums = shared.length > 0 ? await summed(history, shared, start, now) : [];
+    for (const [key, sum] of sums) used.push({ key, period, start, used: sum });
+    for (const { quantity, of } of due) {
+      if (of) continue;
+      const span = { type: "calendar", period } as const;
+      for (const row of await history.ofUsers(quantity, start, now)) {
+        const key = counterKey(scopes.user(row.caller, row.user), quantity, span);
+        used.push({ key, period, start, used: row.used });
       }
     }
-    for (const [key, sum] of sums) used.push({ key, period, start, used: sum });
   }
   return used;
+}
+
+/** Sums by counter, of entries of one period. */
+async function summed(
+  history: UsageHistory,
+  due: readonly PastScope[],
+  start: number,
+  now: number,
+): Promise<ReadonlyMap<string, number>> {
+  const sums = new Map<string, number>();
+  for (const row of await history.between(start, now)) {
+    // Several entries may count in one counter.
+    const counters = new Map<string, number>();
+    for (const { quantity, period, of } of due) {
+      const whose = of?.(row);
+      if (whose === undefined) continue;
+      counters.set(counterKey(whose, quantity, { type: "calendar", period }), row[quantity]);
+    }
+    for (const [key, more] of counters) {
+      if (more > 0) sums.set(key, (sums.get(key) ?? 0) + more);
+    }
+  }
+  return sums;
 }

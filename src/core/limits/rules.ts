@@ -1,4 +1,5 @@
 /** Which limits a call has to keep. */
+import { hash } from "node:crypto";
 import type { Caller } from "../call.js";
 import { fits } from "../pattern.js";
 import { Recent } from "../recent.js";
@@ -30,11 +31,21 @@ export const scopes = {
   gateway: "global",
   /** @param id `Caller.id` */
   caller: (id: string) => `caller:${id}`,
+  /**
+   * Of one end user of a caller. Both names are others' own, may be long, and have any characters: a hash
+   * of the two is short, no pair's is that of another, and stores need not know whom callers serve.
+   * @param id `Caller.id`
+   * @param user `Attributes.user`
+   */
+  user: (id: string, user: string) => `user:${hash("sha256", pairOf(id, user), "base64url")}`,
   /** @param name `Caller.team` */
   team: (name: string) => `team:${name}`,
   /** @param name of an entry of the configuration */
   model: (name: string) => `model:${name}`,
 } as const;
+
+/** A caller and its user as one text, which says where the first ends. */
+const pairOf = (id: string, user: string) => `${id.length}:${id}${user}`;
 
 /**
  * Name of a counter in every store. Under another name it begins at 0 again.
@@ -46,8 +57,10 @@ export function counterKey(scope: string, quantity: Quantity, span: Counter["spa
   return `${scope}:${budget ? `${quantity}-${span.period}` : quantity}`;
 }
 
-/** Callers, teams and models whose rules are remembered. Those of others are made anew each time. */
+/** Callers, users, teams and models whose rules are remembered. Those of others are made anew each time. */
 const mostRemembered = 10_000;
+
+const none: readonly Rule[] = [];
 
 /** The limits of a configuration, and of the callers who bring their own. */
 export class Rules {
@@ -55,6 +68,8 @@ export class Rules {
   readonly #global: readonly Rule[];
   readonly #models = new Recent<string, readonly Rule[]>(mostRemembered);
   readonly #teams = new Recent<string, readonly Rule[]>(mostRemembered);
+  /** By `pairOf`. */
+  readonly #users = new Recent<string, readonly Rule[]>(mostRemembered);
   readonly #ofTeams: ReadonlyMap<string, CallerLimits>;
   readonly #callers = new Recent<
     string,
@@ -67,13 +82,18 @@ export class Rules {
     this.#global = rulesOf(settings.global, scopes.gateway, "for this gateway");
   }
 
-  /** The rules for a call; empty: nothing limits it. */
-  for(caller: Caller | undefined, model: string): readonly Rule[] {
-    const own = caller ? this.#ofCaller(caller) : [];
-    const ofTeam = caller?.team === undefined ? [] : this.#ofTeam(caller.team);
-    const ofModel = this.#settings.models.length === 0 ? [] : this.#ofModel(model);
-    if (ofTeam.length + ofModel.length + this.#global.length === 0) return own;
-    return [...own, ...ofTeam, ...ofModel, ...this.#global];
+  /**
+   * The rules for a call; empty: nothing limits it.
+   * @param user whom it is for; absent: it names nobody
+   */
+  for(caller: Caller | undefined, user: string | undefined, model: string): readonly Rule[] {
+    const { models, user: everyUser } = this.#settings;
+    const own = caller ? this.#ofCaller(caller) : none;
+    const ofUser = caller && user && everyUser ? this.#ofUser(caller.id, user, everyUser) : none;
+    const ofTeam = caller?.team === undefined ? none : this.#ofTeam(caller.team);
+    const ofModel = models.length === 0 ? none : this.#ofModel(model);
+    if (ofUser.length + ofTeam.length + ofModel.length + this.#global.length === 0) return own;
+    return [...own, ...ofUser, ...ofTeam, ...ofModel, ...this.#global];
   }
 
   /**
@@ -98,11 +118,20 @@ export class Rules {
 
   #ofCaller({ id, limits }: Caller): readonly Rule[] {
     const everyone = this.#settings.caller;
-    if (!limits && !everyone) return [];
+    if (!limits && !everyone) return none;
     const known = this.#callers.get(id);
     if (known && known.limits === limits) return known.rules;
     const rules = rulesOf(merged(everyone, limits), scopes.caller(id), "for this caller");
     this.#callers.set(id, { limits, rules });
+    return rules;
+  }
+
+  #ofUser(id: string, user: string, limits: CallerLimits): readonly Rule[] {
+    const pair = pairOf(id, user);
+    const known = this.#users.get(pair);
+    if (known) return known;
+    const rules = rulesOf(limits, scopes.user(id, user), "for this user");
+    this.#users.set(pair, rules);
     return rules;
   }
 

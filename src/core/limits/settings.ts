@@ -14,7 +14,7 @@ export interface Budget {
 }
 
 /**
- * Limits of one caller, one team, one model or all calls together. What is absent is not
+ * Limits of one caller, one of its users, one team, one model or all calls together. What is absent is not
  * limited here. `Infinity` says so in so many words: for a caller it lifts what
  * the configuration gives to every caller, for a team what it gives to every team.
  */
@@ -47,6 +47,8 @@ export interface LimitSettings {
   readonly global?: CallerLimits | undefined;
   /** Of each caller; a caller's own replace these, one by one. */
   readonly caller?: CallerLimits | undefined;
+  /** Of each end user of each caller, by `Attributes.user`. Calls that name nobody have none of these. */
+  readonly user?: CallerLimits | undefined;
   /** Of each team; a team's own replace these, one by one. */
   readonly team?: CallerLimits | undefined;
   /** Of teams that have their own. A team's members have their callers' limits besides. */

@@ -1,4 +1,4 @@
-/** Lets a call through as long as its caller, its model and the gateway keep their limits. */
+/** Lets a call through as long as its caller, its user, its model and the gateway keep their limits. */
 import type { Attributes, Call, Handle, Middleware } from "../call.js";
 import { LintelError } from "../errors.js";
 import { deferred } from "../iterate.js";
@@ -62,8 +62,8 @@ export function limit({ rules, prices, store, bounds }: LimitStepParts): Middlew
 
   return (next) => (call) => {
     if (isCoreMethod(call.method)) return next(call);
-    const model = call.attributes.model ?? "";
-    const applying = rules.for(call.caller, model);
+    const { model = "", user } = call.attributes;
+    const applying = rules.for(call.caller, user, model);
     if (applying.length === 0) return next(call);
     const plan = applying.some(({ counter }) => counter.estimated)
       ? new Plan(applying, demandOf(call, bounds), priceOf(prices, model))

@@ -16,6 +16,19 @@ export interface UsedSoFar {
   readonly spend: number;
 }
 
+/** Of more end users it is not asked what they used before: callers may name any number of them. */
+export const mostUsers = 100_000;
+
+/** What one end user's calls used of something. */
+export interface UsedByUser {
+  /** `Caller.id`. */
+  readonly caller: string;
+  /** Whom the calls were for, as the caller names them. */
+  readonly user: string;
+  /** Images; or spend, as in `UsedSoFar`. */
+  readonly used: number;
+}
+
 /** Usage that was recorded. */
 export interface UsageHistory {
   /**
@@ -26,4 +39,13 @@ export interface UsageHistory {
    * @throws Error while the database is away
    */
   between(from: number, until: number): Promise<readonly UsedSoFar[]>;
+  /**
+   * The same for each end user of each caller who used any; at most `mostUsers`, those who used most.
+   * @throws Error while the database is away
+   */
+  ofUsers(
+    quantity: "images" | "spend",
+    from: number,
+    until: number,
+  ): Promise<readonly UsedByUser[]>;
 }

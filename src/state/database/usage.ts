@@ -1,4 +1,5 @@
 /** Usage in a database: records come in, sums go out. */
+import type { UsedByUser } from "../../core/usage/history.js";
 import { type Row, rowsOf, type Sql, type Value, ValueRefused } from "./sql.js";
 import { columns } from "./usage-line.js";
 
@@ -138,6 +139,26 @@ export class DatabaseUsage {
       ${keys.length > 0 ? `GROUP BY ${positions.join(", ")}` : ""} ORDER BY ${order.join(", ")}`;
     const [rows = []] = await this.#sql.run([{ text, values, long: true }]);
     return rows.map((row) => totalsOf(row, by));
+  }
+
+  /**
+   * What each end user of each caller used in the calls of a time, whoever used most first; at most `most` of them.
+   * @param from milliseconds since the epoch
+   * @param until calls that began then or later are left out
+   */
+  async ofUsers(
+    quantity: "images" | "spend",
+    from: number,
+    until: number,
+    most: number,
+  ): Promise<readonly UsedByUser[]> {
+    const text = `SELECT caller, end_user, SUM(CAST(${quantity} AS DOUBLE PRECISION)) AS used
+      FROM lintel_usage WHERE at >= ? AND at < ? AND end_user IS NOT NULL AND ${quantity} > 0
+      GROUP BY caller, end_user ORDER BY used DESC LIMIT ?`;
+    const [rows = []] = await this.#sql.run([{ text, values: [from, until, most], long: true }]);
+    return rows.map(({ caller, end_user, used }) => {
+      return { caller: String(caller), user: String(end_user), used: Number(used) };
+    });
   }
 
   /**

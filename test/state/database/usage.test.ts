@@ -97,6 +97,29 @@ onEveryDatabase((make) => {
     expect(bare).toEqual({ end_user: null });
   });
 
+  test("tells what end users of each caller used, whoever used most first", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    const of = (caller: string, user: string | undefined, spend: number, images: number, at = 10) =>
+      record({ caller, user, spend, images, at });
+    const lines = linesOf(
+      ...[of("a", "u:1", 3, 1), of("a", "u:1", 4e15, 0), of("a", "u2", 1, 2), of("b", "u2", 9, 0)],
+      // Nobody's, or of another time.
+      ...[of("a", undefined, 5, 5), of("a", "u2", 7, 7, 9), of("a", "u2", 7, 7, 20)],
+    );
+    expect(await usage.insert(lines)).toEqual([]);
+    expect(await usage.ofUsers("spend", 10, 20, 9)).toEqual([
+      { caller: "a", user: "u:1", used: 4e15 + 3 },
+      { caller: "b", user: "u2", used: 9 },
+      { caller: "a", user: "u2", used: 1 },
+    ]);
+    expect(await usage.ofUsers("images", 10, 20, 9)).toEqual([
+      { caller: "a", user: "u2", used: 2 },
+      { caller: "a", user: "u:1", used: 1 },
+    ]);
+    expect(await usage.ofUsers("spend", 10, 20, 1)).toHaveLength(1);
+  });
+
   test("answers that were kept are counted: chats that went well, and no backend was asked", async () => {
     const { again } = await make();
     const usage = new DatabaseUsage(again());
