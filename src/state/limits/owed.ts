@@ -8,7 +8,7 @@ import { runScript } from "../redis/script.js";
 import { steadyNow } from "./counts.js";
 import { chargeScript } from "./scripts.js";
 
-/** Most corrections, and most counters, that are kept; the oldest are given up. */
+/** Most corrections, and most counters, that are kept; the oldest, and those longest unused, are given up. */
 const mostKept = 10_000;
 /** How many are on their way at once. */
 const chunk = 100;
@@ -73,8 +73,12 @@ export class Owed {
       if (span.type !== "calendar" || took === 0) continue;
       const name = `${Math.floor(at / together)}:${key}`;
       const charge = this.#charges.get(name);
-      if (charge) charge.amount += took;
-      else {
+      if (charge) {
+        charge.amount += took;
+        // Those of end users, of whom there may be any number, push out none in which every call counts.
+        this.#charges.delete(name);
+        this.#charges.set(name, charge);
+      } else {
         if (this.#charges.size >= mostKept) dropFirst(this.#charges);
         this.#charges.set(name, { key, period: span.period, at, amount: took });
       }

@@ -280,6 +280,25 @@ describe.skipIf(!redisBinary).each(redisServers)(
       expect((await other.reserve([images(5)])).granted).toBe(true);
     });
 
+    it("is told what all took together, also where each call was for another of very many users", async () => {
+      const users = 10_050;
+      const store = await replica();
+      const other = await replica();
+      await server.kill();
+      await gone(store);
+      const month = { type: "calendar", period: "month" } as const;
+      for (let i = 0; i < users; i++) {
+        const claims = [images(1, 20_000), counter(`user:${i}:images`, month, 9)];
+        store.settle(reservationOf(await store.reserve(claims)), [1, 1]);
+      }
+      await server.start();
+      await Promise.all([back(store), back(other)]);
+      await vi.waitFor(async () => {
+        const [standing] = (await other.reserve([images(20_001, 20_000)])).standings;
+        expect(standing?.remaining).toBe(20_000 - users);
+      });
+    });
+
     it("counts what it was not told where it was used, whatever a gateway's clock says", async () => {
       const store = await replica();
       const other = await replica();
