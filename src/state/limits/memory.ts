@@ -82,6 +82,7 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
   const { clock = Date.now, steady = options.clock ?? steadyNow, replicas = 1 } = options;
   const moment = (): Moment => ({ wall: clock(), steady: steady() });
   const counts = new Map<string, Counted>();
+  const tidy = tidying(counts);
   /** Each with the number of the first reservation that it does not follow. */
   const snapshots = new Map<CalendarSnapshot, number>();
   /** Each for something that calendar counters lack. */
@@ -129,7 +130,7 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
         standings.push(all.standing(shareOf(counter, replicas), now));
       }
       // Not before the new ones have counted something: they would be forgotten as idle.
-      for (let made = counts.size - known; made > 0; made--) tidy(counts, now);
+      for (let made = counts.size - known; made > 0; made--) tidy(now);
       if (refused >= 0) return { granted: false, standings, refused, waitMs };
       const number = reservations++;
       const reservation: MemoryReservation = { claims, at: now, number, settled: false };
@@ -208,14 +209,23 @@ export function usedOf(
  * first: as many at least as are made, so that callers who never come back do
  * not fill the memory.
  */
-function tidy(counts: Map<string, Counted>, now: Moment): void {
-  let left = looked;
-  for (const [key, count] of counts) {
-    if (left-- === 0) return;
-    counts.delete(key);
-    count.all.advance(now);
-    if (!count.all.idle) counts.set(key, count);
-  }
+function tidying(counts: Map<string, Counted>): (now: Moment) => void {
+  // Goes on where it was. A map's entries that are gone stay in it for a time, and one that
+  // begins at the first would pass over all of them: a millisecond with 100,000 counters.
+  let queue = counts.entries();
+  return (now) => {
+    for (let left = looked; left > 0; left--) {
+      const { value, done } = queue.next();
+      if (done) {
+        queue = counts.entries();
+        return;
+      }
+      const [key, count] = value;
+      counts.delete(key);
+      count.all.advance(now);
+      if (!count.all.idle) counts.set(key, count);
+    }
+  };
 }
 
 /** A short wait where what was really used leaves room: the calls that claim the rest end some time. */

@@ -58,6 +58,19 @@ it("does not say how budgets stand while something of them is missing", () => {
   expect(left()).toEqual([10, 10]);
 });
 
+it("forgets them also among many who are to be known for longer", () => {
+  let now = Date.UTC(2026, 4, 5, 6);
+  const store = memoryLimits({ clock: () => now });
+  const ask = (counter: Counter) => store.reserve([{ counter, amount: 1 }]).granted;
+  for (let i = 0; i < 5000; i++) ask(ofDay(`user:${i}`, 1));
+  for (let i = 0; i < 20_000; i++) {
+    now += 100;
+    ask(perMinute(`caller:${i}`));
+  }
+  expect(store.size).toBeLessThan(10_000);
+  for (let i = 0; i < 5000; i++) expect(ask(ofDay(`user:${i}`, 1))).toBe(false);
+});
+
 it("divides limits among replicas that can't ask each other", () => {
   const store = memoryLimits({ clock: () => 0, replicas: 3 });
   const count = (limit: number) => {
