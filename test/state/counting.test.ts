@@ -91,6 +91,29 @@ describe("in memory", () => {
     await later.close();
   });
 
+  it("looks after calls while it goes on with what very many end users used", async () => {
+    const rows = Array.from({ length: 3500 }, (_, i) => ({ caller: "a", user: `${i}`, used: 4 }));
+    const users: UsageHistory = { between: async () => [], ofUsers: async () => rows };
+    const limited = { limits: { models: [], user: { imagesPerDay: 5 } }, callersOwn: false };
+    let turns = 0;
+    let next: NodeJS.Immediate | undefined;
+    const turn = () => {
+      turns++;
+      next = setImmediate(turn);
+    };
+    turn();
+    const counting = await openCounting({ ...settings, ...limited }, silent, users);
+    clearImmediate(next);
+    // To read them, and to count them.
+    expect(turns).toBeGreaterThanOrEqual(6);
+    for (const { caller, user } of rows) {
+      const counter = ofDay(`${scopes.user(caller, user)}:images`, 5);
+      const { granted, standings } = await counting.limits.reserve([{ counter, amount: 1 }]);
+      expect([granted, standings[0]?.remaining]).toEqual([true, 0]);
+    }
+    await counting.close();
+  });
+
   it("goes on with it also where that is read late, and counts what came meanwhile", async () => {
     vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
     onTestFinished(() => void vi.useRealTimers());

@@ -1,5 +1,6 @@
 /** What was used before this process began, for counters that go on over a restart. */
 
+import { setImmediate } from "node:timers/promises";
 import { fits } from "../pattern.js";
 import type { UsageHistory, UsedSoFar } from "../usage/history.js";
 import { periodAt } from "./period.js";
@@ -10,6 +11,9 @@ import {
   type CallerLimits,
   type LimitSettings,
 } from "./settings.js";
+
+/** End users after whom calls are looked after, too: all together may take a second. */
+export const usersAtOnce = 1000;
 
 /** What a counter of a calendar period had counted. */
 export interface UsedCounter {
@@ -103,6 +107,7 @@ export async function usedCounters(
       for (const row of await history.ofUsers(quantity, start, now)) {
         const key = counterKey(scopes.user(row.caller, row.user), quantity, span);
         used.push({ key, period, start, used: row.used });
+        if (used.length % usersAtOnce === 0) await setImmediate();
       }
     }
   }

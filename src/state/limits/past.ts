@@ -1,10 +1,12 @@
 /** What was used before it was counted, on its way into counters in memory. */
+import { setImmediate } from "node:timers/promises";
 import { atMost } from "../../core/abort.js";
 import {
   type PastLimits,
   type PastScope,
   pastScopes,
   usedCounters,
+  usersAtOnce,
 } from "../../core/limits/history.js";
 import { type Logger, reasonOf } from "../../core/log.js";
 import { systemClock, type Timer } from "../../core/routing/clock.js";
@@ -136,7 +138,11 @@ export class PastUsage {
     try {
       const used = await usedCounters(this.#history, restoring.scopes, restoring.until);
       if (this.#closed || !this.#running.has(restoring)) return;
-      for (const { key, period, ...entry } of used) {
+      for (const [i, { key, period, ...entry }] of used.entries()) {
+        if (i > 0 && i % usersAtOnce === 0) {
+          await setImmediate();
+          if (this.#closed || !this.#running.has(restoring)) return;
+        }
         const more = entry.used - usedOf(restoring.known.entries, key, entry.start);
         if (more <= 0) continue;
         const span = { type: "calendar", period } as const;
