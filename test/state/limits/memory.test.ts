@@ -31,6 +31,9 @@ it("lets pass what is within the limit and above a replica's share, where nothin
 it("forgets callers who do not come back", () => {
   let now = 0;
   const store = memoryLimits({ clock: () => now });
+  // One who is refused leaves nothing to look at.
+  store.reserve([{ counter: perMinute("caller", 0), amount: 1 }]);
+  expect(store.size).toBe(0);
   for (let i = 0; i < 20_000; i++) {
     now += 100;
     store.reserve([{ counter: perMinute(`caller:${i}`), amount: 1 }]);
