@@ -4,33 +4,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { echo } from "../backends/openai-subject.js";
-import { Upstream } from "../backends/upstream.js";
-import { gateway } from "../support/gateway.js";
-
-const secret = "me@example.com";
-
-/** A gateway before a model server that says what it was told, and a way to ask it. */
-async function guardedGateway(guards: string) {
-  const upstream = await Upstream.start(async (exchange) => {
-    if (exchange.request.method === "GET") return exchange.sendJson(404, {});
-    return echo(exchange);
-  });
-  onTestFinished(() => upstream.close());
-  const backends = `backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]\n`;
-  const it = await gateway(backends + guards);
-  const post = async (path: string, body: object) => {
-    const response = await fetch(it.url + path, {
-      method: "POST",
-      headers: { authorization: "Bearer me", "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
-    return { status: response.status, headers: response.headers, text: await response.text() };
-  };
-  const chat = (content: string, more = {}) =>
-    post("/v1/chat/completions", { model: "m", messages: [{ role: "user", content }], ...more });
-  return { ...it, post, chat, backends };
-}
+import { guardedGateway, secret } from "./guarded-gateway.js";
 
 test("a prompt is blocked on every path of JSON, with the client's name of the field", async () => {
   const { chat, post } = await guardedGateway(
@@ -74,6 +48,14 @@ test("a prompt is blocked on every path of JSON, with the client's name of the f
     const { text } = await post(path, others[path as keyof typeof others]);
     expect(JSON.parse(text).error.message).toBe(`${name}: was blocked by the guard "g"`);
   }
+});
+
+test("models are listed whatever guards look at", async () => {
+  const { url } = await guardedGateway(
+    "guards: [{ name: g, type: pattern, find: [email], look_at: [prompts, answers] }]",
+  );
+  const listed = await fetch(`${url}/v1/models`, { headers: { authorization: "Bearer me" } });
+  expect(await listed.json()).toMatchObject({ data: [{ id: "m" }] });
 });
 
 test("answers are masked, whole and streamed, and a reload takes guards away", async () => {
