@@ -35,5 +35,4 @@ process.once("message", ({ memory, ...order }: Order) => {
 
 // The gateway decides when it leaves, and closes the channel however it ends.
 process.on("disconnect", leave);
-process.on("SIGINT", () => {});
-process.on("SIGTERM", () => {});
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});

@@ -277,6 +277,50 @@ describe("a stream", () => {
     expect(seen[1]?.before).toBe(text.slice(244, 500));
   });
 
+  test("is divided between characters, and says once what was found where it is", async () => {
+    const ask = (...pieces: string[]) =>
+      guarded([pattern({ patterns: ["secret"] })], says(...pieces)).ask(user("Hello"), "chat");
+    // Of the last 256 characters of UTF-16 the first is half of one.
+    const faces = `${"😀".repeat(200)}.`;
+    const { content, pieces } = got((await ask(faces, "more")).messages);
+    expect(content).toBe(`${faces}more`);
+    expect(pieces.length).toBeGreaterThan(1);
+    for (const one of pieces) expect(Buffer.from(one).toString()).toBe(one);
+    // What was found ends where what is held begins.
+    const rest = "x".repeat(256);
+    expect(got((await ask("secret", rest, "y")).messages).content).toBe(`[p]${rest}y`);
+  });
+
+  test("is asked about by the names of its fields", async () => {
+    const { guard, seen } = asked(() => ({ action: "pass" }));
+    const { ask } = guarded([guard], thinks([thought("Hm")], "Hi"));
+    await ask(user("Hello"), "chat");
+    const fields = seen.map(({ field, text }) => [field, text]);
+    expect(fields).toEqual([
+      ["choices[0].delta.reasoning_content", "Hm"],
+      ["choices[0].delta.content", "Hi"],
+    ]);
+  });
+
+  test("has all that was found in its pieces in one entry of the log, beside that of its prompt", async () => {
+    const lines: object[] = [];
+    const log = { ...silent, info: (fields: object) => void lines.push(fields) };
+    const find = ["email", "credit_card"] as const;
+    const settings = { name: "p", find, patterns: [], action: "flag" } as const;
+    const guard = guardOf("p", patternChecker(settings), { lookAt: ["prompts", "answers"] });
+    const said = says(`Ask ${secret} or `, "pay by 4111 1111 1111 1111 or ", "not at all.");
+    await guarded([guard], said, {}, { log }).ask(user(secret), "chat");
+    const flagged = { guard: "p", result: "flagged" };
+    expect(lines).toMatchObject([
+      {
+        guards: [
+          { ...flagged, side: "prompt", found: ["email"] },
+          { ...flagged, side: "answer", found: ["email", "credit_card"] },
+        ],
+      },
+    ]);
+  });
+
   test("of which a later piece is blocked has those before it", async () => {
     const { guard } = asked(([{ text = "" } = {}]) =>
       text.includes("bad") ? { action: "block", found: [] } : { action: "pass" },
@@ -311,12 +355,14 @@ describe("a stream", () => {
 test("a last piece that says something, too, says it once", async () => {
   const call = { attributes: {}, warnings: new Warnings(), log: silent, signal: never } as never;
   const source = async function* () {
-    yield [piece(`I am ${secret}`, "stop", [7, 3])];
+    yield [{ ...piece(`I am ${secret}`, "stop", [7, 3]), warnings: ["heed this"] }];
   };
-  const messages = [];
+  const messages: LLMResponse[] = [];
   for await (const batch of guardedStream(source(), call, mail("mask", answers), () => {})) {
     messages.push(...batch);
   }
+  const counted = messages.map(({ usage, warnings }) => [usage?.completionTokens, ...warnings]);
+  expect(counted).toEqual([[0], [0], [3, "heed this"]]);
   expect(got(messages)).toMatchObject({
     content: "I am [email]",
     reason: "stop",

@@ -308,6 +308,26 @@ describe("a guard", () => {
     expect(backend.asked[0]).toMatchObject(user("[email]!"));
   });
 
+  test("is told no text of which those before it left nothing, and is not asked where there is none", async () => {
+    const replacing = (by: (text: string) => string) =>
+      saying((texts) => ({
+        action: "replace",
+        found: [],
+        texts: texts.map(({ text }) => by(text)),
+      }));
+    const first = replacing((text) => (text === secret ? "" : text));
+    const second = replacing((text) => `${text}!`);
+    const { ask, backend } = guarded([guardOf("a", first.checker), guardOf("b", second.checker)]);
+    const system = { role: "system", content: secret };
+    await ask({ messages: [system, { role: "user", content: "Hello" }] });
+    await ask(user(secret));
+    expect(second.seen.map((texts) => texts.map(({ text }) => text))).toEqual([["Hello"]]);
+    expect(backend.asked).toMatchObject([
+      { messages: [{ content: "" }, { content: "Hello!" }] },
+      user(""),
+    ]);
+  });
+
   test("that would replace the name of a function blocks the call", async () => {
     const { checker } = saying((texts) => ({
       action: "replace",
@@ -436,6 +456,23 @@ describe("a guard", () => {
       ]);
     });
   });
+
+  test.each(["complete", "chat"] as const)(
+    "has nobody asked by %s whose caller left while it looked",
+    async (method) => {
+      const caller = new AbortController();
+      const { checker } = saying(async () => {
+        caller.abort();
+        return { action: "pass" };
+      });
+      const lookAt = ["prompts", "answers"] as const;
+      const { ask, backend, core } = guarded([guardOf("a", checker, { lookAt })]);
+      const { code } = await ask(user("Hello"), method, { signal: caller.signal });
+      expect(code).toBe("cancelled");
+      await core.idle();
+      expect(backend.asked).toEqual([]);
+    },
+  );
 
   test("refuses calls that count as requests all the same", async () => {
     const limits = {

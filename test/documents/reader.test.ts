@@ -323,7 +323,7 @@ test("a process that is ended by another is no fault of the document", async () 
   const one = reader();
   const failed = one.read(endless(), "me", never);
   await vi.waitFor(() => expect(begun.length).toBe(1));
-  begun[0]?.kill("SIGHUP");
+  begun[0]?.kill("SIGUSR2");
   await expect(failed).rejects.toMatchObject({
     code: "internal",
     message: "a PDF could not be read",
@@ -371,6 +371,28 @@ test.runIf(process.platform === "linux")("the process is told no secrets", async
   await expect(left).rejects.toBe(reason);
 });
 
+/** How long a process was at work, ticks of the processor. */
+const used = (pid: number) => Number(readFileSync(`/proc/${pid}/stat`, "latin1").split(" ")[13]);
+/** Many more than a start takes. */
+const begins = 200;
+
+test.runIf(process.platform === "linux")(
+  "signals that terminals and service managers send to all processes end none that reads",
+  async () => {
+    const { begun } = processes();
+    const caller = new AbortController();
+    const left = reader({ memory: 4096 }).read(endless(), "me", caller.signal);
+    await vi.waitFor(() => expect(begun.length).toBe(1));
+    const { pid = 0 } = begun[0] ?? {};
+    await vi.waitFor(() => expect(used(pid)).toBeGreaterThan(begins));
+    const before = used(pid);
+    for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.kill(pid, signal);
+    await vi.waitFor(() => expect(used(pid)).toBeGreaterThan(before + 20));
+    caller.abort(reason);
+    await expect(left).rejects.toBe(reason);
+  },
+);
+
 test.runIf(process.platform === "linux")(
   "the process leaves with the gateway, however busy it is and however that ends",
   async () => {
@@ -384,9 +406,7 @@ test.runIf(process.platform === "linux")(
     const [line] = await once(createInterface({ input: gateway.stdout }), "line");
     const pid = Number(line);
     expect(() => process.kill(pid, 0)).not.toThrow();
-    // Ticks of the processor: many more than a start takes.
-    const used = () => Number(readFileSync(`/proc/${pid}/stat`, "latin1").split(" ")[13]);
-    await vi.waitFor(() => expect(used()).toBeGreaterThan(200));
+    await vi.waitFor(() => expect(used(pid)).toBeGreaterThan(begins));
     gateway.kill("SIGKILL");
     await vi.waitFor(() => expect(() => process.kill(pid, 0)).toThrow("ESRCH"));
   },

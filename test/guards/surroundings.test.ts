@@ -2,6 +2,7 @@
 import { once } from "node:events";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
+import { json } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { gateway } from "../support/gateway.js";
 import { startRedis } from "../support/redis.js";
@@ -68,14 +69,14 @@ guards:
 });
 
 test("a call that a guard looks at while it is taken away ends as that guard says", async () => {
-  let asked: (response: ServerResponse) => void = () => {};
-  const question = new Promise<ServerResponse>((resolve) => {
+  let asked: (all: { question: object; response: ServerResponse }) => void = () => {};
+  const looking = new Promise<Parameters<typeof asked>[0]>((resolve) => {
     asked = resolve;
   });
-  const server = createServer((request, response) => {
-    request.resume();
+  const server = createServer(async (request, response) => {
+    const question = (await json(request)) as object;
     response.writeHead(200, { "content-type": "application/json" });
-    asked(response);
+    asked({ question, response });
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
@@ -87,12 +88,20 @@ test("a call that a guard looks at while it is taken away ends as that guard say
     `guards: [{ name: g, type: webhook, url: "http://127.0.0.1:${port}" }]`,
   );
   const looked = chat("secret");
-  const response = await question;
+  const { question, response } = await looking;
   write(backends);
   await reload();
   expect((await chat("Hello")).status).toBe(200);
   response.end(JSON.stringify({ action: "block" }));
-  const { status, text } = await looked;
+  const { status, text, headers } = await looked;
   expect([status, text.includes('was blocked by the guard \\"g\\"')]).toEqual([400, true]);
   expect(prompts).toEqual(["Hello"]);
+  expect(question).toEqual({
+    guard: "g",
+    id: headers.get("x-request-id"),
+    model: "m",
+    caller: expect.stringMatching(/./),
+    side: "prompt",
+    texts: [{ field: "messages[0].content", role: "user", text: "secret" }],
+  });
 });
