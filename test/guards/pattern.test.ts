@@ -19,3 +19,17 @@ test("what follows a match counts as found once matches took two seconds", () =>
     texts: ["[p] a [p] b"],
   });
 });
+
+test("what overlaps is masked as one, by the name of what begins first, and is longest", () => {
+  const settings = { name: "p", find: ["email"], action: "mask" } as const;
+  const masked = (patterns: string[], text: string) => {
+    const verdict = patternChecker({ ...settings, patterns }).check(
+      [{ field: "x", text }],
+      {} as never,
+    );
+    return (verdict as { readonly texts: readonly string[] }).texts[0];
+  };
+  expect(masked(["ab", "bcd"], "0abcde")).toBe("0[p]e");
+  expect(masked(["me"], "me@example.com!")).toBe("[email]!");
+  expect(masked(["com!"], "me@example.com!")).toBe("[email]");
+});

@@ -1,11 +1,12 @@
 /** Guards that ask servers: a moderation endpoint, and a server of the operator's. */
-import { once } from "node:events";
+import { getEventListeners, once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { guardsSchema } from "../../src/config/guards.js";
 import type { GuardedCall } from "../../src/core/guards/guard.js";
 import { moderationGuard } from "../../src/guards/moderation.js";
-import type { OwnedChecker } from "../../src/guards/open.js";
+import { type OwnedChecker, openGuards } from "../../src/guards/open.js";
 import { webhookGuard } from "../../src/guards/webhook.js";
 import { guarded, guardOf, user } from "../core/guarding.js";
 import { never } from "../support/calls.js";
@@ -167,6 +168,22 @@ describe("a webhook", () => {
     expect(Object.keys(seen[0]?.body ?? {})).toHaveLength(6);
   });
 
+  test("has the operator's own headers in the place of its own, and holds nothing of a call that is over", async () => {
+    const { url, seen } = await serving(() => ({ body: { action: "allow" } }));
+    const { signal } = new AbortController();
+    const checker = webhook(url, { headers: { Authorization: "Basic eA==" } });
+    await checker.check(texts, { ...about, signal });
+    expect(seen[0]?.headers.authorization).toBe("Basic eA==");
+    expect(getEventListeners(signal, "abort")).toEqual([]);
+  });
+
+  test("tells callers so much of its reason", async () => {
+    const { url } = await serving(() => ({ body: { action: "block", reason: "x".repeat(301) } }));
+    const { ask } = guarded([guardOf("company", webhook(url))]);
+    const said = `the request was blocked by the guard "company": ${"x".repeat(300)}`;
+    expect((await ask(user("Hello"))).error?.message).toBe(said);
+  });
+
   test("blocks with its reason, and names the field", async () => {
     const answer = { action: "block", field: "messages[1].content", reason: "no weapons" };
     const { url } = await serving(() => ({ body: answer }));
@@ -228,13 +245,15 @@ describe("a webhook", () => {
     expect((await ask(user("Hello"))).code).toBe("ok");
   });
 
-  test("is waited for no more once it is closed", async () => {
+  test("is waited for no more once it is closed, with all guards", async () => {
     const { url } = await serving(() => undefined);
-    const checker = webhook(url);
-    const asked = expect(checker.check(texts, about)).rejects.toMatchObject({
+    const opened = await openGuards(
+      guardsSchema.parse([{ type: "webhook", ...settings(url), timeout: "5s" }]),
+    );
+    const asked = expect(opened?.guards[0]?.checker.check(texts, about)).rejects.toMatchObject({
       code: "shutting_down",
     });
-    await checker.close?.();
+    await opened?.close();
     await asked;
   });
 });
