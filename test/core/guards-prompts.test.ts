@@ -470,6 +470,7 @@ describe("a guard", () => {
       const { code } = await ask(user("Hello"), method, { signal: caller.signal });
       expect(code).toBe("cancelled");
       await core.idle();
+      await new Promise(setImmediate);
       expect(backend.asked).toEqual([]);
     },
   );

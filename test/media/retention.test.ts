@@ -72,3 +72,11 @@ test("a store that can't be listed is not asked again for each image, and serves
   expect(names()).toEqual(["d"]);
   await retention.close();
 });
+
+test("that a sweep ends with its store is no error", async () => {
+  const { retention, listings, said } = shelfOf(false);
+  const closed = retention.close();
+  listings[0]?.fail();
+  await closed;
+  expect(said).toEqual([]);
+});
