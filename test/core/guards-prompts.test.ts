@@ -206,6 +206,15 @@ describe("texts", () => {
     ]);
   });
 
+  test("of thoughts are masked also where a later one has nothing to mask", async () => {
+    const details = (text: string) => JSON.stringify([{ text }, { text: "fine", signature: "s" }]);
+    const { ask, backend } = guarded([mail()]);
+    const assistant = { role: "assistant", content: "Hi", reasoningDetails: details(secret) };
+    await ask({ messages: [assistant, ...user("Hello").messages] });
+    const [asked] = backend.asked as LLMRequest[];
+    expect(asked?.messages[0]?.reasoningDetails).toBe(details("[email]"));
+  });
+
   test("a number in arguments becomes a text where it is masked", async () => {
     const { patternChecker } = await import("../../src/guards/pattern.js");
     const card = patternChecker({ name: "c", find: ["credit_card"], patterns: [], action: "mask" });
