@@ -144,6 +144,7 @@ function coreFor(
     callers: [issuers, state.tokens].filter((source) => source !== undefined),
     usage: state.usage && { sink: state.usage, prices: config.prices },
     limits: limitParts(config, counting.limits),
+    prices: config.prices,
     idempotency: counting.idempotency && {
       store: counting.idempotency,
       lingerMs: config.idempotency.linger,

@@ -30,6 +30,9 @@ export function warnOfModels(
   for (const { name } of core.catalogue.leadingNowhere()) {
     log.warn({ model: name }, "an entry of models leads nowhere: no backend has the model");
   }
+  for (const where of core.catalogue.mirrorsNowhere()) {
+    log.warn(where, "a mirror leads nowhere: its backend has no such model");
+  }
   for (const { field, model } of shortNames(config)) {
     const counts = core.catalogue.counted(model);
     if (counts === undefined || counts === model) continue;

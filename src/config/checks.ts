@@ -5,6 +5,7 @@ import { nameOver } from "../core/routing/names.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { readCertificates } from "./certificates.js";
 import { checkDefaults } from "./default-checks.js";
+import { checkMirrors } from "./mirror-checks.js";
 import { checkModels } from "./model-checks.js";
 import { type Finding, formatPath, type Path } from "./problems.js";
 import { absoluteAddress, conflict, parseListen } from "./quantities.js";
@@ -41,6 +42,7 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...checkBounds(fields(config.bounds)),
     ...checkDefaults(models, fields(config.bounds)),
     ...checkModels(models),
+    ...checkMirrors(models, backends),
     ...checkTargets({
       models,
       backends,

@@ -62,10 +62,12 @@ function checkWildcards(model: Fields, i: number): Finding[] {
   }
   const upstreams: [unknown, Path][] = [
     [model.model, ["models", i, "model"]],
-    ...list(model.targets).map(({ model: upstream }, j): [unknown, Path] => [
-      upstream,
-      ["models", i, "targets", j, "model"],
-    ]),
+    ...["targets", "mirrors"].flatMap((key) =>
+      list(model[key]).map(({ model: upstream }, j): [unknown, Path] => [
+        upstream,
+        ["models", i, key, j, "model"],
+      ]),
+    ),
   ];
   for (const [upstream, path] of upstreams) {
     once(upstream, path);

@@ -1,6 +1,11 @@
 /** Where the calls of one model go, and the times and bounds that models share with the part `routing`. */
 import { z } from "zod";
-import type { HedgeSettings, RouteTimeouts, TargetSettings } from "../core/routing/settings.js";
+import {
+  type HedgeSettings,
+  mirrorDefaults,
+  type RouteTimeouts,
+  type TargetSettings,
+} from "../core/routing/settings.js";
 import { name } from "./fields.js";
 import { wait, waitOrNone } from "./quantities.js";
 
@@ -31,6 +36,26 @@ const target = z.strictObject({
     .default(0)
     .describe("Lower ones are asked first; the others where those are out or full."),
   max_in_flight: maxInFlight,
+});
+
+const mirror = z.strictObject({
+  backend: name().describe("Name of the backend."),
+  model: name()
+    .optional()
+    .describe(
+      "Name by which the backend knows it. A * in it stands for what the * of the model's name fits. Default: the model's own.",
+    ),
+  share: z
+    .number()
+    .min(0)
+    .max(1)
+    .default(mirrorDefaults.share)
+    .describe("Share of the calls that it gets, from 0 (none) to 1 (all)."),
+  max_in_flight: z
+    .int()
+    .min(1)
+    .default(mirrorDefaults.maxInFlight)
+    .describe("Most of these calls that run there at once; it does not get further ones."),
 });
 
 /** When a second target is asked, too. */
@@ -87,6 +112,13 @@ export const modelRouting = {
     ),
   max_in_flight: maxInFlight,
   hedge: hedge.optional(),
+  mirrors: z
+    .array(mirror)
+    .min(1)
+    .optional()
+    .describe(
+      "Models that get a share of its calls as well, and whose answers nobody sees: to compare them. What they cost is in no record of usage, no limit and no budget.",
+    ),
 };
 
 /** What `timeouts` says, of one model or of all. */
@@ -104,8 +136,9 @@ export function modelRoutingSettings(model: {
   readonly timeouts?: Timeouts | undefined;
   readonly max_in_flight?: number | undefined;
   readonly hedge?: z.output<typeof hedge> | undefined;
+  readonly mirrors?: readonly z.output<typeof mirror>[] | undefined;
 }) {
-  const { targets, timeouts, hedge, max_in_flight: maxInFlight } = model;
+  const { targets, timeouts, hedge, mirrors, max_in_flight: maxInFlight } = model;
   return {
     maxInFlight,
     targets: targets?.map(({ max_in_flight, ...rest }) => ({
@@ -114,6 +147,10 @@ export function modelRoutingSettings(model: {
     })),
     timeouts: timeouts && { ...timesOf(timeouts), total: timeouts.total },
     hedge: hedge && hedgeOf(hedge),
+    mirrors: mirrors?.map(({ max_in_flight, ...rest }) => ({
+      ...rest,
+      maxInFlight: max_in_flight,
+    })),
   };
 }
 

@@ -16,11 +16,16 @@ export const namesIn = ({ limits, prices, guards }: Config): { field: string; mo
 /** A line for each: nothing would be limited by it, and nothing be charged. */
 export function nameWarnings(config: Config): string[] {
   const priced = new Set(config.prices.map(({ model }) => model));
+  const mirrored = new Set(
+    config.models.flatMap((entry) =>
+      (entry.mirrors ?? []).map((mirror) => mirror.model ?? entry.model ?? entry.name),
+    ),
+  );
   return namesIn(config).flatMap(({ field, model }) => {
     const [entry, what] = meant(model, config.models) ?? [];
     if (!entry) return [];
-    // One table may be for several gateways, and have all names.
-    if (field.startsWith("prices") && priced.has(entry.name)) return [];
+    // One table may be for several gateways, and have all names; and what is mirrored counts by these.
+    if (field.startsWith("prices") && (priced.has(entry.name) || mirrored.has(model))) return [];
     const name = JSON.stringify(entry.name);
     return [
       `${field} ${JSON.stringify(model)} is ${what} ${name}: say ${name}, by which its calls count`,

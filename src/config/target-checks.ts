@@ -42,13 +42,16 @@ export function checkTargets({ models, backends, listed, checked }: TargetParts)
         const model = entry.model ?? entry.name;
         return [...unknown(name, path), ...lacking(name, model, path)];
       }),
-      ...list(entry.targets).flatMap(({ backend, model }, j) => {
-        const path = ["models", i, "targets", j];
-        return [
-          ...unknown(backend, [...path, "backend"]),
-          ...lacking(backend, model ?? entry.name, [...path, model ? "model" : "backend"]),
-        ];
-      }),
+      ...["targets", "mirrors"].flatMap((key) =>
+        list(entry[key]).flatMap(({ backend, model }, j) => {
+          const path = ["models", i, key, j];
+          const own = key === "mirrors" ? (entry.model ?? entry.name) : entry.name;
+          return [
+            ...unknown(backend, [...path, "backend"]),
+            ...lacking(backend, model ?? own, [...path, model ? "model" : "backend"]),
+          ];
+        }),
+      ),
       ...nowhere(entry, i, all),
     ]),
     ...checked.flatMap((name, i) => unknown(name, ["routing", "health", "check", "backends", i])),

@@ -19,6 +19,7 @@ import { images } from "./images.js";
 import { InFlight } from "./in-flight.js";
 import { Life } from "./life.js";
 import { Rules } from "./limits/rules.js";
+import type { Price } from "./limits/settings.js";
 import { type LimitParts, limit } from "./limits/step.js";
 import type { Logger } from "./log.js";
 import type { MediaStore, SafetyChecker } from "./media.js";
@@ -57,6 +58,8 @@ export interface CoreParts {
   readonly blur: FinishTools["blur"];
   /** Absent: nothing is limited, also not by callers' own limits. */
   readonly limits?: LimitParts | undefined;
+  /** What mirrored calls cost; first match counts. Absent: nothing has a price. */
+  readonly prices?: readonly Price[] | undefined;
   /** Absent: a call that is repeated runs again. */
   readonly idempotency?: IdempotencyParts | undefined;
   /** Where answers are kept for who asks the same; absent: every call asks a model. */
@@ -80,13 +83,13 @@ export interface Core extends Gateway {
   /** Where calls go, and how it stands there. Who made the core starts and closes it. */
   readonly routing: Pick<Routing, "start" | "retire" | "close" | "snapshot">;
   /**
-   * Refuses new calls from now on, and lets none go on without its caller.
+   * Refuses new calls from now on, and lets none go on without its caller; what is mirrored is aborted.
    * Resolves once no call runs.
    */
   drain(): Promise<void>;
-  /** Resolves once no call runs, also none that goes on without its caller; refuses nothing. */
+  /** Resolves once no call runs, also none that goes on without its caller or is mirrored; refuses nothing. */
   idle(): Promise<void>;
-  /** Aborts the calls that still run, also those that go on without their callers. */
+  /** Aborts the calls that still run, also those that go on without their callers or are mirrored. */
   abort(): void;
 }
 
@@ -100,6 +103,7 @@ export function createCore(parts: CoreParts): Core {
   const idle = async () => {
     await inFlight.none();
     await again?.idle();
+    await routing.mirrors?.idle();
   };
   const identify = identifier(settings.auth, parts.callers);
   const handle = stepsOf(parts, routing, again, identify);
@@ -126,6 +130,7 @@ export function createCore(parts: CoreParts): Core {
     },
     drain() {
       inFlight.refuse();
+      routing.mirrors?.refuse(shuttingDown());
       again?.abandon();
       return idle();
     },
@@ -134,6 +139,7 @@ export function createCore(parts: CoreParts): Core {
       const reason = shuttingDown();
       inFlight.abort(reason);
       again?.abort(reason);
+      routing.mirrors?.abort(reason);
     },
   };
 }

@@ -5,6 +5,7 @@ import { type CallLogSettings, callLogDefaults } from "./log-call.js";
 import type { Reading } from "./prompts.js";
 import {
   type HedgeSettings,
+  type MirrorSettings,
   type RouteTimeouts,
   type RoutingSettings,
   routingDefaults,
@@ -91,6 +92,8 @@ export interface ModelSettings {
   /** Most requests at once at each of its targets. */
   readonly maxInFlight?: number | undefined;
   readonly hedge?: HedgeSettings | undefined;
+  /** Models that get a share of its calls as well, and whose answers nobody sees. */
+  readonly mirrors?: readonly MirrorSettings[] | undefined;
   /** How long its answers are kept for who asks the same, milliseconds; 0: not at all. Absent: as those of all models. */
   readonly cacheTtlMs?: number | undefined;
 }

@@ -6,6 +6,7 @@
 import type { AttemptRecord, Call } from "./call.js";
 import type { ErrorCode } from "./errors.js";
 import type { MethodName } from "./methods.js";
+import type { Mirrored, NotMirrored } from "./mirrored.js";
 import type { Said } from "./transcript.js";
 
 /** Place of a call in a trace that others began, as W3C Trace Context writes it. */
@@ -37,6 +38,8 @@ export interface CallOutcome {
 export interface Observation {
   /** Whether it wants to know what was answered. Default: no. */
   readonly wantsContent?: boolean | undefined;
+  /** Watches the call's mirrors. Default: nobody does. */
+  readonly mirrors?: MirrorObservation | undefined;
   /**
    * A backend is about to be asked.
    * @returns the place in the trace to tell it; absent: the caller's own
@@ -47,6 +50,19 @@ export interface Observation {
    * @param said what was answered, where that is wanted
    */
   end(call: Call, outcome: CallOutcome, said?: Said): void;
+}
+
+/** Watches the mirrors of one call, which may be asked beyond its end. */
+export interface MirrorObservation {
+  /**
+   * One is about to be asked.
+   * @returns the place in the trace to tell it; absent: the caller's own
+   */
+  asked(record: AttemptRecord): TraceContext | undefined;
+  /** Its answer is over. Called once for each that was asked. */
+  answered(mirrored: Mirrored): void;
+  /** One was to be asked, and is not. */
+  passedOver(what: NotMirrored): void;
 }
 
 /** Watches calls. */

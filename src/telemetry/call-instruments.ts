@@ -85,6 +85,38 @@ export function callInstruments() {
       "Tokens of calls, by input and output.",
       tokenCounts,
     ),
+    mirrorCalls: counter(
+      "lintel.mirror.calls",
+      "{request}",
+      "Calls that mirrors got as well, by how they ended there.",
+    ),
+    mirrorPassedOver: counter(
+      "lintel.mirror.passed_over",
+      "{request}",
+      "Calls that mirrors were to get as well, and did not.",
+    ),
+    mirrorDuration: histogram(
+      "lintel.mirror.duration",
+      "s",
+      "Duration of mirrored calls.",
+      durations,
+    ),
+    mirrorFirstChunk: histogram(
+      "lintel.mirror.time_to_first_chunk",
+      "s",
+      "Time to the first piece that a mirror streamed.",
+      durations,
+    ),
+    mirrorTokens: counter(
+      "lintel.mirror.tokens",
+      "{token}",
+      "Tokens of mirrored calls, by input and output.",
+    ),
+    mirrorSpend: counter(
+      "lintel.mirror.spend",
+      "{unit}",
+      "What mirrored calls cost, in the unit of the price table.",
+    ),
     cachedTokens: counter(
       "lintel.cached_tokens",
       "{token}",

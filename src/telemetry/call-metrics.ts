@@ -2,10 +2,12 @@
 import type { AttemptRecord, Call, TokenCounts } from "../core/call.js";
 import type { ErrorCode } from "../core/errors.js";
 import type { MethodName } from "../core/methods.js";
+import type { Mirrored, NotMirrored } from "../core/mirrored.js";
 import { Recent } from "../core/recent.js";
 import type { CallOutcome } from "../core/telemetry.js";
 import { callInstruments } from "./call-instruments.js";
 import type { Attributes, Count, Distribution, Instrument } from "./instruments.js";
+import { countMirrored, countPassedOver } from "./mirror-metrics.js";
 import { type Operation, operationOf, ownProvider, type Providers } from "./operation.js";
 import { countedModel } from "./tally.js";
 import type { Watcher } from "./watchers.js";
@@ -115,6 +117,14 @@ export class CallMetrics implements Watcher {
     if (completionTokens !== undefined && completionTokens > 1) {
       series.perToken?.record((totalMs - firstMs) / 1000 / (completionTokens - 1));
     }
+  }
+
+  answered(mirrored: Mirrored): void {
+    countMirrored(this.#on, mirrored);
+  }
+
+  passedOver(what: NotMirrored): void {
+    countPassedOver(this.#on, what);
   }
 
   #callSeries(door: string, method: MethodName, model: string, code: "ok" | ErrorCode) {

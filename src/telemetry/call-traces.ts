@@ -1,14 +1,16 @@
 /** Traces: a span for each call, and one below it for each question to a backend. */
-import type { Context, Span, SpanContext, Tracer } from "@opentelemetry/api";
+import type { Attributes, Context, Span, SpanContext, Tracer } from "@opentelemetry/api";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { AttemptRecord, Call } from "../core/call.js";
 import { type ErrorCode, errorTable } from "../core/errors.js";
 import { inShort } from "../core/log.js";
 import { isChat } from "../core/methods.js";
+import type { Mirrored, NotMirrored } from "../core/mirrored.js";
 import type {
   CallOutcome,
   CallStart,
+  MirrorObservation,
   Observation,
   Telemetry,
   TraceContext,
@@ -43,14 +45,24 @@ export class CallTraces implements Telemetry {
   }
 }
 
-class CallTrace implements Observation {
+/** A question to a backend, and its span. */
+interface Asked {
+  readonly record: Readonly<AttemptRecord>;
+  readonly span: Span;
+}
+
+class CallTrace implements Observation, MirrorObservation {
   readonly #tracing: Tracing;
   readonly #others: Observation;
   readonly #start: CallStart;
   readonly #operation: Operation | undefined;
   readonly #span: Span;
   readonly #context: Context;
-  #attempts: { readonly record: AttemptRecord; readonly span: Span }[] = [];
+  readonly mirrors = this;
+  readonly #recorded: boolean;
+  #attempts: Asked[] = [];
+  /** Those of mirrors; absent: there is none. */
+  #mirrored: Asked[] | undefined;
 
   constructor(tracing: Tracing, start: CallStart, others: Observation) {
     const { api, tracer } = tracing;
@@ -66,13 +78,25 @@ class CallTrace implements Observation {
     const attributes = { "lintel.door": start.door, "lintel.method": start.method };
     this.#span = tracer.startSpan(name, { kind: api.SpanKind.SERVER, attributes }, parent);
     this.#context = api.trace.setSpan(parent, this.#span);
+    // It is over before the last of its mirrors may be.
+    this.#recorded = this.#span.isRecording();
   }
 
   attempt(record: AttemptRecord): TraceContext {
     this.#others.attempt(record);
+    const { span, place } = this.#ask(record, {
+      "lintel.attempt": this.#attempts.length + 1,
+      ...(record.hedge && { "lintel.hedge": true }),
+    });
+    if (span) this.#attempts.push({ record, span });
+    return place;
+  }
+
+  /** The span of a question to a backend, and its place in the trace; of what nobody will see there is none. */
+  #ask(record: AttemptRecord, more: Attributes): { span?: Span; place: TraceContext } {
     const tracestate = this.#start.trace?.tracestate;
-    // Of what nobody will see, one span is enough to say so to those behind.
-    if (!this.#span.isRecording()) return local(this.#span.spanContext(), tracestate);
+    // One span is enough to say so to those behind.
+    if (!this.#recorded) return { place: local(this.#span.spanContext(), tracestate) };
     const { api, tracer, providers } = this.#tracing;
     const { backend, model, startedAt } = record;
     const name = this.#operation?.name ?? this.#start.method;
@@ -85,14 +109,30 @@ class CallTrace implements Observation {
           ...operationAttributes(this.#operation, providers.get(backend) ?? ownProvider),
           "gen_ai.request.model": model,
           "lintel.backend": backend,
-          "lintel.attempt": this.#attempts.length + 1,
-          ...(record.hedge && { "lintel.hedge": true }),
+          ...more,
         },
       },
       this.#context,
     );
-    this.#attempts.push({ record, span });
-    return local(span.spanContext(), tracestate);
+    return { span, place: local(span.spanContext(), tracestate) };
+  }
+
+  /** A mirror is asked: one more span, which may end after the call's. */
+  asked(record: AttemptRecord): TraceContext {
+    this.#others.mirrors?.asked(record);
+    const { span, place } = this.#ask(record, { "lintel.mirror": true });
+    if (span) this.#mirrored = [...(this.#mirrored ?? []), { record, span }];
+    return place;
+  }
+
+  answered(mirrored: Mirrored): void {
+    this.#others.mirrors?.answered(mirrored);
+    const asked = this.#mirrored?.find(({ record }) => record === mirrored.record);
+    if (asked) this.#endAttempt(mirrored, asked.record, asked.span);
+  }
+
+  passedOver(what: NotMirrored): void {
+    this.#others.mirrors?.passedOver(what);
   }
 
   /** Of what nobody will see nothing is kept. */
@@ -125,7 +165,11 @@ class CallTrace implements Observation {
     span.end();
   }
 
-  #endAttempt({ attributes }: Call, record: AttemptRecord, span: Span): void {
+  #endAttempt(
+    { attributes }: Pick<Mirrored, "attributes">,
+    record: Readonly<AttemptRecord>,
+    span: Span,
+  ): void {
     const { outcome, firstMs, startedAt, durationMs } = record;
     if (span.isRecording()) {
       if (firstMs !== undefined && this.#operation?.stream) {
@@ -217,7 +261,7 @@ function callAttributes({ id, attributes }: Call) {
   };
 }
 
-function usageAttributes(attributes: Call["attributes"]) {
+function usageAttributes(attributes: Readonly<Call["attributes"]>) {
   const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = attributes;
   return {
     ...(promptTokens !== undefined && { "gen_ai.usage.input_tokens": promptTokens }),

@@ -1,14 +1,19 @@
 /** Those who only want to know how calls ended. */
 import type { Call } from "../core/call.js";
-import type { CallOutcome, Observation, Telemetry } from "../core/telemetry.js";
+import type { Mirrored, NotMirrored } from "../core/mirrored.js";
+import type { CallOutcome, MirrorObservation, Observation, Telemetry } from "../core/telemetry.js";
 
 /** Hears of the end of every call. */
 export interface Watcher {
   end(call: Call, outcome: CallOutcome): void;
+  /** Also of what was mirrored. Default: not. */
+  answered?(mirrored: Mirrored): void;
+  passedOver?(what: NotMirrored): void;
 }
 
 /** Tells watchers. One for all calls: nothing is made for a call. */
-export class Watchers implements Telemetry, Observation {
+export class Watchers implements Telemetry, Observation, MirrorObservation {
+  readonly mirrors = this;
   readonly #all: readonly Watcher[];
 
   constructor(all: readonly Watcher[]) {
@@ -21,6 +26,18 @@ export class Watchers implements Telemetry, Observation {
 
   attempt(): undefined {
     return undefined;
+  }
+
+  asked(): undefined {
+    return undefined;
+  }
+
+  answered(mirrored: Mirrored): void {
+    for (const watcher of this.#all) watcher.answered?.(mirrored);
+  }
+
+  passedOver(what: NotMirrored): void {
+    for (const watcher of this.#all) watcher.passedOver?.(what);
   }
 
   end(call: Call, outcome: CallOutcome): void {

@@ -71,10 +71,17 @@ auth:
 limits: { models: [{ model: scarce, requests_per_minute: 0 }] }
 cache: { ttl: 1h }
 guards: [{ name: mail, type: pattern, find: [email] }]
-models: [{ name: m, backends: [a, b], cache_ttl: 0s }, { name: narrow, backends: [a], max_in_flight: 1 }]
+prices: [{ model: scarce, input: 1 }]
+models:
+  - name: m
+    backends: [a, b]
+    cache_ttl: 0s
+    mirrors: [{ backend: b, model: scarce }, { backend: c, model: m }]
+  - { name: narrow, backends: [a], max_in_flight: 1 }
 backends:
 ${at("a")}
 ${at("b")}
+  - { type: openai, name: c, url: "${upstream.url}" }
 `;
   const it = await gateway(configuration, { "cert.pem": cert, "key.pem": pem("key") });
   const dispatcher = new Agent({ connect: { ca: cert } });
@@ -116,6 +123,7 @@ ${at("b")}
   const size = { width: 64, height: 64 };
   await post("/text-to-image", { model_id: "draw", prompt: "a", negative_prompt: "b", ...size });
   await (await fetch(`${it.url}/v1/models`, { headers, dispatcher })).text();
+  await it.running.core.idle();
   const metrics = await (await fetch(`${it.url}/metrics`, { dispatcher })).text();
   const calls = it.lines.filter(({ message }) => message === "call");
   return { metrics, fields: new Set(calls.flatMap(({ fields }) => definedKeys(fields))) };

@@ -43,13 +43,17 @@ async function busyGateway() {
     `  - { type: openai, name: ${name}, url: "${upstream.url}", models: [m, scarce], image_models: [draw] }`;
   const it = await gateway(`
 telemetry: { prometheus: true }
-models: [{ name: m, backends: [a, b] }, { name: kept, model: m, backends: [a], cache_ttl: 1h }]
+prices: [{ model: scarce, input: 1 }]
+models:
+  - { name: m, backends: [a, b], mirrors: [{ backend: b, model: scarce }, { backend: c, model: m }] }
+  - { name: kept, model: m, backends: [a], cache_ttl: 1h }
 routing: { retry: { floor: 1, budget: 0.0001 } }
 limits: { models: [{ model: scarce, requests_per_minute: 0 }] }
 guards: [{ name: mail, type: pattern, find: [email] }]
 backends:
 ${at("a")}
 ${at("b")}
+  - { type: openai, name: c, url: "${upstream.url}" }
 `);
   const headers = { authorization: "Bearer me", "content-type": "application/json" };
   const picture = { model_id: "draw", prompt: "a", width: 64, height: 64 };

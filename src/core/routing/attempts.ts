@@ -8,14 +8,6 @@ import type { Started } from "./hedge.js";
 import type { RoutingTools } from "./routing.js";
 import type { Target } from "./target.js";
 
-const busy: ReadonlySet<string> = new Set(["rate_limited", "unavailable", "shutting_down"]);
-
-/**
- * Whether the `Retry-After` of a failure is about the target, not about the request. Of one
- * that is overloaded it is a guess for the caller: there is room as soon as one who waits leaves.
- */
-const rests = ({ code, retry }: LintelError) => busy.has(code) && retry === "anywhere";
-
 /** The attempts of one call. */
 export class Attempts {
   readonly #call: Call;
@@ -73,6 +65,7 @@ export class Attempts {
     attributes.tried = attributes.tried.concat(attempt.record);
     attributes.attempts++;
     if (this.#asked++ > 0) attributes.retries = (attributes.retries ?? 0) + 1;
+    else this.#tools.mirrors?.begin(this.#call);
     metadata.set("x-lintel-attempts", String(1 + (attributes.retries ?? 0)));
     attributes.backend = target.backend.name;
     return { attempt, probe };
@@ -100,9 +93,7 @@ export class Attempts {
     this.#running = this.#running.filter((it) => it !== attempt);
     if (this.#winner === attempt) this.#winner = undefined;
     // Ahead of the end, which hands the place on.
-    if (failure.askedDelay !== undefined && rests(failure)) {
-      target.endpoint.rest(failure.askedDelay * 1000, this.#tools.clock.now(), failure.leaving);
-    }
+    target.endpoint.heed(failure, this.#tools.clock.now());
     const own = failure.leaving || isDeadline(this.#call, failure.code);
     attempt.end(failure, own);
     attempt.giveUp(failure);

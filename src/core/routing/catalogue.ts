@@ -116,6 +116,24 @@ export class Catalogue {
     );
   }
 
+  /** Mirrors whose backends have no such model, as far as they have said which they have. */
+  mirrorsNowhere(): {
+    readonly model: string;
+    readonly backend: string;
+    readonly mirror: string;
+  }[] {
+    return this.#settings.models.flatMap((entry) =>
+      (entry.mirrors ?? []).flatMap(({ backend, model = entry.model ?? entry.name }) => {
+        const there = this.#backends.find(({ name }) => name === backend);
+        const models = there?.models() ?? [];
+        if (there && models.length === 0) return [];
+        const names = [model, there?.fullName?.(model)].filter((name) => name !== undefined);
+        const known = models.some(({ id }) => names.some((name) => fits(name, id)));
+        return known ? [] : [{ model: entry.name, backend, mirror: model }];
+      }),
+    );
+  }
+
   /** Image models that check no images themselves, by the names under which their calls count. */
   unchecked(): { readonly model: string; readonly backend: string }[] {
     this.#refresh();

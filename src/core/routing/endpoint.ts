@@ -5,7 +5,7 @@ import { Circuit, type Verdict } from "./circuit.js";
 import type { Clock, Timer } from "./clock.js";
 import { Latency } from "./latency.js";
 import { FairQueue, type Waiter } from "./queue.js";
-import { Rest } from "./rest.js";
+import { isAboutTarget, Rest } from "./rest.js";
 import type { HealthSettings } from "./settings.js";
 import type { Shares } from "./shares.js";
 import type { EndpointSnapshot } from "./snapshot.js";
@@ -179,6 +179,13 @@ export class Endpoint {
     this.serve(now);
     // Those who wait for nothing else may ask it.
     if (this.lastResort(now) !== undefined) this.#wake(now);
+  }
+
+  /** It is left alone where a failure says that it asked for that. */
+  heed(failure: LintelError, now: number): void {
+    const { askedDelay, leaving } = failure;
+    if (askedDelay === undefined || !isAboutTarget(failure)) return;
+    this.rest(askedDelay * 1000, now, leaving);
   }
 
   /**

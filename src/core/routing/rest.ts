@@ -1,7 +1,17 @@
 /** The time for which a model server asked to be left alone. */
+import type { LintelError } from "../errors.js";
 
 /** Longest that counts, milliseconds. */
 const longest = 3_600_000;
+
+const busy: ReadonlySet<string> = new Set(["rate_limited", "unavailable", "shutting_down"]);
+
+/**
+ * Whether the `Retry-After` of a failure is about the target, not about the request. Of one
+ * that is overloaded it is a guess for the caller: there is room as soon as one who waits leaves.
+ */
+export const isAboutTarget = ({ code, retry }: LintelError): boolean =>
+  busy.has(code) && retry === "anywhere";
 
 /** Of one endpoint. Times as its clock says. */
 export class Rest {

@@ -3,6 +3,7 @@ import type { Backend } from "../backend.js";
 import type { Call, Handle } from "../call.js";
 import { areToldAhead, type DocumentReader, toldAhead } from "../documents.js";
 import { deferred, iterable } from "../iterate.js";
+import type { Price } from "../limits/settings.js";
 import type { Logger } from "../log.js";
 import type { SafetyChecker } from "../media.js";
 import type { Bounds, CoreSettings } from "../settings.js";
@@ -13,6 +14,7 @@ import { type Clock, systemClock } from "./clock.js";
 import { counting } from "./counting.js";
 import { Dispatch } from "./dispatch.js";
 import { Endpoint } from "./endpoint.js";
+import { Mirrors } from "./mirrors.js";
 import { PeerExchange, type Peers, targetKey } from "./peers.js";
 import type { HedgeSettings, RouteTimeouts, RoutingSettings } from "./settings.js";
 import { Shares } from "./shares.js";
@@ -28,6 +30,8 @@ export interface RoutingTools {
   readonly budget: RetryBudget;
   readonly clock: Clock;
   readonly random: () => number;
+  /** Absent: no model has any. */
+  readonly mirrors: Mirrors | undefined;
   /** What holds for the call's model. */
   timeoutsOf(call: Call): RouteTimeouts;
   hedgeOf(call: Call): HedgeSettings | undefined;
@@ -42,6 +46,8 @@ export interface RoutingParts {
   readonly checker?: SafetyChecker | undefined;
   /** Absent: models that take no files are told none. */
   readonly documents?: DocumentReader | undefined;
+  /** What mirrored calls cost; first match counts. Absent: nothing has a price. */
+  readonly prices?: readonly Price[] | undefined;
   /** Other gateways that serve the same models; absent: none. */
   readonly peers?: Peers | undefined;
   /** Default: the process's. */
@@ -58,6 +64,7 @@ export class Routing implements RoutingTools {
   readonly budget: RetryBudget;
   readonly clock: Clock;
   readonly random: () => number;
+  readonly mirrors: Mirrors | undefined;
   /** Hands a call to its targets until one gives a message. */
   readonly route: Handle = (call) => {
     const { documents } = this;
@@ -80,6 +87,7 @@ export class Routing implements RoutingTools {
     log,
     checker,
     documents,
+    prices = [],
     peers,
     clock = systemClock,
     random = Math.random,
@@ -98,6 +106,15 @@ export class Routing implements RoutingTools {
     }
     const endpoint = (...at: [string, string]) => this.#endpoint(...at);
     this.catalogue = new Catalogue(backends, settings, endpoint, checker !== undefined);
+    this.mirrors = settings.models.some(({ mirrors = [] }) => mirrors.length > 0)
+      ? new Mirrors(this, {
+          settings,
+          backends,
+          prices,
+          log,
+          known: (place) => this.#endpoints.get(targetKey(place)),
+        })
+      : undefined;
     const { check } = settings.routing.health;
     this.#checks = check && new HealthChecks(check, backends, this, log);
     this.#exchange = peers && new PeerExchange(peers.join(), () => this.#all(), clock, log);
@@ -121,9 +138,10 @@ export class Routing implements RoutingTools {
     this.#exchange?.close();
   }
 
-  /** What is known of a backend's models. */
+  /** What is known of a backend's models, as targets and as mirrors. */
   endpointsOf(backend: string): Endpoint[] {
-    return this.#all().filter((endpoint) => endpoint.backend === backend);
+    const all = [...this.#all(), ...(this.mirrors?.endpoints() ?? [])];
+    return all.filter((endpoint) => endpoint.backend === backend);
   }
 
   timeoutsOf({ method, modelSettings }: Call): RouteTimeouts {

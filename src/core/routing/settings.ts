@@ -14,6 +14,21 @@ export interface TargetSettings {
   readonly maxInFlight?: number | undefined;
 }
 
+/** A model that gets a share of another one's calls as well, and whose answers nobody sees. */
+export interface MirrorSettings {
+  /** Name of the backend. */
+  readonly backend: string;
+  /** Name by which the backend knows the model; a `*` in it stands for what the `*` of the model's name fits. Absent: as that whose calls they are. */
+  readonly model?: string | undefined;
+  /** Share of the calls, 0 to 1. Default: `mirrorDefaults`. */
+  readonly share?: number | undefined;
+  /** Most mirrored calls at once; further ones are not mirrored. Default: `mirrorDefaults`. */
+  readonly maxInFlight?: number | undefined;
+}
+
+/** The product's values. */
+export const mirrorDefaults = { share: 1, maxInFlight: 16 };
+
 /** How long things may take; what is absent is not limited here. */
 export interface RouteTimeouts {
   /** To connect to a model server, where one is reached over a network. */
