@@ -51,6 +51,19 @@ describe("a mirror", () => {
       { record: { outcome: "ok" }, attributes: { promptTokens: 5, completionTokens: 9 } },
     ]);
   });
+  it("is asked behind the target", async () => {
+    const asked: string[] = [];
+    const notes =
+      (name: string): Handle<"chat"> =>
+      (call) => {
+        asked.push(name);
+        return says(name)(call);
+      };
+    const it = mirroring(notes("shadow"), { real: backend("real", notes("real")) });
+    await run(it.core, "chat", { ...hello, model: "m" });
+    await it.core.idle();
+    expect(asked).toEqual(["real", "shadow"]);
+  });
   it("is told its own place in the trace", async () => {
     let trace: unknown;
     const it = mirroring(async function* (call) {

@@ -115,7 +115,7 @@ export function withRecords(
 
 /** Labels whose values nobody but the operator knows. */
 const free = listed(
-  "job instance worker gen_ai_request_model lintel_backend gen_ai_provider_name otel_metric_overflow",
+  "job instance worker gen_ai_request_model lintel_mirrored_model lintel_backend gen_ai_provider_name otel_metric_overflow",
 );
 const outcomes = ["ok", "slower", ...Object.keys(errorTable)];
 
