@@ -122,7 +122,10 @@ describe("a mirror that hangs", () => {
       await new Promise(() => {});
     };
     for (const shadow of [hangsAfter().handle, hangsAfter("a").handle, deaf]) {
-      const it = mirroring(shadow, { model: { timeouts: { total: 60_000 } } });
+      const it = mirroring(shadow, {
+        model: { timeouts: { total: 60_000 } },
+        routing: { health: { failures: 1 } },
+      });
       await calls(it.core, 1);
       await it.clock.advance(59_999);
       expect(it.answered).toEqual([]);
@@ -158,7 +161,7 @@ describe("the end of a core", () => {
     const hung = hangsAfter("a");
     const slow = gate("real");
     const real = backend("real", inTurn(says("real"), slow.handle));
-    const it = mirroring(hung.handle, { real });
+    const it = mirroring(hung.handle, { real, routing: { health: { failures: 1 } } });
     await calls(it.core, 1);
     const running = textOf(run(it.core, "chat", ask));
     await settled();
@@ -213,17 +216,19 @@ describe("the end of a core", () => {
 });
 
 describe("health checks", () => {
-  it("take mirrors of their backend out, too", async () => {
+  it("take mirrors of their backend out, too, and have them tried at once when it is back", async () => {
     const well = { now: true };
-    const shadow = scripted({ chat: says("x") }, [chatModel("s")], "shadow", {
+    const chat = inTurn(says("x"), fails("upstream_unreachable"), says("x"));
+    const shadow = scripted({ chat }, [chatModel("s")], "shadow", {
       health: async () => {
         if (!well.now) throw new LintelError("upstream_unreachable", "gone");
       },
     });
     const check = { intervalMs: 1000, timeoutMs: 100, backends: ["shadow"] };
-    const it = mirroring(shadow, { routing: { health: { check } } });
+    const health = { check, failures: 1, firstPauseMs: 3_600_000 };
+    const it = mirroring(shadow, { routing: { health } });
     it.core.routing.start();
-    await calls(it.core, 1);
+    await calls(it.core, 2);
     well.now = false;
     await it.clock.advance(3000);
     await calls(it.core, 1);
@@ -231,7 +236,7 @@ describe("health checks", () => {
     well.now = true;
     await it.clock.advance(1000);
     await calls(it.core, 1);
-    expect(outcomes(it.answered)).toEqual(["ok", "ok"]);
+    expect(outcomes(it.answered)).toEqual(["ok", "upstream_unreachable", "ok"]);
     it.core.routing.close();
   });
 });

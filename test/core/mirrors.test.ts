@@ -276,11 +276,15 @@ describe("which calls are mirrored", () => {
     ]);
   });
   it("not those that the mirror's model can't do", async () => {
-    const drawing = scripted({ streamTextToImage: paints(1) }, [imageModel("s")], "shadow");
+    const both = { chat: says("x"), streamTextToImage: paints(1) };
+    const drawing = scripted(both, [imageModel("s")], "shadow");
     const plain = scripted({ chat: says("x") }, [chatModel("s", { supports: [] })], "shadow");
-    for (const shadow of [drawing, plain]) {
+    for (const [shadow, more] of [
+      [drawing, {}],
+      [plain, { topK: 3 }],
+    ] as const) {
       const it = mirroring(shadow, { model: { unsupported: "reject" } });
-      const answer = await outcome(it.core, "chat", { ...hello, model: "m", topK: 3 });
+      const answer = await outcome(it.core, "chat", { ...hello, model: "m", ...more });
       expect(answer.code).toBe("ok");
       await it.core.idle();
       expect(it.shadow.asked).toEqual([]);

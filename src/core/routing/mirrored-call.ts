@@ -62,15 +62,11 @@ export class MirroredCall implements Enrolled {
     const target = this.#mirrors.placeOf(mirror, this.#call);
     if (typeof target === "string") return this.#skip(target);
     const own = this.#own(target);
-    const probe = target.endpoint.take("");
     const attempt = this.#attempt(own, target);
-    if (!attempt) {
-      target.endpoint.giveBack(this.#tools.clock.now(), probe, "");
-      return this.#skip("unfit");
-    }
+    if (!attempt) return this.#skip("unfit");
     mirror.running++;
     try {
-      await this.#read(own, attempt, probe);
+      await this.#read(own, attempt, target.endpoint.take(""));
     } finally {
       mirror.running--;
     }
