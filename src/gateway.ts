@@ -19,7 +19,7 @@ import { openMedia } from "./media/open.js";
 import { type Operator, openOperator } from "./operator.js";
 import { type LastReload, noReload, type Reloaded, Reloading } from "./reloading.js";
 import { type Listener, localUrl } from "./server/listen.js";
-import { type Serving, serve } from "./serving.js";
+import { type Serving, serve, serveAdministration } from "./serving.js";
 import { type Closable, type SetUpBackend, type Stores, setUp } from "./setup.js";
 import { openCache } from "./state/cache/open.js";
 import { openCounting } from "./state/counting.js";
@@ -36,6 +36,8 @@ export interface RunningGateway {
   /** The backends with their entries of the configuration, in its order. */
   readonly backends: readonly SetUpBackend[];
   readonly listeners: readonly Listener[];
+  /** Where administration alone is served; absent: where everything is, or there is none. */
+  readonly adminListeners?: readonly Listener[] | undefined;
   /** Its metrics as Prometheus reads them; absent: they are off. */
   readonly metrics: (() => string) | undefined;
   /**
@@ -85,6 +87,7 @@ export async function start(
   let current: Reloading | undefined;
   let operator: Operator | undefined;
   let serving: Serving;
+  let apart: Serving | undefined;
   try {
     current = new Reloading(await setUp(config, stores), stores, listen[0]?.tls);
     const { core } = current;
@@ -113,14 +116,22 @@ export async function start(
     });
     const ways = { own: metrics, all: read, status: telemetry?.status };
     operator = await openOperator(operatorSettings(config), ways, log);
+    const { administration, doorSettings } = current;
+    const adminListen = config.admin?.listen;
+    if (administration && adminListen) {
+      const addresses = listenOptions(config, adminListen);
+      apart = await serveAdministration({ core, doorSettings, administration, listen: addresses });
+    }
     serving = await serve({
       core,
       doors: doorsOf(config, read),
-      doorSettings: current.doorSettings,
+      doorSettings,
+      administration: apart ? undefined : administration,
       appSettings: appSettings(config),
       listen,
     });
   } catch (error) {
+    await apart?.close(0);
     await operator?.close();
     await current?.close();
     await closeStores(stores);
@@ -129,7 +140,8 @@ export async function start(
   const { listeners } = serving;
   base ||= localUrl(listeners.find(({ port }) => port > 0)?.url ?? "http://localhost");
   const reloading = current;
-  reloading.start(listeners);
+  const adminListeners = apart?.listeners;
+  reloading.start([...listeners, ...(adminListeners ?? [])]);
   state.start();
   let closed: Promise<void> | undefined;
   return {
@@ -141,6 +153,7 @@ export async function start(
       return reloading.setup.backends;
     },
     listeners,
+    adminListeners,
     metrics,
     reload: (wanted) => reloading.reload(wanted),
     reloaded(how) {
@@ -149,7 +162,7 @@ export async function start(
     close(graceMs) {
       closed ??= (async () => {
         reloading.stop();
-        await serving.close(graceMs);
+        await Promise.all([serving.close(graceMs), apart?.close(graceMs)]);
         await operator?.close();
         await reloading.close();
         await closeStores(stores);

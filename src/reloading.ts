@@ -1,9 +1,12 @@
 /** What a gateway serves now, and how another configuration takes its place while calls run. */
 import { isDeepStrictEqual } from "node:util";
+import { adminSettings } from "./config/admin.js";
 import { changeOf } from "./config/changes.js";
 import { pastLimits } from "./config/limits.js";
 import type { Config } from "./config/schema.js";
 import { doorSettings, listenOptions } from "./config/settings.js";
+import { GatewayAdministration } from "./core/admin/administration.js";
+import type { AdminSettings } from "./core/admin/settings.js";
 import { CurrentCore } from "./core/current.js";
 import { shuttingDown } from "./core/errors.js";
 import type { DoorSettings } from "./doors/door.js";
@@ -44,6 +47,7 @@ export class Reloading {
   #setup: Setup;
   #tls: TlsSettings | undefined;
   #listeners: readonly Listener[] = [];
+  #administration: GatewayAdministration | undefined;
   #turn: Promise<unknown> = Promise.resolve();
   /** Ends when no call runs any more that began before the last reload. */
   #former: Promise<unknown> = Promise.resolve();
@@ -60,6 +64,13 @@ export class Reloading {
     this.#tls = tls;
     this.core = new CurrentCore(setup.core);
     this.doorSettings = { ...doorSettings(setup.config) };
+    const settings = adminSettings(setup.config);
+    this.#administration = settings && administrationOf(settings, stores, this.core);
+  }
+
+  /** Administration, whose settings are those of the moment; absent: there is none. */
+  get administration(): GatewayAdministration | undefined {
+    return this.#administration;
   }
 
   /** The certificate that is served with; absent: cleartext. */
@@ -129,6 +140,8 @@ export class Reloading {
     idle
       .then(() => this.#retire(before))
       .catch((err) => log.error({ err }, "a part of the configuration before can't be closed"));
+    const admin = adminSettings(next);
+    if (admin) this.#administration?.change(admin);
     const { bodyLimit: _atStart, ...times } = doorSettings(next);
     Object.assign(this.doorSettings, times);
     const certificate = renewed !== undefined && !isDeepStrictEqual(renewed, this.#tls);
@@ -153,6 +166,9 @@ export class Reloading {
     await Promise.all(closing.map(async (part) => part.close()));
   }
 }
+
+const administrationOf = (settings: AdminSettings, { state, log }: Stores, core: CurrentCore) =>
+  new GatewayAdministration({ settings, state: state.admin, readiness: core.readiness, log });
 
 /** Backends that one setup has and the other has not, or not the same. */
 const namesWithout = (one: Setup, other: Setup) =>

@@ -1,9 +1,15 @@
 /** A core behind its doors, at its addresses. */
+
+import type { FastifyInstance } from "fastify";
 import { atMost } from "./core/abort.js";
+import type { Administration } from "./core/admin/administration.js";
 import type { Core } from "./core/core.js";
-import type { Door, DoorSettings } from "./doors/door.js";
+import type { Door, DoorSettings, StreamHandler } from "./doors/door.js";
+import { operations } from "./doors/operations.js";
+import { adminBodyLimit } from "./doors/rpc/administration.js";
 import { admitGrpc, contractMethods } from "./doors/rpc/contract.js";
 import { grpcEdge } from "./doors/rpc/edge/edge.js";
+import { adminRpc } from "./doors/rpc/rpc.js";
 import { createApp } from "./server/app.js";
 import { type Listener, listen } from "./server/listen.js";
 import type { AppSettings, ListenOptions } from "./server/settings.js";
@@ -13,6 +19,8 @@ export interface ServingOptions {
   readonly core: Core;
   readonly doors: readonly Door[];
   readonly doorSettings: DoorSettings;
+  /** Served beside the calls; absent: it is not. */
+  readonly administration?: Administration | undefined;
   readonly appSettings: Partial<AppSettings>;
   /** At least one. */
   readonly listen: readonly ListenOptions[];
@@ -43,21 +51,12 @@ const flushMs = 2000;
  * @throws as Node does if an address is in use or not allowed; nothing is left open then
  */
 export async function serve(options: ServingOptions): Promise<Serving> {
-  const { core, doors, doorSettings: settings } = options;
+  const { core, doors, doorSettings: settings, administration } = options;
   const app = await createApp(options.appSettings);
-  for (const door of doors) await app.register(door, { gateway: core, settings });
+  for (const door of doors) await app.register(door, { gateway: core, settings, administration });
   const methods = contractMethods({ gateway: core, settings });
   const plainGrpc = grpcEdge(methods, settings.bodyLimit, admitGrpc(core));
-  const listeners: Listener[] = [];
-  try {
-    for (const address of options.listen) {
-      listeners.push(await listen(app, { log: core.log, ...address }, plainGrpc));
-    }
-  } catch (error) {
-    await Promise.all(listeners.map((listener) => listener.close(0)));
-    await app.close();
-    throw error;
-  }
+  const listeners = await listenAtAll(app, options, plainGrpc);
   let closed: Promise<void> | undefined;
   return {
     listeners,
@@ -80,4 +79,55 @@ export async function serve(options: ServingOptions): Promise<Serving> {
       return closed;
     },
   };
+}
+
+/**
+ * Opens the doors of administration alone, and those that tell whether the process is well. Pages of other
+ * origins may not call.
+ * @throws as `serve`
+ */
+export async function serveAdministration(
+  options: Pick<ServingOptions, "core" | "doorSettings" | "listen"> & {
+    readonly administration: Administration;
+  },
+): Promise<Serving> {
+  const { core, doorSettings: settings, administration } = options;
+  const app = await createApp({ bodyLimit: adminBodyLimit, corsOrigins: false });
+  for (const door of [operations, adminRpc]) {
+    await app.register(door, { gateway: core, settings, administration });
+  }
+  const listeners = await listenAtAll(app, options);
+  let closed: Promise<void> | undefined;
+  return {
+    listeners,
+    close(graceMs) {
+      closed ??= (async () => {
+        await Promise.all(
+          listeners.map((listener) => {
+            listener.drain();
+            return listener.close(graceMs + flushMs);
+          }),
+        );
+        await app.close();
+      })();
+      return closed;
+    },
+  };
+}
+
+/** @throws as `serve`; the app is closed then */
+async function listenAtAll(
+  app: FastifyInstance,
+  { core: { log }, listen: addresses }: Pick<ServingOptions, "core" | "listen">,
+  takes?: StreamHandler,
+): Promise<Listener[]> {
+  const listeners: Listener[] = [];
+  try {
+    for (const address of addresses) listeners.push(await listen(app, { log, ...address }, takes));
+  } catch (error) {
+    await Promise.all(listeners.map((listener) => listener.close(0)));
+    await app.close();
+    throw error;
+  }
+  return listeners;
 }

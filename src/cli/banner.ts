@@ -11,6 +11,8 @@ export interface BannerFacts {
   readonly file: string | undefined;
   /** Addresses as they are listened on: `http://127.0.0.1:8080`, `unix:/run/lintel.sock`. */
   readonly addresses: readonly string[];
+  /** Where administration is served; absent: it is not. */
+  readonly admin?: readonly string[] | undefined;
   readonly models: readonly ServedModel[];
   /** Backends of which no model is known yet. */
   readonly silent: readonly { readonly backend: string; readonly where: string }[];
@@ -38,13 +40,14 @@ const authWords = {
 
 /** The banner's text. */
 export function banner(facts: BannerFacts): string {
-  const { version, file, addresses, auth, workers } = facts;
+  const { version, file, addresses, admin, auth, workers } = facts;
   return [
     `Lintel ${version} on ${addresses.join(", ")}`,
     "",
     "  One port:  REST and SSE, OpenAI, Anthropic, Google, gRPC, gRPC-Web, Connect; HTTP/1.1 and HTTP/2",
     `  Settings:  ${file ?? "defaults (no lintel.yaml)"}`,
     `  Callers:   ${authWords[auth]}`,
+    ...(admin ? [`  Admin:     ${admin.join(", ")} (admin.tokens)`] : []),
     ...(workers > 1 ? [`  Workers:   ${workers} processes at the same addresses`] : []),
     "",
     ...modelLines(facts),

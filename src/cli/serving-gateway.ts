@@ -35,11 +35,13 @@ export async function remark(running: RunningGateway, log: Logger): Promise<void
  * @param file where its configuration comes from; absent: defaults
  */
 export function bannerOf(running: RunningGateway, file: string | undefined): string {
-  const { listeners, config } = running;
+  const { listeners, adminListeners = listeners, config } = running;
+  const urls = (all: typeof listeners) => all.map(({ url }) => url);
   return banner({
     version: version(),
     file,
-    addresses: listeners.map(({ url }) => url),
+    addresses: urls(listeners),
+    ...(config.admin && { admin: urls(adminListeners) }),
     ...served(running),
     auth: config.auth.mode,
     workers: config.workers,

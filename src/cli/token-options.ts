@@ -1,9 +1,9 @@
 /** What a token may do, as it is said on the command line. */
 import { alternatives } from "../config/problems.js";
 import { duration, latestTime, time } from "../config/quantities.js";
+import type { NewToken, TokenChange } from "../core/callers/registry.js";
 import { type Budget, budgetPeriods, type CallerLimits } from "../core/limits/settings.js";
 import { stars } from "../core/pattern.js";
-import type { NewToken, TokenChange } from "../state/database/tokens.js";
 import { type Given, type Option, UsageError } from "./command.js";
 
 /** Most characters of a name. */

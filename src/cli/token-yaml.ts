@@ -1,8 +1,8 @@
 /** A token for the configuration instead of the database. */
 import { stringify } from "yaml";
 import { limitsWritten } from "../config/caller-limits.js";
+import type { NewToken } from "../core/callers/registry.js";
 import { createToken, hashToken } from "../core/tokens.js";
-import type { NewToken } from "../state/database/tokens.js";
 
 /** The token, and the lines that make a configuration know it. */
 export function tokenYaml({ name, models, limits, team, expiresAt }: NewToken): string {

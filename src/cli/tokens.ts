@@ -2,8 +2,9 @@
 import { limitsWritten } from "../config/caller-limits.js";
 import type { Config } from "../config/schema.js";
 import { unknownTeam } from "../config/team-warnings.js";
+import type { Rotated } from "../core/callers/registry.js";
 import type { StoredToken } from "../core/callers/store.js";
-import { DatabaseTokens, type Rotated } from "../state/database/tokens.js";
+import { DatabaseTokens } from "../state/database/tokens.js";
 import { type Command, type Given, type Group, UsageError } from "./command.js";
 import { databaseOptions, withDatabase } from "./database.js";
 import { deliver, out, say } from "./output.js";
@@ -51,7 +52,7 @@ Tokens count where auth.mode is token.`,
       }
       const made = await new DatabaseTokens(sql).create(wish);
       if (!made) return failed(`a token is called ${quoted(wish.name)} already`);
-      await show(given, { id: made.id, name: wish.name, token: made.secret });
+      await show(given, { id: made.token.id, name: wish.name, token: made.secret });
       tellOfTeam(wish.team, auth);
       if (auth && auth.mode !== "token") {
         say(`auth.mode is ${auth.mode}: tokens are looked at where it is token`);

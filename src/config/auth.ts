@@ -31,15 +31,18 @@ const memberOf = (whose: string) =>
       `Team of ${whose}: what its members do counts together, by auth.teams and limits.team.`,
     );
 
+/** What stands in a configuration for a token. @param error where it is something else */
+export const hashSchema = (error: string) =>
+  z
+    .string()
+    .regex(/^sha256:[0-9a-fA-F]{64}$/, { error })
+    .toLowerCase();
+
 const token = z.strictObject({
   name: name().describe("Who it was issued to; names the caller in logs and limits."),
-  hash: z
-    .string()
-    .regex(/^sha256:[0-9a-fA-F]{64}$/, {
-      error: 'must be "sha256:" and 64 hex digits, as "lintel tokens create --yaml" prints it',
-    })
-    .toLowerCase()
-    .describe("Hash of the token; the token itself is never stored."),
+  hash: hashSchema(
+    'must be "sha256:" and 64 hex digits, as "lintel tokens create --yaml" prints it',
+  ).describe("Hash of the token; the token itself is never stored."),
   models: models(),
   limits: limitsSchema.optional().describe("Limits of this caller."),
   team: memberOf("its holder"),

@@ -71,7 +71,29 @@ export function changeOf(now: Config, next: Config, tokens: boolean): ConfigChan
       restart.splice(restart.indexOf(name), 1);
     }
   }
+  const admin = adminChange(now.admin, next.admin);
+  if (admin) {
+    config.admin = admin.holds;
+    if (admin.changed) changed.push("admin.tokens");
+    if (!admin.restart) restart.splice(restart.indexOf("admin"), 1);
+  }
   if (next.auth.mode === "token" && !tokens) restart.push("auth.mode (tokens in the database)");
   if (now.auth.database_away !== next.auth.database_away) restart.push("auth.database_away");
   return { config: config as Config, changed, restart };
+}
+
+/**
+ * What becomes of administration, which a gateway has from its start on or not at all. Who may is settled at
+ * once, also where nobody may any more.
+ * @returns `undefined` where nothing changes
+ */
+function adminChange(now: Config["admin"], next: Config["admin"]) {
+  if (isDeepStrictEqual(now, next)) return undefined;
+  if (!now) return { holds: now, changed: false, restart: true };
+  const tokens = next?.tokens ?? [];
+  return {
+    holds: { ...now, tokens },
+    changed: !isDeepStrictEqual(now.tokens, tokens),
+    restart: !next || !isDeepStrictEqual(now.listen, next.listen),
+  };
 }

@@ -34,6 +34,7 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...duplicates(list(config.prices), ["prices"], "model"),
     ...duplicates(list(config.guards), ["guards"], "name"),
     ...checkListen(config.listen, directory),
+    ...checkAdmin(config, directory),
     ...checkSockets(config, directory),
     ...checkAuth(fields(config.auth)),
     ...checkFiles(config, ["tls"], directory),
@@ -105,7 +106,7 @@ const starred = (items: readonly unknown[], at: Path, what: string): Finding[] =
     return [{ path, message: `must be ${what}; a * stands for nothing here` }];
   });
 
-function checkListen(listen: unknown, directory: string): Finding[] {
+function checkListen(listen: unknown, directory: string, at: Path = ["listen"]): Finding[] {
   const addresses = (Array.isArray(listen) ? listen : []).map((text) => {
     const parsed =
       typeof text === "string" || typeof text === "number" ? parseListen(text) : undefined;
@@ -113,21 +114,41 @@ function checkListen(listen: unknown, directory: string): Finding[] {
   });
   return addresses.flatMap((address, i) => {
     for (const [earlier, other] of addresses.slice(0, i).entries()) {
-      const message = address && other && conflict(address, other, `listen[${earlier}]`);
-      if (message) return [{ path: ["listen", i], message }];
+      const message = address && other && conflict(address, other, formatPath([...at, earlier]));
+      if (message) return [{ path: [...at, i], message }];
     }
     return [];
   });
 }
 
+/** Tokens of administrators are nobody else's. */
+function checkAdmin({ admin, auth }: Fields, directory: string): Finding[] {
+  const at = ["admin", "tokens"];
+  const { tokens, listen } = fields(admin);
+  const own = list(tokens).map(lowerHash);
+  const callers = list(fields(auth).tokens).map(lowerHash);
+  return [
+    ...duplicates(own, at, "name"),
+    ...duplicates(own, at, "hash"),
+    ...own.flatMap(({ hash }, i) => {
+      const same = callers.findIndex((caller) => hash !== undefined && caller.hash === hash);
+      if (same < 0) return [];
+      const message = `is the same as that of auth.tokens[${same}]; an administrator's token opens nothing else`;
+      return [{ path: [...at, i, "hash"], message }];
+    }),
+    ...checkListen(listen, directory, ["admin", "listen"]),
+  ];
+}
+
 /** Paths of sockets that the system would cut off without a word. */
-function checkSockets({ listen, telemetry }: Fields, directory: string): Finding[] {
+function checkSockets({ listen, telemetry, admin }: Fields, directory: string): Finding[] {
   const { prometheus } = fields(telemetry);
   const metrics = fields(prometheus).listen;
+  const each = (at: Path, listen: unknown): (readonly [Path, unknown])[] =>
+    Array.isArray(listen) ? listen.map((one, i) => [[...at, i], one]) : [[at, listen]];
   const named: readonly (readonly [Path, unknown])[] = [
-    ...(Array.isArray(listen)
-      ? listen.map((each, i) => [["listen", i], each] as const)
-      : [[["listen"], listen] as const]),
+    ...each(["listen"], listen),
+    ...each(["admin", "listen"], fields(admin).listen),
     [["telemetry", "prometheus", "listen"], metrics],
   ];
   return named.flatMap(([path, text]) => {

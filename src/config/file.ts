@@ -115,9 +115,13 @@ function strangeBytes(bytes: Buffer): Pick<Problem, "position" | "message"> | un
 /** The same with the paths of sockets absolute. */
 function absolute(config: Config, directory: string): Config {
   const { prometheus } = config.telemetry;
+  const { admin } = config;
+  const all = (addresses: Config["listen"]) =>
+    addresses.map((address) => absoluteAddress(address, directory));
   return {
     ...config,
-    listen: config.listen.map((address) => absoluteAddress(address, directory)),
+    listen: all(config.listen),
+    ...(admin?.listen && { admin: { ...admin, listen: all(admin.listen) } }),
     telemetry: {
       ...config.telemetry,
       prometheus:

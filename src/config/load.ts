@@ -59,7 +59,7 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
     listen: listen.filter((address) => address !== undefined),
   };
   const unheard = sources.listen?.length ? [] : replaced(config.listen, effective.listen);
-  const taken = addressOfMetrics(effective);
+  const taken = addressOfMetrics(effective) ?? addressOfAdmin(effective);
   if (taken) {
     const { path, message } = taken;
     const position = read.position?.(path);
@@ -123,6 +123,27 @@ function addressOfMetrics({ listen, telemetry }: Config): Finding | undefined {
     const same = formatListen(own) === formatListen(address);
     const message = `${same ? "is also in listen" : clash}; say true to have the metrics there`;
     return { path: ["telemetry", "prometheus", "listen"], message };
+  }
+  return undefined;
+}
+
+/** Nor for calls and for administration alone, nor for this and for metrics. */
+function addressOfAdmin({ listen, admin, telemetry }: Config): Finding | undefined {
+  const { prometheus } = telemetry;
+  const metrics = typeof prometheus === "object" ? [prometheus.listen] : [];
+  for (const [i, own] of (admin?.listen ?? []).entries()) {
+    const path = ["admin", "listen", i];
+    for (const address of listen) {
+      const clash = conflict(own, address);
+      if (!clash) continue;
+      const same = formatListen(own) === formatListen(address);
+      const message = `${same ? "is also in listen" : clash}; leave it out to have administration there`;
+      return { path, message };
+    }
+    for (const address of metrics) {
+      const message = conflict(own, address, "telemetry.prometheus.listen");
+      if (message) return { path, message };
+    }
   }
   return undefined;
 }

@@ -7,6 +7,7 @@ import { z } from "zod";
 import { logLevels } from "../core/log.js";
 import { largestBody } from "../doors/door.js";
 import { isNetwork } from "../doors/forwarded.js";
+import { adminSchema } from "./admin.js";
 import { authSchema } from "./auth.js";
 import { boundsSchema } from "./bounds.js";
 import { cacheSchema } from "./cache.js";
@@ -75,6 +76,11 @@ export const configSchema = z.strictObject({
     .optional()
     .describe("Serves TLS on every address that is listened on."),
   auth: authSchema.prefault({}).describe("Who may call."),
+  admin: adminSchema
+    .optional()
+    .describe(
+      "Administration over the network: tokens and usage. Default: there is none, only lintel tokens and lintel usage.",
+    ),
   cors: z
     .strictObject({
       origins: z

@@ -7,6 +7,7 @@ import { authSettings } from "./auth.js";
 import { cacheSettings } from "./cache.js";
 import { usableCertificates } from "./certificates.js";
 import { modelRoutingSettings } from "./model-routing.js";
+import type { ListenAddress } from "./quantities.js";
 import { routingSettings } from "./routing.js";
 import type { Config } from "./schema.js";
 
@@ -15,6 +16,7 @@ export function coreSettings(config: Config): CoreSettings {
   const { auth, bounds, models, timeouts, safety } = config;
   return {
     auth: authSettings(auth),
+    administrators: config.admin?.tokens.map(({ hash }) => hash),
     bounds: Object.fromEntries(Object.entries(bounds).filter((entry) => entry[1] !== undefined)),
     imageHosts: config.image_hosts,
     defaultModels: config.default_models,
@@ -58,12 +60,16 @@ export function appSettings(config: Config): AppSettings {
 
 /**
  * The listeners' part of the configuration.
+ * @param addresses where to listen. Default: where the gateway does
  * @throws Error if the certificate or its key can't be used
  */
-export function listenOptions(config: Config): ListenOptions[] {
+export function listenOptions(
+  config: Config,
+  addresses: readonly ListenAddress[] = config.listen,
+): ListenOptions[] {
   const tls = config.tls && (usableCertificates("tls", config.tls) as TlsSettings);
   const limits = { maxAge: config.max_connection_age };
   const idle = config.max_connection_idle;
   const timeouts = idle === undefined ? {} : { keepAlive: idle, idleSession: idle };
-  return config.listen.map((address) => ({ ...address, tls, limits, timeouts }));
+  return addresses.map((address) => ({ ...address, tls, limits, timeouts }));
 }

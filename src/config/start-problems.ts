@@ -31,9 +31,10 @@ export async function startProblems(
   return [...problems, ...missingSocketFolders(config), ...(await missingPackages(config, env))];
 }
 
-function missingSocketFolders({ listen, telemetry: { prometheus } }: Config): string[] {
+function missingSocketFolders({ listen, admin, telemetry: { prometheus } }: Config): string[] {
   const named = [
     ...listen.map((address) => ["listen", address] as const),
+    ...(admin?.listen ?? []).map((address) => ["admin.listen", address] as const),
     ...(typeof prometheus === "object"
       ? [["telemetry.prometheus.listen", prometheus.listen] as const]
       : []),
@@ -49,7 +50,7 @@ function missingSocketFolders({ listen, telemetry: { prometheus } }: Config): st
 /** What to install, a line for each part that is configured and lacks packages. */
 async function missingPackages(config: Config, env: NodeJS.ProcessEnv): Promise<string[]> {
   const { media, safety, telemetry } = config;
-  const { database, tokens, usage } = stateSettings(config);
+  const { database, tokens, usage, admin } = stateSettings(config);
   const lack = (loading: Promise<unknown>) =>
     loading.then(
       () => undefined,
@@ -61,7 +62,7 @@ async function missingPackages(config: Config, env: NodeJS.ProcessEnv): Promise<
       (await lack(import("../media/s3.js").then((s3) => s3.loadSdk()))),
     safety.checker?.type === "nsfwjs" && (await import("../safety/nsfwjs.js")).lackOfNsfwjs(),
     database === "sqlite" &&
-      (tokens || usage) &&
+      (tokens || usage || admin) &&
       !hasSqlite() &&
       `usage and the database's tokens would be off: ${noSqlite}`,
   ];

@@ -46,7 +46,7 @@ export const usageSchema = z.strictObject({
 });
 
 /** What is opened of it. */
-export function stateSettings({ state, usage, auth }: Config): StateSettings {
+export function stateSettings({ state, usage, auth, admin }: Config): StateSettings {
   return {
     directory: state.directory,
     database: state.database,
@@ -57,5 +57,6 @@ export function stateSettings({ state, usage, auth }: Config): StateSettings {
     usage: usage.enabled
       ? { retentionMs: usage.retention, maxBytes: usage.max_waiting }
       : undefined,
+    admin: admin !== undefined,
   };
 }

@@ -21,6 +21,14 @@ export function warningsOf(config: Config): string[] {
       `auth.mode is none, and ${where} can be reached from other machines: anybody there may call`,
     );
   }
+  const open = config.tls ? [] : (config.admin?.listen ?? (config.admin ? listen : []));
+  const unsafe = open.filter(isPublic);
+  if (unsafe.length > 0) {
+    const where = unsafe.map(formatListen).join(", ");
+    warnings.push(
+      `admin is served without TLS at ${where}: whoever listens in on the way has the administrators' tokens`,
+    );
+  }
   if (auth.mode !== "token" && auth.tokens.length > 0) {
     warnings.push(`auth.tokens are not looked at, because auth.mode is ${auth.mode}`);
   }

@@ -7,7 +7,7 @@ import { deferred } from "./iterate.js";
 import { isConversation } from "./methods.js";
 import { fits } from "./pattern.js";
 import type { AuthSettings, Team } from "./settings.js";
-import { anonymousName } from "./tokens.js";
+import { anonymousName, hashToken, isToken } from "./tokens.js";
 
 /**
  * Finds out who presents a credential. An answer that is at hand comes at once and not as a promise.
@@ -48,11 +48,29 @@ function withCaller(call: Call, caller: Caller): Call {
 /**
  * How callers are identified.
  * @param sources who knows tokens besides the configuration, for mode `token`; asked in order
+ * @param administrators hashes of tokens that open no calls
  */
 export function identifier(
   settings: AuthSettings,
   sources: readonly CallerSource[] = [],
+  administrators: readonly string[] = [],
 ): Identify {
+  const identify = identifierBy(settings, sources);
+  if (administrators.length === 0) return identify;
+  const refused = new Set(administrators);
+  return (credential) => {
+    // Ahead of all: also where any token would do, and while nobody can be asked.
+    if (credential && isToken(credential) && refused.has(hashToken(credential))) {
+      throw new LintelError(
+        "invalid_token",
+        "the bearer token is an administrator's: it opens no calls",
+      );
+    }
+    return identify(credential);
+  };
+}
+
+function identifierBy(settings: AuthSettings, sources: readonly CallerSource[]): Identify {
   switch (settings.mode) {
     case "none":
       return () => ({ id: "anonymous" });

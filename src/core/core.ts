@@ -105,7 +105,7 @@ export function createCore(parts: CoreParts): Core {
     await again?.idle();
     await routing.mirrors?.idle();
   };
-  const identify = identifier(settings.auth, parts.callers);
+  const identify = identifier(settings.auth, parts.callers, settings.administrators);
   const handle = stepsOf(parts, routing, again, identify);
   const shared = { handle, inFlight, callLog: settings.callLog };
 

@@ -36,12 +36,18 @@ export const errorTable = {
   model_not_allowed: row(403, Code.PermissionDenied, "permission_error"),
   /** No such model. */
   model_not_found: row(404, Code.NotFound, "invalid_request_error"),
+  /** No token of this name or id that counts; of administration. */
+  token_not_found: row(404, Code.NotFound, "invalid_request_error"),
   /** No such path. */
   not_found: row(404, Code.Unimplemented, "invalid_request_error"),
   /** The path exists, not with this method. */
   method_not_allowed: row(405, Code.Unimplemented, "invalid_request_error"),
   /** The client was too slow to send its request. */
   request_timeout: row(408, Code.DeadlineExceeded, "invalid_request_error"),
+  /** The name is taken; of administration. */
+  already_exists: row(409, Code.AlreadyExists, "invalid_request_error"),
+  /** What is asked about is in a state in which that can't be done; of administration. */
+  failed_precondition: row(400, Code.FailedPrecondition, "invalid_request_error"),
   /** The body is larger than allowed. */
   too_large: row(413, Code.ResourceExhausted, "invalid_request_error"),
   /** The body has a media type that is not understood. */

@@ -111,6 +111,8 @@ export interface CacheSettings {
 /** Settings of the core. */
 export interface CoreSettings {
   readonly auth: AuthSettings;
+  /** Hashes of administrators' tokens, which open no calls; absent: there are none. */
+  readonly administrators?: readonly string[] | undefined;
   /** A default outside of them is moved to the next value within. */
   readonly bounds: Bounds;
   /** Hosts at whose addresses images in messages may be, or patterns with one `*`; none: they come as `data:` only. */

@@ -1,6 +1,7 @@
 /** What every door is: a Fastify plugin that gets the gateway. */
 import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { FastifyPluginAsync } from "fastify";
+import type { Administration } from "../core/admin/administration.js";
 import type { Gateway } from "../core/gateway.js";
 import type { BaseUrlOf } from "./forwarded.js";
 
@@ -30,6 +31,8 @@ export const doorDefaults: DoorSettings = {
 export interface DoorOptions {
   readonly gateway: Gateway;
   readonly settings: DoorSettings;
+  /** Absent: there is none, or it is served elsewhere. */
+  readonly administration?: Administration | undefined;
 }
 
 /** A way in. */

@@ -29,8 +29,8 @@ export function ensureHome(): void {
 }
 
 /** Whether anything is kept in a state folder: SQLite's database, or usage on its way to another. */
-export const keepsInFolder = ({ database, tokens, usage }: StateSettings): boolean =>
-  usage !== undefined || (tokens !== undefined && database === "sqlite");
+export const keepsInFolder = ({ database, tokens, usage, admin }: StateSettings): boolean =>
+  usage !== undefined || ((tokens !== undefined || admin === true) && database === "sqlite");
 
 /** The folder for models that are fetched by name, in a state folder. */
 export const modelsDirectory = (state: string = defaultStateDirectory()): string =>

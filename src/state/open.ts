@@ -1,11 +1,13 @@
 /** What a gateway keeps: tokens and usage, in the database that the configuration names. */
 import { join } from "node:path";
 import { atMost } from "../core/abort.js";
+import type { AdminState } from "../core/admin/state.js";
 import type { CallerSource } from "../core/callers/source.js";
 import { StoredTokens } from "../core/callers/stored.js";
 import type { Logger } from "../core/log.js";
 import { mostUsers, type UsageHistory } from "../core/usage/history.js";
 import type { UsageSink } from "../core/usage/record.js";
+import { administered } from "./database/administered.js";
 import { openDatabase } from "./database/open.js";
 import { hasSqlite, noSqlite } from "./database/sqlite-library.js";
 import { DatabaseTokens } from "./database/tokens.js";
@@ -27,6 +29,8 @@ export interface StateSettings {
     | undefined;
   /** How usage is kept; absent: it is not. */
   readonly usage?: { readonly retentionMs: number; readonly maxBytes: number } | undefined;
+  /** Whether the database is administered here: then it is opened in any case. */
+  readonly admin?: boolean | undefined;
 }
 
 /** What a gateway keeps. */
@@ -49,6 +53,8 @@ export interface State {
       /** Records that neither took, since the start. */
       readonly lostTotal: number;
     };
+  /** For administration, where there is a database. */
+  readonly admin?: AdminState | undefined;
   /** Begins what happens in the background; called once callers can be answered. */
   start(): void;
   /** Brings records to the database, if that takes no time, and closes it. */
@@ -62,7 +68,7 @@ export interface State {
  */
 export async function openState(settings: StateSettings, log: Logger): Promise<State> {
   const embedded = settings.database === "sqlite";
-  if (!settings.tokens && !settings.usage) return nothing;
+  if (!settings.tokens && !settings.usage && !settings.admin) return nothing;
   if (embedded && !hasSqlite()) {
     log.warn({}, `usage and the database's tokens are off: ${noSqlite}`);
     return nothing;
@@ -79,6 +85,7 @@ export async function openState(settings: StateSettings, log: Logger): Promise<S
   return {
     ...(tokens && { tokens }),
     ...(usage && { usage }),
+    ...(settings.admin && { admin: administered(sql, tokens, usage) }),
     start() {
       tokens?.start();
       usage?.start();
@@ -120,10 +127,12 @@ function openUsage(
   const directory = join(stateDirectory, journalFolder);
   const journal: Journal = new Journal({ directory, log, onWrite: () => shipper.notice() });
   const shipper = new Shipper({ directory, usage, log, journal, retentionMs, maxBytes });
+  const flush = () => shipper.flush();
   return {
     keep: journal.keep.bind(journal),
+    flush,
     async between(since: number, until: number) {
-      await shipper.flush();
+      await flush();
       const sums = await usage.totals(["token", "team", "model"], { since, until });
       return sums.map(({ group: { token = "", team = "", model = "" }, ...rest }) => {
         return { caller: token, team, model, ...rest };

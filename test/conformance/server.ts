@@ -136,7 +136,7 @@ await app.register((scope) =>
         bidiStream: (requests, context) => bidiStream(requests, ofLibrary(context)),
       });
     },
-    createRegistry(file_connectrpc_conformance_v1_service),
+    { registry: createRegistry(file_connectrpc_conformance_v1_service) },
   ),
 );
 const { method } = ConformanceService;

@@ -64,6 +64,8 @@ export class StoredTokens implements CallerSource {
   #outages = 0;
   readonly #reasons = new OutageReasons();
   #timer: NodeJS.Timeout | undefined;
+  /** Ends with the question after changes that runs. */
+  #following: Promise<void> = Promise.resolve();
   #closed = false;
 
   constructor(store: TokenStore, settings: StoredTokensSettings) {
@@ -90,7 +92,17 @@ export class StoredTokens implements CallerSource {
 
   /** Begins to follow changes. */
   start(): void {
-    void this.#refresh();
+    void this.follow();
+  }
+
+  /**
+   * Asks what changed now, and not when it is time again: whoever changed something knows that it did.
+   * Resolves once all that was changed before is known, or the store does not answer.
+   */
+  follow(): Promise<void> {
+    // The question that runs may have been asked before the change.
+    this.#following = this.#following.then(() => this.#refresh());
+    return this.#following;
   }
 
   /** Stops following changes. The store is its owner's to close. */
@@ -168,6 +180,7 @@ export class StoredTokens implements CallerSource {
   }
 
   async #refresh(): Promise<void> {
+    if (this.#closed) return;
     try {
       const { version, tokens } = await this.#store.changes(this.#version);
       if (this.#closed) return;
@@ -189,7 +202,7 @@ export class StoredTokens implements CallerSource {
     const { refreshMs } = this.#settings;
     const soon = this.#away ? Math.min(refreshMs, retryMs) : refreshMs;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#refresh(), soon);
+    this.#timer = setTimeout(() => void this.follow(), soon);
     this.#timer.unref();
   }
 

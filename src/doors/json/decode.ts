@@ -6,6 +6,7 @@
 import {
   type DescField,
   type DescMessage,
+  fromJson,
   type MessageShape,
   ScalarType,
 } from "@bufbuild/protobuf";
@@ -36,6 +37,12 @@ const abbreviated: Readonly<Record<string, string>> = {
   "lintel.v1.ImageUrl": "url",
 };
 
+/** Messages that JSON has texts for, and what these are. */
+const asText: Readonly<Record<string, string>> = {
+  "google.protobuf.Timestamp": "must be a time such as 2027-01-31T18:00:00Z",
+  "google.protobuf.Duration": "must be a duration in seconds such as 86400s",
+};
+
 /** What became of a JSON object. */
 export interface Decoded<T> {
   /** The message; a field that could not be decoded is as if not set. */
@@ -58,6 +65,8 @@ interface Field {
   readonly read: Read;
   /** Value when not set; a list gets a fresh one. */
   readonly unset: "list" | string | number | boolean | undefined;
+  /** Of one that excludes others: name of them together in the generated shape, and their names in JSON. */
+  readonly oneof?: { readonly local: string; readonly names: readonly string[] };
   /** How a list is read that stands in its place; absent: none may. */
   readonly parts?: { readonly local: string; readonly read: Read };
 }
@@ -87,17 +96,28 @@ function compileMessage(desc: DescMessage): Read {
       ...{ name: field.name, local: field.localName, unset: unsetValue(field) },
       read: other ? orInParts(read) : read,
       ...(other && { parts: { local: other.localName, read: compileField(other) } }),
+      ...(field.oneof && {
+        oneof: { local: field.oneof.localName, names: field.oneof.fields.map(({ name }) => name) },
+      }),
     };
   });
   // Fields are there from the begin: objects that grow are slow to make, and to collect.
   const blank: Record<string, unknown> = { $typeName: desc.typeName };
-  for (const { local, unset } of fields) blank[local] = unset === "list" ? undefined : unset;
+  for (const { local, unset, oneof } of fields) {
+    if (!oneof) blank[local] = unset === "list" ? undefined : unset;
+  }
   return (value, path, into) => {
     const message = { ...blank };
     const given = isObject(value);
     if (!given) into.push({ field: path.slice(0, -1), message: "must be an object" });
-    for (const { name, local, read, unset, parts } of fields) {
+    for (const { name, local, read, unset, parts, oneof } of fields) {
       const raw = given ? value[name] : undefined;
+      if (oneof) {
+        if (message[oneof.local] === undefined) message[oneof.local] = { case: undefined };
+        if (raw === undefined || raw === null) continue;
+        readOneOf(message, { local, oneof }, read(raw, path + name, into), path, into);
+        continue;
+      }
       if (parts && Array.isArray(raw)) {
         message[parts.local] = parts.read(raw, path + name, into);
         continue;
@@ -108,6 +128,20 @@ function compileMessage(desc: DescMessage): Read {
     }
     return message;
   };
+}
+
+function readOneOf(
+  message: Record<string, unknown>,
+  { local, oneof }: { readonly local: string; readonly oneof: NonNullable<Field["oneof"]> },
+  decoded: unknown,
+  path: string,
+  into: Violation[],
+): void {
+  if (decoded === undefined) return;
+  const { case: other } = message[oneof.local] as { case: string | undefined };
+  if (other === undefined) message[oneof.local] = { case: local, value: decoded };
+  else
+    into.push({ field: path.slice(0, -1), message: `must have one of ${oneof.names.join(", ")}` });
 }
 
 /** Of what is neither the text nor a list it is said that it may be either. */
@@ -130,6 +164,8 @@ function compileField(field: DescField): Read {
     case "scalar":
       return readerOf(field.scalar, field);
     case "message": {
+      const text = asText[field.message.typeName];
+      if (text !== undefined) return readText(field.message, text);
       const nested = compileMessage(field.message);
       const short = abbreviated[field.message.typeName];
       return (value, path, into) =>
@@ -169,6 +205,19 @@ function compileField(field: DescField): Read {
     }
   }
   throw new Error(`${field}: the JSON doors can't decode fields of this kind`);
+}
+
+/** Reads a message that JSON has a text for, as protobuf's JSON form has it. */
+function readText(desc: DescMessage, message: string): Read {
+  return (value, path, into) => {
+    try {
+      if (typeof value === "string") return fromJson(desc, value);
+    } catch {
+      // It is told as what is no text at all.
+    }
+    into.push({ field: path, message });
+    return undefined;
+  };
 }
 
 function readerOf(type: ScalarType, field: DescField): Read {

@@ -1,8 +1,8 @@
 /** The services of the contract, made of their descriptors: no line for a method. */
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
-import type { ConnectError, ConnectRouter, HandlerContext } from "@connectrpc/connect";
+import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../core/connect-error.js";
-import { type LintelError, toLintelError } from "../../core/errors.js";
+import { toLintelError } from "../../core/errors.js";
 import { type Gateway, only, type Running } from "../../core/gateway.js";
 import { type Input, type MethodName, type Output, services } from "../../core/methods.js";
 import { credentialOf } from "../credential.js";
@@ -12,7 +12,7 @@ import { type Asked, headerIn, originFrom } from "../origin.js";
 import { retryAfterHeader } from "../retry-after.js";
 import { arrivalKey, requestKey } from "./context.js";
 import type { Admit, EdgeMethod } from "./edge/edge.js";
-import { toGrpcError } from "./pushback.js";
+import { toGrpcError, toldBy } from "./pushback.js";
 
 /** Every method of the contract, for plain gRPC. */
 export function contractMethods(options: DoorOptions): Map<DescMethod, EdgeMethod> {
@@ -117,10 +117,6 @@ function streaming<M extends MethodName>(method: M, options: DoorOptions) {
     }
   };
 }
-
-/** The error in the words of the call's protocol. */
-const toldBy = ({ protocolName, timeoutMs }: HandlerContext, error: LintelError): ConnectError =>
-  protocolName === "grpc" ? toGrpcError(error, timeoutMs()) : toConnectError(error);
 
 function start<M extends MethodName>(
   method: M,

@@ -14,8 +14,7 @@ import type {
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
-import type { Gateway } from "../../core/gateway.js";
-import { methods } from "../../core/methods.js";
+import type { Logger } from "../../core/log.js";
 import { credentialOf } from "../credential.js";
 import { piecesOf } from "../drained.js";
 import { isUtf8 } from "../json/body.js";
@@ -24,39 +23,37 @@ import { bodyOf } from "./body.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { answering, unreadableIsCallers } from "./defect.js";
 import { typeOf } from "./frames.js";
+import type { Reception } from "./reception.js";
 import { dropEndlessTimeout, takeBrokenTimeout } from "./timeout.js";
 import { readable, sendFailed } from "./trailers.js";
-import { plainRefusal, refuseType, unsupported } from "./unsupported.js";
+import { plainRefusal, unsupported } from "./unsupported.js";
 import { inWebForm } from "./web-text.js";
-
-const contract = new Set<unknown>(Object.values(methods));
 
 /**
  * The same handler, that ends its work when the caller leaves.
- * @param gateway asked who calls the contract before anything is read, where it can be
- * @param bodyLimit largest request message, bytes
+ * @param reception of its method; absent: it is asked without a token, and answers by itself
  */
 export function guarded(
   handler: UniversalHandler,
-  gateway: Pick<Gateway, "log"> & Partial<Gateway>,
-  bodyLimit: number,
+  log: Logger,
+  reception: Reception | undefined,
 ): UniversalHandler {
-  const ours = contract.has(handler.method) ? answering(handler, bodyLimit) : undefined;
+  const ours = reception && answering(handler, reception.bodyLimit);
   const otherType = unsupported(handler);
   const refuse = async (request: FastifyRequest, arrival: Arrival) =>
-    ours && gateway.call
-      ? refuseType(handler.method, otherType, gateway as Gateway, request, arrival)
+    reception?.refuse
+      ? reception.refuse(handler.method, otherType, request, arrival)
       : plainRefusal(otherType);
   const guard = async (incoming: UniversalServerRequest): Promise<UniversalServerResponse> => {
     const { signal, contextValues = createContextValues() } = incoming;
     const request = contextValues.get(requestKey);
     if (!request) throw new Error("an RPC came without Fastify's request");
-    const failed = (err: unknown) => gateway.log.error({ err, id: request.id }, "an RPC broke off");
+    const failed = (err: unknown) => log.error({ err, id: request.id }, "an RPC broke off");
 
     dropParameters(incoming.header);
     dropEndlessTimeout(incoming.header);
     const defect = ours && takeBrokenTimeout(incoming.header);
-    const asked = ours ? gateway.admit?.(credentialOf(request.headers.authorization)) : undefined;
+    const asked = reception?.admit?.(credentialOf(request.headers.authorization));
     const admission = asked instanceof Promise ? await asked : asked;
     // What nobody reads is dropped: the connection's next request comes after it.
     if (admission instanceof LintelError) request.raw.resume();

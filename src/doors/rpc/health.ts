@@ -1,5 +1,6 @@
 /** grpc.health.v1: whether this process takes calls. Needs no token. */
 
+import type { DescService } from "@bufbuild/protobuf";
 import {
   Code,
   ConnectError,
@@ -14,17 +15,16 @@ import {
 } from "../../../gen/grpc/health/v1/health_pb.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import type { Readiness } from "../../core/gateway.js";
-import { services } from "../../core/methods.js";
 
-/** `""` is the whole process. */
-const names = ["", ...services.map((s) => s.typeName as string)];
-
-/** Adds the health service to the router. */
+/** Adds the health service to the router. @param services those that it tells of */
 export function addHealth(
   router: ConnectRouter,
   readiness: Readiness,
+  services: readonly DescService[],
   options?: Partial<ConnectRouterOptions>,
 ): void {
+  // `""` is the whole process.
+  const names = ["", ...services.map(({ typeName }) => typeName)];
   const status = () => (readiness.accepting ? Status.SERVING : Status.NOT_SERVING);
 
   router.service(

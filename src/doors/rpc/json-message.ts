@@ -57,7 +57,8 @@ export function jsonReader(input: DescMessage): JsonReader {
     for (const [key, value] of Object.entries(json)) {
       const field = fields.get(key);
       if (!field || value === null) continue;
-      const { name, localName } = field;
+      const { name } = field;
+      const localName = field.oneof?.localName ?? field.localName;
       if (names.has(name)) twice.push({ field: name, message: "must be set once" });
       names.add(name);
       try {

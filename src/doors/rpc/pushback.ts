@@ -1,5 +1,5 @@
 /** When clients of gRPC that try again by themselves, by a retry policy, are to do so. */
-import type { ConnectError } from "@connectrpc/connect";
+import type { ConnectError, HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../core/connect-error.js";
 import type { ErrorCode, LintelError } from "../../core/errors.js";
 
@@ -25,6 +25,13 @@ export function toGrpcError(error: LintelError, leftMs = Number.POSITIVE_INFINIT
   if (pushback !== undefined) told.metadata.set("grpc-retry-pushback-ms", `${pushback}`);
   return told;
 }
+
+/** The error in the words of the call's protocol. */
+export const toldBy = (
+  { protocolName, timeoutMs }: HandlerContext,
+  error: LintelError,
+): ConnectError =>
+  protocolName === "grpc" ? toGrpcError(error, timeoutMs()) : toConnectError(error);
 
 /** Milliseconds; below zero: not at all; none: as the client likes. */
 function pushbackOf({ code, retryAfter }: LintelError, leftMs: number): number | undefined {

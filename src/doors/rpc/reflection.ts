@@ -21,17 +21,17 @@ import { unlessAborted } from "../../core/abort.js";
 import { toConnectError } from "../../core/connect-error.js";
 import { toLintelError } from "../../core/errors.js";
 import type { Readiness } from "../../core/gateway.js";
-import { services } from "../../core/methods.js";
 
 type Request = Omit<MessageShape<typeof ServerReflectionRequestSchema>, "$typeName" | "$unknown">;
 type Answer = NonNullable<
   Exclude<MessageInitShape<typeof ServerReflectionResponseSchema>, { $typeName: string }>
 >["messageResponse"];
 
-/** Adds both versions to the router. */
+/** Adds both versions to the router. @param services those that clients learn of, besides health and this one */
 export function addReflection(
   router: ConnectRouter,
   readiness: Readiness,
+  services: readonly DescService[],
   options?: Partial<ConnectRouterOptions>,
 ): void {
   const index = new Index([...services, Health, V1, V1Alpha]);

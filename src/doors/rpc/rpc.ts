@@ -4,14 +4,18 @@ import { type ConnectRouter, createContextValues } from "@connectrpc/connect";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { compressionGzip } from "@connectrpc/connect-node";
 import type { FastifyInstance, FastifyRequest } from "fastify";
+import { adminServices } from "../../core/admin/methods.js";
 import { LintelError } from "../../core/errors.js";
 import type { Gateway } from "../../core/gateway.js";
+import { services } from "../../core/methods.js";
 import type { Door } from "../door.js";
 import { fromFastify } from "../json/error.js";
+import { addAdministration, adminBodyLimit, adminReceptions } from "./administration.js";
 import { requestKey } from "./context.js";
 import { addContract } from "./contract.js";
 import { failAsLeft, guarded } from "./guard.js";
 import { addHealth } from "./health.js";
+import { contractReceptions, type Receptions } from "./reception.js";
 import { addReflection } from "./reflection.js";
 
 type ConnectPluginOptions = Parameters<typeof fastifyConnectPlugin>[1];
@@ -19,29 +23,55 @@ type ConnectPluginOptions = Parameters<typeof fastifyConnectPlugin>[1];
 /** Of services that need no token: they are asked for names, and nothing larger is decoded. */
 const withoutToken = { readMaxBytes: 4096 };
 
-/** Every method of the contract, server reflection and health, by the three protocols. */
+/** Every method of the contract, server reflection and health, by the three protocols; and administration, where there is one. */
 export const rpc: Door = async (app, options) => {
-  const { gateway, settings } = options;
-  await mountRpc(app, settings.bodyLimit, gateway, (router) => {
+  const { gateway, settings, administration } = options;
+  const all = [...services, ...(administration ? adminServices : [])];
+  const routes = (router: ConnectRouter) => {
     addContract(router, options);
-    addHealth(router, gateway.readiness, withoutToken);
-    addReflection(router, gateway.readiness, withoutToken);
-  });
+    if (administration) addAdministration(router, { ...options, administration });
+    addHealth(router, gateway.readiness, all, withoutToken);
+    addReflection(router, gateway.readiness, all, withoutToken);
+  };
+  const receptions = administration && adminReceptions({ ...options, administration });
+  await mountRpc(app, settings.bodyLimit, gateway, routes, { receptions });
 };
+
+/** The methods of administration, and reflection and health of these alone. */
+export const adminRpc: Door = async (app, options) => {
+  const { gateway, administration } = options;
+  if (!administration) throw new Error("there is no administration to be served");
+  const own = { ...options, administration };
+  const routes = (router: ConnectRouter) => {
+    addAdministration(router, own);
+    addHealth(router, gateway.readiness, adminServices, withoutToken);
+    addReflection(router, gateway.readiness, adminServices, withoutToken);
+  };
+  const receptions = adminReceptions(own);
+  await mountRpc(app, adminBodyLimit, { log: gateway.log }, routes, { receptions });
+};
+
+/** What services that are mounted have besides. */
+export interface MountOptions {
+  /** Types that may stand in a `google.protobuf.Any` in JSON. */
+  readonly registry?: Registry | undefined;
+  /** How methods are received that are none of the contract. */
+  readonly receptions?: Receptions | undefined;
+}
 
 /**
  * Mounts services on an app.
  * @param bodyLimit largest request message, bytes
  * @param gateway asked who calls the contract before anything is read, where it can be
- * @param registry types that may stand in a `google.protobuf.Any` in JSON
  */
 export async function mountRpc(
   app: FastifyInstance,
   bodyLimit: number,
   gateway: Pick<Gateway, "log"> & Partial<Gateway>,
   routes: (router: ConnectRouter) => void,
-  registry?: Registry,
+  { registry, receptions }: MountOptions = {},
 ): Promise<void> {
+  const received = new Map([...contractReceptions(gateway, bodyLimit), ...(receptions ?? [])]);
   // The plugin takes every HTTP method, to refuse them in words of its own.
   app.addHook("onRoute", (route) => {
     route.method = "POST";
@@ -70,7 +100,7 @@ export async function mountRpc(
       router.handlers.splice(
         0,
         Infinity,
-        ...router.handlers.map((h) => guarded(h, gateway, bodyLimit)),
+        ...router.handlers.map((h) => guarded(h, gateway.log, received.get(h.method))),
       );
     },
   };

@@ -62,7 +62,7 @@ export async function refuseType(
 }
 
 /** What comes nearest to the type. */
-const doorOf = (type = "") => /^application\/(grpc-web|grpc)\b/.exec(type)?.[1] ?? "connect";
+export const doorOf = (type = "") => /^application\/(grpc-web|grpc)\b/.exec(type)?.[1] ?? "connect";
 
 /**
  * An answer for who speaks no protocol of RPCs, or one that can't be told. It is no error in

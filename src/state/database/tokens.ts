@@ -1,47 +1,20 @@
 /** Tokens in a database: what the gateway asks, and what the command line does to them. */
 import { randomBytes } from "node:crypto";
+import type {
+  IssuedSecret,
+  NewToken,
+  Rotated,
+  Rotation,
+  TokenChange,
+  TokenPage,
+  TokenRegistry,
+} from "../../core/callers/registry.js";
 import type { StoredToken, TokenChanges, TokenStore } from "../../core/callers/store.js";
-import type { CallerLimits } from "../../core/limits/settings.js";
 import { createToken, hashToken } from "../../core/tokens.js";
 import { type Row, rowsOf, type Sql, type Statement, ValueRefused } from "./sql.js";
 
-/** What a token is made with. */
-export interface NewToken {
-  readonly name: string;
-  readonly models?: readonly string[] | undefined;
-  readonly limits?: CallerLimits | undefined;
-  /** Name of the team that its holder is a member of. */
-  readonly team?: string | undefined;
-  /** Milliseconds since the epoch. */
-  readonly expiresAt?: number | undefined;
-}
-
-/** What becomes another one of a token; absent: it stays, `null`: nothing of its own any more. */
-export interface TokenChange {
-  readonly models?: readonly string[] | null | undefined;
-  readonly limits?: { readonly [L in keyof CallerLimits]: CallerLimits[L] | null } | undefined;
-  readonly team?: string | null | undefined;
-  /** Milliseconds since the epoch; `null`: never. */
-  readonly expiresAt?: number | null | undefined;
-}
-
-/** How a token is rotated. */
-export interface Rotation {
-  /** How long the old token counts besides, milliseconds. */
-  readonly graceMs: number;
-  /** Milliseconds since the epoch; `null`: never; absent: as it was. */
-  readonly expiresAt?: number | null | undefined;
-  /** Ends the token before the old one, too, where that still counts. */
-  readonly force?: boolean | undefined;
-}
-
-/** A token that was rotated, or why it was not. */
-export type Rotated =
-  | { readonly secret: string; readonly token: StoredToken }
-  | { readonly refused: "expired" | "grace"; readonly token: StoredToken };
-
 /** The tokens of a database. */
-export class DatabaseTokens implements TokenStore {
+export class DatabaseTokens implements TokenStore, TokenRegistry {
   readonly #sql: Sql;
 
   constructor(sql: Sql) {
@@ -65,23 +38,32 @@ export class DatabaseTokens implements TokenStore {
     return { version: Number(row?.value), tokens: rows.map(tokenOf) };
   }
 
-  /** All tokens, oldest first; those that were revoked too. */
-  async list(): Promise<readonly StoredToken[]> {
-    const text = "SELECT * FROM lintel_tokens ORDER BY created_at, id";
-    return (await rowsOf(this.#sql, text)).map(tokenOf);
+  async list({ after, liveOnly, limit }: TokenPage = {}): Promise<readonly StoredToken[]> {
+    const conditions = [
+      ...(liveOnly ? ["revoked_at IS NULL"] : []),
+      ...(after ? ["(created_at > ? OR (created_at = ? AND id > ?))"] : []),
+    ];
+    const text = `SELECT * FROM lintel_tokens
+      ${conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : ""}
+      ORDER BY created_at, id ${limit === undefined ? "" : `LIMIT ${Math.trunc(limit)}`}`;
+    const values = after ? [after.createdAt, after.createdAt, after.id] : [];
+    return (await rowsOf(this.#sql, text, values)).map(tokenOf);
   }
 
-  /**
-   * Issues a token.
-   * @returns the token itself, which is not kept anywhere; `undefined` if the name is taken
-   */
-  async create(wanted: NewToken): Promise<{ secret: string; id: string } | undefined> {
+  async get(which: string): Promise<StoredToken | undefined> {
+    // No name looks like an id.
+    const text = "SELECT * FROM lintel_tokens WHERE id = ? OR (name = ? AND revoked_at IS NULL)";
+    const [row] = await rowsOf(this.#sql, text, [which, which]);
+    return row && tokenOf(row);
+  }
+
+  async create(wanted: NewToken): Promise<IssuedSecret | undefined> {
     const secret = createToken();
     const id = `tok_${randomBytes(9).toString("base64url")}`;
     const { name, models, limits, team, expiresAt } = wanted;
     const insert = `INSERT INTO lintel_tokens
       (id, name, hash, models, limits, team, created_at, expires_at, version)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${newVersion})`;
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${newVersion}) RETURNING *`;
     const values = [
       id,
       name,
@@ -91,19 +73,14 @@ export class DatabaseTokens implements TokenStore {
       expiresAt ?? null,
     ];
     try {
-      await this.#change({ text: insert, values });
+      const [[row] = []] = await this.#change({ text: insert, values });
+      return row && { secret, token: tokenOf(row) };
     } catch (error) {
       if (error instanceof ValueRefused && (await this.#live(name))) return undefined;
       throw error;
     }
-    return { secret, id };
   }
 
-  /**
-   * Ends a token at once.
-   * @param which its name or its id
-   * @returns the token, or `undefined` if there is none that counts
-   */
   async revoke(which: string): Promise<StoredToken | undefined> {
     const text = `UPDATE lintel_tokens SET revoked_at = ?, version = ${newVersion}
       WHERE (name = ? OR id = ?) AND revoked_at IS NULL RETURNING *`;
@@ -111,13 +88,6 @@ export class DatabaseTokens implements TokenStore {
     return row && tokenOf(row);
   }
 
-  /**
-   * Gives a token's holder a new one; name, models and limits stay. Refused are a token that
-   * expired, unless it gets another expiry, and one whose last rotation left a token that still
-   * counts, unless `force` ends that one: it may be the one that is in use.
-   * @param which its name or its id
-   * @returns `undefined` if there is none that counts
-   */
   async rotate(
     which: string,
     { graceMs, expiresAt, force }: Rotation,
@@ -146,11 +116,6 @@ export class DatabaseTokens implements TokenStore {
     return { refused: expired ? "expired" : "grace", token };
   }
 
-  /**
-   * Changes what a token may do; the token itself and its name stay.
-   * @param which its name or its id
-   * @returns the token as it is now, or `undefined` if there is none that counts
-   */
   async update(which: string, change: TokenChange): Promise<StoredToken | undefined> {
     const live = "(name = ? OR id = ?) AND revoked_at IS NULL";
     for (;;) {

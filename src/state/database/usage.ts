@@ -1,65 +1,14 @@
 /** Usage in a database: records come in, sums go out. */
 import type { UsedByUser } from "../../core/usage/history.js";
+import type {
+  Group,
+  UsageFilter,
+  UsagePage,
+  UsageSums,
+  UsageTotals,
+} from "../../core/usage/sums.js";
 import { type Row, rowsOf, type Sql, type Value, ValueRefused } from "./sql.js";
 import { columns } from "./usage-line.js";
-
-/** What sums can be told apart by. Times are in UTC. */
-export const groups = [
-  "token",
-  "team",
-  "user",
-  "model",
-  "backend",
-  "door",
-  "method",
-  "outcome",
-  "day",
-  "hour",
-  "month",
-] as const;
-
-export type Group = (typeof groups)[number];
-
-/** Which records are summed. */
-export interface UsageFilter {
-  /** Milliseconds since the epoch; from here on, and before there. */
-  readonly since?: number | undefined;
-  readonly until?: number | undefined;
-  /** Name of a caller, or id of a token. */
-  readonly token?: string | undefined;
-  readonly team?: string | undefined;
-  /** Whom calls were for, as their callers named them. */
-  readonly user?: string | undefined;
-  readonly model?: string | undefined;
-  /** `x-request-id`. */
-  readonly request?: string | undefined;
-}
-
-/** Sums over some records. */
-export interface UsageTotals {
-  /** What they have in common: what was grouped by, in that order. */
-  readonly group: Readonly<Partial<Record<Group, string>>>;
-  readonly calls: number;
-  /** Calls that neither ended well nor were left by their callers. */
-  readonly failed: number;
-  /** Calls that their callers left. */
-  readonly cancelled: number;
-  /** Calls that got an answer which was kept: no model was asked. */
-  readonly cacheHits: number;
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  /** Of the prompts' tokens those in a cache, as far as model servers told. */
-  readonly cachedTokens: number;
-  /** Of the completions' tokens those of thoughts, as far as model servers told. */
-  readonly reasoningTokens: number;
-  readonly images: number;
-  /** In billionths of the price table's unit. */
-  readonly spend: number;
-  /** Average of a call, milliseconds. */
-  readonly meanDurationMs: number;
-  /** Average until the first message, milliseconds; absent if none of the calls had one. */
-  readonly meanFirstMs?: number | undefined;
-}
 
 /** Rows of one insertion; PostgreSQL takes 65535 values. */
 const rowsAtOnce = 500;
@@ -90,7 +39,7 @@ function time(sqlite: string, postgres: string): Record<Sql["kind"], string> {
 }
 
 /** The usage in a database. */
-export class DatabaseUsage {
+export class DatabaseUsage implements UsageSums {
   readonly #sql: Sql;
 
   constructor(sql: Sql) {
@@ -122,8 +71,11 @@ export class DatabaseUsage {
     return refused;
   }
 
-  /** Sums of records, told apart by some groups; the most calls first, or in the order of time. */
-  async totals(by: readonly Group[], filter: UsageFilter = {}): Promise<readonly UsageTotals[]> {
+  async totals(
+    by: readonly Group[],
+    filter: UsageFilter = {},
+    page?: UsagePage,
+  ): Promise<readonly UsageTotals[]> {
     const keys = by.map((group) => {
       const expression = expressions[group];
       return typeof expression === "string" ? expression : expression[this.#sql.kind];
@@ -136,7 +88,8 @@ export class DatabaseUsage {
     );
     const order = [...times, "calls DESC", ...positions];
     const text = `SELECT ${[...selected, sums].join(", ")} FROM lintel_usage ${where}
-      ${keys.length > 0 ? `GROUP BY ${positions.join(", ")}` : ""} ORDER BY ${order.join(", ")}`;
+      ${keys.length > 0 ? `GROUP BY ${positions.join(", ")}` : ""} ORDER BY ${order.join(", ")}
+      ${page ? `LIMIT ${Math.trunc(page.limit)} OFFSET ${Math.trunc(page.from)}` : ""}`;
     const [rows = []] = await this.#sql.run([{ text, values, long: true }]);
     return rows.map((row) => totalsOf(row, by));
   }

@@ -3,9 +3,10 @@ import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:f
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { hashToken } from "../../../src/core/tokens.js";
+import { groups } from "../../../src/core/usage/sums.js";
 import { DatabaseAway, rowsOf, type Sql, type Statement } from "../../../src/state/database/sql.js";
 import { DatabaseTokens } from "../../../src/state/database/tokens.js";
-import { DatabaseUsage, groups } from "../../../src/state/database/usage.js";
+import { DatabaseUsage } from "../../../src/state/database/usage.js";
 import { linesOf, record } from "../record.js";
 import { onSqlite } from "./databases.js";
 

@@ -1,7 +1,8 @@
 /** Tokens in every database. */
 import { expect, test } from "vitest";
+import type { Rotation } from "../../../src/core/callers/registry.js";
 import { hashToken } from "../../../src/core/tokens.js";
-import { DatabaseTokens, type Rotation } from "../../../src/state/database/tokens.js";
+import { DatabaseTokens } from "../../../src/state/database/tokens.js";
 import { onEveryDatabase } from "./databases.js";
 
 /** Rotates a token; fails if that is refused. */
@@ -28,7 +29,7 @@ onEveryDatabase((make) => {
     const found = await new DatabaseTokens(again()).find([...hashes, hashToken("other")]);
     expect(found.toSorted((a, b) => a.createdAt - b.createdAt)).toEqual([
       expect.objectContaining({
-        id: made?.id,
+        id: made?.token.id,
         name: "Zoë 'x'",
         hash: hashes[0],
         models: ["a", "b*"],
@@ -36,7 +37,7 @@ onEveryDatabase((make) => {
         team: "red",
         expiresAt,
       }),
-      expect.objectContaining({ id: plain?.id, name: "plain", hash: hashes[1] }),
+      expect.objectContaining({ id: plain?.token.id, name: "plain", hash: hashes[1] }),
     ]);
     const [, second] = await tokens.list();
     for (const key of ["models", "limits", "team", "expiresAt", "revokedAt", "previous"] as const) {
@@ -65,12 +66,12 @@ onEveryDatabase((make) => {
     const made = await tokens.create({ name: "a", models: ["x"], limits, team: "red" });
     const before = await tokens.changes();
     expect(await tokens.update("a", { limits: { requestsPerMinute: 9 } })).toMatchObject({
-      ...{ id: made?.id, hash: hashToken(made?.secret ?? ""), models: ["x"], team: "red" },
+      ...{ id: made?.token.id, hash: hashToken(made?.secret ?? ""), models: ["x"], team: "red" },
       limits: { requestsPerMinute: 9, concurrent: 2 },
     });
     const expiresAt = Date.now() + 60_000;
     const budget = { amount: Number.POSITIVE_INFINITY, period: "day" as const };
-    await tokens.update(made?.id ?? "", { models: ["y", "z*"], team: "blue", expiresAt });
+    await tokens.update(made?.token.id ?? "", { models: ["y", "z*"], team: "blue", expiresAt });
     await tokens.update("a", { limits: { requestsPerMinute: null, concurrent: null, budget } });
     const { tokens: told } = await tokens.changes(before.version);
     expect(told).toMatchObject([
@@ -85,6 +86,38 @@ onEveryDatabase((make) => {
     await tokens.revoke("a");
     expect(await tokens.update("a", { team: "red" })).toBeUndefined();
     expect(await tokens.update("b", { team: "red" })).toBeUndefined();
+  });
+
+  test("one is got by its id, or by its name while it counts", async () => {
+    const { again } = await make();
+    const tokens = new DatabaseTokens(again());
+    const first = await tokens.create({ name: "a" });
+    expect(await tokens.get("a")).toEqual(first?.token);
+    await tokens.revoke("a");
+    expect(await tokens.get("a")).toBeUndefined();
+    expect(await tokens.get(first?.token.id ?? "")).toMatchObject({ revokedAt: expect.anything() });
+    const second = await tokens.create({ name: "a" });
+    expect(await tokens.get("a")).toEqual(second?.token);
+    expect(await tokens.get("b")).toBeUndefined();
+  });
+
+  test("pages have every token once, in the order of the whole list", async () => {
+    const { again } = await make();
+    const tokens = new DatabaseTokens(again());
+    // Some of them in one millisecond: their order is that of their ids.
+    for (const name of ["a", "b", "c", "d", "e"]) await tokens.create({ name });
+    await tokens.revoke("b");
+    const all = await tokens.list();
+    const paged = [];
+    for (let page = await tokens.list({ limit: 2 }); page.length > 0; ) {
+      expect(page.length).toBeLessThanOrEqual(2);
+      paged.push(...page);
+      page = await tokens.list({ limit: 2, after: page.at(-1) });
+    }
+    expect(paged).toEqual(all);
+    expect(await tokens.list({ liveOnly: true, after: all[0] })).toEqual(
+      all.slice(1).filter(({ name }) => name !== "b"),
+    );
   });
 
   test("of two changes at once both are there", async () => {
@@ -116,8 +149,8 @@ onEveryDatabase((make) => {
     const { again } = await make();
     const tokens = new DatabaseTokens(again());
     const first = await tokens.create({ name: "a", models: ["m"] });
-    const rotated = await rotate(tokens, first?.id ?? "", { graceMs: 60_000 });
-    expect(rotated.token).toMatchObject({ id: first?.id, name: "a", models: ["m"] });
+    const rotated = await rotate(tokens, first?.token.id ?? "", { graceMs: 60_000 });
+    expect(rotated.token).toMatchObject({ id: first?.token.id, name: "a", models: ["m"] });
     const old = hashToken(first?.secret ?? "");
     const [byNew] = await tokens.find([hashToken(rotated.secret)]);
     expect(byNew?.previous).toMatchObject({ hash: old });

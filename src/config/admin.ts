@@ -1,0 +1,63 @@
+/** Who may administer a gateway over the network, and where. */
+import { z } from "zod";
+import type { AdminSettings, TokenPolicy } from "../core/admin/settings.js";
+import { hashSchema } from "./auth.js";
+import { name } from "./fields.js";
+import { listenAddress, listenMessage, time } from "./quantities.js";
+import type { Config } from "./schema.js";
+import { unknownTeam } from "./team-warnings.js";
+
+const token = z.strictObject({
+  name: name().describe("Who it was issued to; names the administrator in the log."),
+  hash: hashSchema(
+    'must be "sha256:" and 64 hex digits, as "lintel tokens create --yaml --admin" prints it',
+  ).describe("Hash of the token; the token itself is never stored."),
+  expires: time().optional().describe("Until when it counts. Default: for ever."),
+});
+
+export const adminSchema = z.strictObject({
+  tokens: z
+    .array(token)
+    .min(1, { error: "must have at least one: nobody else may administer the gateway" })
+    .describe("Tokens of administrators. They open nothing else, and no other token opens this."),
+  listen: z
+    .union([listenAddress, z.array(listenAddress).min(1)], { error: listenMessage })
+    .transform((value) => (Array.isArray(value) ? value : [value]))
+    .optional()
+    .describe(
+      "Where alone administration is served, written as listen. Default: where everything is.",
+    ),
+});
+
+/** The core's part; `undefined` where there is no administration. */
+export function adminSettings(config: Config): AdminSettings | undefined {
+  const { admin, auth, state, timeouts, usage } = config;
+  if (!admin) return undefined;
+  return {
+    tokens: admin.tokens.map(({ name, hash, expires }) => ({ name, hash, expiresAt: expires })),
+    policy: tokenPolicy(auth),
+    refreshMs: state.refresh,
+    keepsUsage: usage.enabled,
+    timeoutMs: timeouts.total,
+  };
+}
+
+/** What a configuration says of tokens that are issued besides it, wherever they are issued. */
+export function tokenPolicy({ mode, tokens, oidc, teams }: Config["auth"]): TokenPolicy {
+  const quoted = (text: string) => JSON.stringify(text);
+  return {
+    refusal(name) {
+      if (tokens.some((token) => token.name === name)) {
+        return `a token in the configuration is called ${quoted(name)} already`;
+      }
+      const theirs = oidc.some((issuer) => name.startsWith(`${issuer.name}:`));
+      return theirs ? `callers of an OIDC issuer are called like ${quoted(name)}` : undefined;
+    },
+    teamWarnings(team) {
+      const known = teams.map(({ name }) => name);
+      return !team || known.includes(team) ? [] : [unknownTeam(team, known)];
+    },
+    warnings: () =>
+      mode === "token" ? [] : [`auth.mode is ${mode}: tokens are looked at where it is token`],
+  };
+}

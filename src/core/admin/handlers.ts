@@ -1,0 +1,237 @@
+/** What each method of administration does. */
+import { create } from "@bufbuild/protobuf";
+import {
+  CreateTokenResponseSchema,
+  GetTokenResponseSchema,
+  ListTokensResponseSchema,
+  RevokeTokenResponseSchema,
+  RotateTokenResponseSchema,
+  UpdateTokenResponseSchema,
+} from "../../../gen/lintel/admin/v1/tokens_pb.js";
+import { QueryUsageResponseSchema } from "../../../gen/lintel/admin/v1/usage_pb.js";
+import type { StoredToken } from "../callers/store.js";
+import { invalidFields, LintelError, type Violation } from "../errors.js";
+import { stars } from "../pattern.js";
+import { isToken } from "../tokens.js";
+import { type Group, groups } from "../usage/sums.js";
+import {
+  durationOf,
+  expiryOf,
+  type Into,
+  limitsOf,
+  newLimits,
+  pageToken,
+  placeIn,
+  timeOf,
+} from "./fields.js";
+import { duration, rowMessage, tokenMessage } from "./messages.js";
+import type { AdminInput, AdminMethod, AdminOutput } from "./methods.js";
+import type { AdminSettings } from "./settings.js";
+import type { AdminState } from "./state.js";
+
+/** What a method works with. */
+export interface Work {
+  readonly state: AdminState;
+  readonly settings: AdminSettings;
+  /** What the rules of the fields found. Methods add to it, and throw it. */
+  readonly found: Violation[];
+  /** Notes which token a call is about, for the log. */
+  about(token: Pick<StoredToken, "id" | "name">): void;
+}
+
+type Handlers = {
+  readonly [M in AdminMethod]: (request: AdminInput<M>, work: Work) => Promise<AdminOutput<M>>;
+};
+
+/** Tokens of a page, where no number is asked for. */
+const tokensOfPage = 1000;
+
+/** Rows of a page, where no number is asked for. */
+const rowsOfPage = 1000;
+
+const weekMs = 7 * 86_400_000;
+
+/** By name of the method. @throws LintelError */
+export const handlers: Handlers = {
+  async createToken(request, { state, settings, found, about }) {
+    const { name, team } = request;
+    if (name.startsWith("tok_")) found.push({ field: "name", message: "must not begin with tok_" });
+    if (isToken(name)) found.push({ field: "name", message: "must be a name, and no token" });
+    if (name !== name.trim()) found.push({ field: "name", message: noBlanks });
+    const wanted = {
+      name,
+      models: modelsOf(request.models?.names, found),
+      limits: newLimits(limitsOf(request.limits, found)),
+      team: teamOf(team, found) || undefined,
+      expiresAt: expiryOf(request.expiry, found) ?? undefined,
+    };
+    refuse(found);
+    const { policy } = settings;
+    const refusal = policy.refusal(name);
+    if (refusal !== undefined) throw taken(refusal);
+    const issued = await state.tokens.create(wanted);
+    if (!issued) throw taken(`a token is called ${quoted(name)} already`);
+    about(issued.token);
+    const warnings = [...policy.teamWarnings(wanted.team), ...policy.warnings()];
+    const { secret } = issued;
+    return create(CreateTokenResponseSchema, {
+      ...{ token: tokenMessage(issued.token), secret, warnings },
+    });
+  },
+
+  async listTokens({ includeRevoked, pageSize, pageToken: place }, { state, found }) {
+    const [createdAt, id] = placeIn(place, ["number", "string"], found) ?? [];
+    refuse(found);
+    const limit = pageSize || tokensOfPage;
+    const after = id === undefined ? undefined : { createdAt: Number(createdAt), id: String(id) };
+    const some = await state.tokens.list({ after, liveOnly: !includeRevoked, limit: limit + 1 });
+    const shown = some.slice(0, limit);
+    const last = some.length > limit ? shown.at(-1) : undefined;
+    return create(ListTokensResponseSchema, {
+      tokens: shown.map(tokenMessage),
+      nextPageToken: last ? pageToken([last.createdAt, last.id]) : "",
+    });
+  },
+
+  async getToken({ token: which }, { state, found, about }) {
+    refuse(found);
+    const token = await state.tokens.get(which);
+    if (!token) throw noToken(which);
+    about(token);
+    return create(GetTokenResponseSchema, { token: tokenMessage(token) });
+  },
+
+  async updateToken(request, { state, settings, found, about }) {
+    const { models, team } = request;
+    const change = {
+      models: models && (modelsOf(models.names, found) ?? null),
+      limits: limitsOf(request.limits, found),
+      team: team === undefined ? undefined : teamOf(team, found) || null,
+      expiresAt: expiryOf(request.expiry, found),
+    };
+    refuse(found);
+    const token = await state.tokens.update(request.token, change);
+    if (!token) throw noToken(request.token);
+    about(token);
+    return create(UpdateTokenResponseSchema, {
+      token: tokenMessage(token),
+      warnings: settings.policy.teamWarnings(change.team ?? undefined),
+      appliesWithin: duration(settings.refreshMs),
+    });
+  },
+
+  async rotateToken(request, { state, settings, found, about }) {
+    const rotation = {
+      graceMs: durationOf(request.grace, "grace", found),
+      expiresAt: expiryOf(request.expiry, found),
+      force: request.force,
+    };
+    refuse(found);
+    const rotated = await state.tokens.rotate(request.token, rotation);
+    if (!rotated) throw noToken(request.token);
+    about(rotated.token);
+    if ("refused" in rotated) throw notRotated(rotated.refused, rotated.token);
+    return create(RotateTokenResponseSchema, {
+      token: tokenMessage(rotated.token),
+      secret: rotated.secret,
+      appliesWithin: duration(settings.refreshMs),
+    });
+  },
+
+  async revokeToken({ token: which }, { state, settings, found, about }) {
+    refuse(found);
+    const token = await state.tokens.revoke(which);
+    if (!token) throw noToken(which);
+    about(token);
+    return create(RevokeTokenResponseSchema, {
+      token: tokenMessage(token),
+      appliesWithin: duration(settings.refreshMs),
+    });
+  },
+
+  async queryUsage(request, { state, settings, found }) {
+    const { requestId } = request;
+    for (const [i, name] of request.groupBy.entries()) {
+      const message = "is there twice";
+      if (request.groupBy.indexOf(name) < i) found.push({ field: `group_by[${i}]`, message });
+    }
+    const week = requestId === "" ? Date.now() - weekMs : undefined;
+    const since = timeOf(request.startTime, "start_time", found) ?? week;
+    const until = timeOf(request.endTime, "end_time", found);
+    if (since !== undefined && until !== undefined && until <= since) {
+      const usual = request.startTime ? "" : ", which is seven days ago where it is not given";
+      found.push({ field: "end_time", message: `must be after start_time${usual}` });
+    }
+    const [from = 0] = placeIn(request.pageToken, ["number"], found) ?? [];
+    refuse(found);
+    const by = request.groupBy.filter((name): name is Group => groups.includes(name as Group));
+    const filter = {
+      ...{ since, until },
+      token: request.token || undefined,
+      team: request.team || undefined,
+      user: request.user || undefined,
+      model: request.model || undefined,
+      request: requestId || undefined,
+    };
+    const limit = request.pageSize || rowsOfPage;
+    const page = { from: Number(from), limit: limit + 1 };
+    const rows = await state.usage.totals(by, filter, page);
+    return create(QueryUsageResponseSchema, {
+      rows: rows.slice(0, limit).map(rowMessage),
+      nextPageToken: rows.length > limit ? pageToken([page.from + limit]) : "",
+      warnings: settings.keepsUsage ? [] : [noUsage],
+    });
+  },
+};
+
+/** What is said where sums end with the last record that was kept. */
+export const noUsage = "usage.enabled is false: no records of calls are kept";
+
+const noBlanks = "must not begin or end with a blank";
+
+const quoted = (name: string) => JSON.stringify(name);
+
+function refuse(found: readonly Violation[]): void {
+  if (found.length > 0) throw invalidFields(found);
+}
+
+const taken = (message: string) => new LintelError("already_exists", message, { param: "name" });
+
+function noToken(which: string): LintelError {
+  // Who confuses them is not told it back: errors are logged.
+  const message = isToken(which)
+    ? "token has to be a name or an id, and not the token itself"
+    : `there is no token ${quoted(which)} that counts`;
+  return new LintelError("token_not_found", message, { param: "token" });
+}
+
+function notRotated(refused: "expired" | "grace", token: StoredToken): LintelError {
+  const time = (ms = 0) => new Date(ms).toISOString();
+  const { name, expiresAt, previous } = token;
+  // A grace ends with the token.
+  const until = Math.min(previous?.until ?? 0, expiresAt ?? Number.POSITIVE_INFINITY);
+  const [message, param] =
+    refused === "expired"
+      ? [
+          `the token ${quoted(name)} expired at ${time(expiresAt)}: give it another expiry`,
+          "expiry",
+        ]
+      : [
+          `the token that ${quoted(name)} had before still counts until ${time(until)}: rotate it after that, or use force to end that one now`,
+          "force",
+        ];
+  return new LintelError("failed_precondition", message, { param });
+}
+
+function teamOf(team: string, into: Into): string {
+  if (team !== team.trim()) into.push({ field: "team", message: noBlanks });
+  return team;
+}
+
+function modelsOf(names: readonly string[] | undefined, into: Into): string[] | undefined {
+  for (const [i, name] of (names ?? []).entries()) {
+    const message = "must have at most one *";
+    if (stars(name) > 1) into.push({ field: `models.names[${i}]`, message });
+  }
+  return names && names.length > 0 ? [...names] : undefined;
+}

@@ -1,0 +1,164 @@
+/** Tokens and sums of usage as messages, and back: the gateway answers with them, and commands read them. */
+import { create, type MessageInitShape } from "@bufbuild/protobuf";
+import {
+  type Duration,
+  durationFromMs,
+  durationMs,
+  type Timestamp,
+  timestampFromMs,
+  timestampMs,
+} from "@bufbuild/protobuf/wkt";
+import {
+  type Budget,
+  type Limit,
+  type Limits,
+  LimitsSchema,
+  State,
+  type Token,
+  TokenSchema,
+} from "../../../gen/lintel/admin/v1/tokens_pb.js";
+import { type UsageRow, UsageRowSchema } from "../../../gen/lintel/admin/v1/usage_pb.js";
+import type { LimitChanges } from "../callers/registry.js";
+import type { StoredToken } from "../callers/store.js";
+import { unit } from "../limits/prices.js";
+import { type BudgetPeriod, budgetPeriods, type CallerLimits } from "../limits/settings.js";
+import type { Group, UsageTotals } from "../usage/sums.js";
+
+/** A token as callers of administration see it: without what is kept of its secret. */
+export type ShownToken = Omit<StoredToken, "hash" | "previous"> & {
+  /** Until when the token before the last rotation counts; absent: there is none. */
+  readonly previousUntil?: number | undefined;
+};
+
+/** What is shown of a token that is kept. */
+export function shownToken({ hash: _hash, previous, ...token }: StoredToken): ShownToken {
+  return { ...token, previousUntil: previous?.until };
+}
+
+const time = (ms: number | undefined) => (ms === undefined ? undefined : timestampFromMs(ms));
+const ms = (time: Timestamp | undefined) => (time ? timestampMs(time) : undefined);
+
+/** How long something takes. */
+export const duration = (ms: number): Duration => durationFromMs(ms);
+
+/** Milliseconds; absent: it was not said. */
+export const msOf = (duration: Duration | undefined): number | undefined =>
+  duration && durationMs(duration);
+
+/** A token as a message. */
+export function tokenMessage(token: StoredToken): Token {
+  const { id, name, models = [], team = "", limits, previous } = token;
+  const now = Date.now();
+  const { createdAt, expiresAt, revokedAt } = token;
+  const expired = expiresAt !== undefined && expiresAt <= now;
+  const state = revokedAt !== undefined ? State.REVOKED : expired ? State.EXPIRED : State.ACTIVE;
+  // A grace ends with the token.
+  const until = Math.min(previous?.until ?? 0, expiresAt ?? Number.POSITIVE_INFINITY);
+  return create(TokenSchema, {
+    ...{ id, name, state, team, models: [...models] },
+    limits: limits && limitsMessage(limits),
+    createTime: time(createdAt),
+    expireTime: time(expiresAt),
+    revokeTime: time(revokedAt),
+    previousExpireTime: state === State.ACTIVE && until > now ? time(until) : undefined,
+  });
+}
+
+/** A message's token. */
+export function tokenOf(token: Token): ShownToken {
+  return {
+    id: token.id,
+    name: token.name,
+    models: token.models.length > 0 ? token.models : undefined,
+    limits: token.limits && callerLimits(token.limits),
+    team: token.team || undefined,
+    createdAt: ms(token.createTime) ?? 0,
+    expiresAt: ms(token.expireTime),
+    revokedAt: ms(token.revokeTime),
+    previousUntil: ms(token.previousExpireTime),
+  };
+}
+
+/** Limits as a message: what is absent stays absent, `null` is that of every caller. */
+export function limitsMessage(limits: LimitChanges): Limits {
+  const { requestsPerMinute, tokensPerMinute, imagesPerDay, concurrent, budget } = limits;
+  const whole = (limit: number | null | undefined) =>
+    limit === undefined
+      ? undefined
+      : { kind: limit === null ? inherit : limit === Infinity ? unlimited : amount(BigInt(limit)) };
+  return create(LimitsSchema, {
+    requestsPerMinute: whole(requestsPerMinute),
+    tokensPerMinute: whole(tokensPerMinute),
+    imagesPerDay: whole(imagesPerDay),
+    concurrent: whole(concurrent),
+    budget: budget === null ? { kind: inherit } : budget && budgetMessage(budget),
+  });
+}
+
+const inherit = { case: "inherit", value: true } as const;
+const unlimited = { case: "unlimited", value: true } as const;
+const amount = <T>(value: T) => ({ case: "amount", value }) as const;
+
+const budgetMessage = ({ amount: most, period }: NonNullable<CallerLimits["budget"]>) => ({
+  kind: most === Infinity ? unlimited : amount(most),
+  period,
+});
+
+function callerLimits(limits: Limits): CallerLimits {
+  const whole = (limit: Limit | undefined) => limit && amountOf(limit.kind);
+  const { budget } = limits;
+  return {
+    requestsPerMinute: whole(limits.requestsPerMinute),
+    tokensPerMinute: whole(limits.tokensPerMinute),
+    imagesPerDay: whole(limits.imagesPerDay),
+    concurrent: whole(limits.concurrent),
+    budget: budget && { amount: amountOf(budget.kind), period: periodOf(budget) },
+  };
+}
+
+const amountOf = ({ case: kind, value }: Limit["kind"] | Budget["kind"]): number =>
+  kind === "amount" ? Number(value) : Number.POSITIVE_INFINITY;
+
+const periodOf = ({ period }: Budget): BudgetPeriod =>
+  budgetPeriods.find((one) => one === period) ?? "month";
+
+/** Sums as a message. */
+export function rowMessage({ group, spend, ...sums }: UsageTotals): UsageRow {
+  const { calls, failed, cancelled, cacheHits, images } = sums;
+  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = sums;
+  const row = {
+    group: { ...group } as Record<string, string>,
+    calls: BigInt(calls),
+    failed: BigInt(failed),
+    cancelled: BigInt(cancelled),
+    cacheHits: BigInt(cacheHits),
+    promptTokens: BigInt(promptTokens),
+    completionTokens: BigInt(completionTokens),
+    cachedTokens: BigInt(cachedTokens),
+    reasoningTokens: BigInt(reasoningTokens),
+    images: BigInt(images),
+    spend: spend / unit,
+    meanDurationMs: sums.meanDurationMs,
+    meanFirstMs: sums.meanFirstMs,
+  } satisfies MessageInitShape<typeof UsageRowSchema>;
+  return create(UsageRowSchema, row);
+}
+
+/** A message's sums. */
+export function totalsOf(row: UsageRow): UsageTotals {
+  return {
+    group: row.group as Partial<Record<Group, string>>,
+    calls: Number(row.calls),
+    failed: Number(row.failed),
+    cancelled: Number(row.cancelled),
+    cacheHits: Number(row.cacheHits),
+    promptTokens: Number(row.promptTokens),
+    completionTokens: Number(row.completionTokens),
+    cachedTokens: Number(row.cachedTokens),
+    reasoningTokens: Number(row.reasoningTokens),
+    images: Number(row.images),
+    spend: Math.round(row.spend * unit),
+    meanDurationMs: row.meanDurationMs,
+    meanFirstMs: row.meanFirstMs,
+  };
+}

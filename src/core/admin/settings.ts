@@ -1,0 +1,25 @@
+/** What an operator can set about administration. */
+import type { IssuedToken } from "../settings.js";
+
+/** Who may administer a gateway, and what its configuration says of tokens. */
+export interface AdminSettings {
+  /** Tokens of administrators. */
+  readonly tokens: readonly Pick<IssuedToken, "name" | "hash" | "expiresAt">[];
+  readonly policy: TokenPolicy;
+  /** Within which changes of tokens reach every gateway, milliseconds. */
+  readonly refreshMs: number;
+  /** Whether records of calls are kept. */
+  readonly keepsUsage: boolean;
+  /** Longest time that one call may take, milliseconds. */
+  readonly timeoutMs: number;
+}
+
+/** What a configuration says of tokens that are issued besides it. */
+export interface TokenPolicy {
+  /** Why no token may have this name, in words; absent: it may. */
+  refusal(name: string): string | undefined;
+  /** What may be a mistake about members of this team, in words; `undefined`: of none. */
+  teamWarnings(team: string | undefined): string[];
+  /** What may be a mistake about any token that is issued, in words. */
+  warnings(): string[];
+}
