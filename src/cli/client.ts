@@ -23,10 +23,22 @@ export const serverOptions = {
   model: { value: "NAME", short: "m", help: "the model (default: the server's own)" },
 } as const satisfies Record<string, Option>;
 
+/** Where a command has the token from that it calls with. */
+export interface Credential {
+  readonly option: string;
+  /** Of the environment. */
+  readonly variable: string;
+  /** Absent: one has to be said. */
+  readonly fallback?: string;
+}
+
+const callers: Credential = { option: "token", variable: "LINTEL_TOKEN", fallback: "lintel-cli" };
+
 /**
  * Calls a server, and says in words what it refused.
  * @param use gets a client, the headers of every call, a signal that Ctrl-C aborts, and what
  *   says in words why a call failed, for those that go on then
+ * @param credential whose token it calls with. Default: a caller's
  * @returns the exit code: of `use`, 1 if a call failed, 130 after Ctrl-C
  * @throws UsageError if the address is not one
  */
@@ -38,6 +50,7 @@ export async function withServer<S extends DescService>(
     options: { headers: Headers; signal: AbortSignal },
     explain: (thrown: unknown) => void,
   ) => Promise<number>,
+  credential: Credential = callers,
 ): Promise<number> {
   const server = optionOr(given, "server", "LINTEL_SERVER", "http://127.0.0.1:8080");
   const address = server.value;
@@ -45,12 +58,17 @@ export async function withServer<S extends DescService>(
     throw new UsageError(`${server.from} must be http://host:port, https://host or unix:/path`);
   }
   // Nobody is sent them, and what is said of the address would tell them.
-  const user = z.string().check(withoutUser("--token")).safeParse(address).error;
+  const user = z
+    .string()
+    .check(withoutUser(`--${credential.option}`))
+    .safeParse(address).error;
   if (user) throw new UsageError(`${server.from} ${user.issues[0]?.message}`);
   if (address.startsWith("unix:") && !isSocketPath(socketPathIn(address))) {
     throw new UsageError(`${server.from} ${socketMessage}`);
   }
-  const { value: token, from } = optionOr(given, "token", "LINTEL_TOKEN", "lintel-cli");
+  const { option, variable, fallback = "" } = credential;
+  const { value: token, from } = optionOr(given, option, variable, fallback);
+  if (token === "") throw new UsageError(`--${option} or ${variable} must say the token`);
   if (!headerValue().safeParse(token).success) {
     throw new UsageError(`${from} has letters that no header can carry`);
   }

@@ -15,7 +15,18 @@ export function tokenYaml({ name, models, limits, team, expiresAt }: NewToken): 
     team,
     expires: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),
   };
-  const yaml = stringify({ auth: { mode: "token", tokens: [token] } }, { lineWidth: 0 });
+  return shown(secret, { auth: { mode: "token", tokens: [token] } });
+}
+
+/** The token of an administrator, and the lines that make a configuration know it. */
+export function adminYaml({ name, expiresAt }: Pick<NewToken, "name" | "expiresAt">): string {
+  const secret = createToken();
+  const expires = expiresAt === undefined ? undefined : new Date(expiresAt).toISOString();
+  return shown(secret, { admin: { tokens: [{ name, hash: hashToken(secret), expires }] } });
+}
+
+function shown(secret: string, configuration: object): string {
+  const yaml = stringify(configuration, { lineWidth: 0 });
   // Else it would stand for a variable of the environment there.
   const lines = yaml.replaceAll("${", () => "$${");
   const words = "This is the only time that it is shown. For lintel.yaml:";

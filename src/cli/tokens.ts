@@ -1,12 +1,18 @@
 /** `lintel tokens`: issues tokens for callers, lists them and ends them. */
+import type { MessageInitShape } from "@bufbuild/protobuf";
+import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
+import {
+  type ExpirySchema,
+  State,
+  type Token,
+  type UpdateTokenRequestSchema,
+} from "../../gen/lintel/admin/v1/tokens_pb.js";
 import { limitsWritten } from "../config/caller-limits.js";
-import type { Config } from "../config/schema.js";
-import { unknownTeam } from "../config/team-warnings.js";
-import type { Rotated } from "../core/callers/registry.js";
-import type { StoredToken } from "../core/callers/store.js";
-import { DatabaseTokens } from "../state/database/tokens.js";
+import { limitsMessage, msOf, tokenOf } from "../core/admin/messages.js";
+import type { TokenChange } from "../core/callers/registry.js";
+import { fromConnectError } from "../core/connect-error.js";
+import { everyToken, whereOptions, withTokens } from "./administered.js";
 import { type Command, type Given, type Group, UsageError } from "./command.js";
-import { databaseOptions, withDatabase } from "./database.js";
 import { deliver, out, say } from "./output.js";
 import { table } from "./table.js";
 import {
@@ -19,7 +25,7 @@ import {
   tokenOptions,
   wishOf,
 } from "./token-options.js";
-import { tokenYaml } from "./token-yaml.js";
+import { adminYaml, tokenYaml } from "./token-yaml.js";
 
 const json = { help: "prints JSON" } as const;
 
@@ -30,33 +36,41 @@ Tokens count where auth.mode is token.`,
   options: {
     ...tokenOptions,
     yaml: { help: "stores nothing: prints the token, and lines for lintel.yaml with its hash" },
+    admin: { help: "with --yaml: the token is an administrator's, for admin.tokens" },
     json,
-    ...databaseOptions,
+    ...whereOptions,
   },
   async run(given) {
     if (given.has("yaml") && given.has("json")) {
       throw new UsageError("--yaml and --json are two forms of the answer: say one of them");
     }
+    if (given.has("yaml") && given.has("server")) {
+      throw new UsageError("--yaml stores nothing: leave out --server");
+    }
     const wish = wishOf(given);
+    if (given.has("admin")) {
+      if (!given.has("yaml"))
+        throw new UsageError("--admin needs --yaml: no database has such tokens");
+      if (wish.models || wish.limits || wish.team) {
+        throw new UsageError("--admin: administrators have no models, limits or team");
+      }
+      out(adminYaml(wish));
+      return 0;
+    }
     if (given.has("yaml")) {
       out(tokenYaml(wish));
       return 0;
     }
-    return withDatabase(given, { make: true }, async ({ sql, config }) => {
-      const { auth } = config ?? {};
-      if (auth?.tokens.some(({ name }) => name === wish.name)) {
-        return failed(`a token in the configuration is called ${quoted(wish.name)} already`);
-      }
-      if (auth?.oidc.some(({ name }) => wish.name.startsWith(`${name}:`))) {
-        return failed(`callers of an OIDC issuer are called like ${quoted(wish.name)}`);
-      }
-      const made = await new DatabaseTokens(sql).create(wish);
-      if (!made) return failed(`a token is called ${quoted(wish.name)} already`);
-      await show(given, { id: made.token.id, name: wish.name, token: made.secret });
-      tellOfTeam(wish.team, auth);
-      if (auth && auth.mode !== "token") {
-        say(`auth.mode is ${auth.mode}: tokens are looked at where it is token`);
-      }
+    return withTokens(given, true, async (tokens) => {
+      const { name, models, limits, team, expiresAt } = wish;
+      const { token, secret, warnings } = await tokens.createToken({
+        ...{ name, team },
+        models: models && { names: [...models] },
+        limits: limits && limitsMessage(limits),
+        expiry: expiryMessage(expiresAt),
+      });
+      await show(given, { id: token?.id ?? "", name, token: secret });
+      for (const warning of warnings) say(warning);
       return 0;
     });
   },
@@ -64,11 +78,10 @@ Tokens count where auth.mode is token.`,
 
 const list: Command = {
   summary: "lists the tokens of the database",
-  options: { all: { help: "those that were revoked too" }, json, ...databaseOptions },
+  options: { all: { help: "those that were revoked too" }, json, ...whereOptions },
   run: (given) =>
-    withDatabase(given, {}, async ({ sql }) => {
-      const all = await new DatabaseTokens(sql).list();
-      const shown = all.filter(({ revokedAt }) => given.has("all") || revokedAt === undefined);
+    withTokens(given, false, async (tokens) => {
+      const shown = await everyToken(tokens, given.has("all"));
       if (given.has("json")) out(JSON.stringify(shown.map(entryOf), undefined, 2));
       else if (shown.length === 0) say("there are no tokens");
       else out(table(heading, shown.map(rowOf)));
@@ -80,13 +93,13 @@ const revoke: Command = {
   summary: "ends a token at once",
   operand: "NAME",
   details: "NAME is the token's name or its id.",
-  options: databaseOptions,
+  options: whereOptions,
   run: (given) =>
-    withDatabase(given, {}, async ({ sql, config }) => {
-      const token = await new DatabaseTokens(sql).revoke(given.operand);
-      if (!token) return failed(noSuch(given));
-      const within = config ? ` within ${config.state.refresh / 1000} s` : "";
-      say(`${token.name}: revoked; every gateway refuses it${within}`);
+    withTokens(given, false, async (tokens) => {
+      const { token, appliesWithin } = await tokens.revokeToken({ token: given.operand });
+      const ms = msOf(appliesWithin);
+      const within = ms === undefined ? "" : ` within ${ms / 1000} s`;
+      say(`${token?.name}: revoked; every gateway refuses it${within}`);
       return 0;
     }),
 };
@@ -97,17 +110,16 @@ const update: Command = {
   details: `NAME is the token's name or its id. What is not given stays as it is. A limit that is
 "default" is that of all callers again (limits.caller). What was counted goes on counting, but
 for budgets that get another period, and for the first calls in another team.`,
-  options: { ...changeOptions, json, ...databaseOptions },
+  options: { ...changeOptions, json, ...whereOptions },
   async run(given) {
-    const change = changeOf(given);
-    return withDatabase(given, {}, async ({ sql, config }) => {
-      const token = await new DatabaseTokens(sql).update(given.operand, change);
-      if (!token) return failed(noSuch(given));
+    const change = changeMessage(given.operand, changeOf(given));
+    return withTokens(given, false, async (tokens) => {
+      const { token, warnings, appliesWithin } = await tokens.updateToken(change);
+      if (!token) throw new Error("the answer has no token");
       out(given.has("json") ? JSON.stringify(entryOf(token)) : table(heading, [rowOf(token)]));
-      tellOfTeam(change.team, config?.auth);
-      if (!given.has("json") && config) {
-        say(`every gateway knows within ${config.state.refresh / 1000} s`);
-      }
+      for (const warning of warnings) say(warning);
+      const ms = msOf(appliesWithin);
+      if (!given.has("json") && ms !== undefined) say(`every gateway knows within ${ms / 1000} s`);
       return 0;
     });
   },
@@ -127,20 +139,20 @@ earlier --grace, it is not rotated again: that one may be in use, and would end.
     expires: { ...tokenOptions.expires, help: `${expiryHelp} (default: as it was)` },
     force: { help: "rotates also while an earlier grace runs, which ends the token of that grace" },
     json,
-    ...databaseOptions,
+    ...whereOptions,
   },
   async run(given) {
     const rotation = {
-      graceMs: durationOption(given, "grace") ?? 0,
-      expiresAt: expiryOption(given),
+      token: given.operand,
+      grace: durationFromMs(durationOption(given, "grace") ?? 0),
+      expiry: expiryMessage(expiryOption(given)),
       force: given.has("force"),
     };
-    return withDatabase(given, {}, async ({ sql }) => {
-      const rotated = await new DatabaseTokens(sql).rotate(given.operand, rotation);
-      if (!rotated) return failed(noSuch(given));
-      if ("refused" in rotated) return failed(refusalOf(rotated));
+    return withTokens(given, false, async (tokens) => {
+      const rotated = await tokens.rotateToken(rotation).catch(sayWhyNot);
+      if (!rotated) return 1;
       const { secret, token } = rotated;
-      await show(given, { id: token.id, name: token.name, token: secret });
+      await show(given, { id: token?.id ?? "", name: token?.name ?? "", token: secret });
       return 0;
     });
   },
@@ -148,31 +160,33 @@ earlier --grace, it is not rotated again: that one may be in use, and would end.
 
 export const tokens: Group = { commands: { create, list, update, revoke, rotate } };
 
-/** Says of a team that the configuration does not know what that means: it may be a slip. */
-function tellOfTeam(team: string | null | undefined, auth: Config["auth"] | undefined): void {
-  const teams = auth?.teams.map(({ name }) => name) ?? [];
-  if (!team || !auth || teams.includes(team)) return;
-  say(`${unknownTeam(team, teams)}`);
+/** Says why a token is not rotated, and by which option it would be. @throws all else */
+function sayWhyNot(thrown: unknown): undefined {
+  const { code, message, param } = fromConnectError(thrown);
+  if (code !== "failed_precondition") throw thrown;
+  say(`lintel: ${message} (${param === "expiry" ? "--expires WHEN" : "--force"})`);
 }
 
-const quoted = (name: string) => JSON.stringify(name);
-
-const noSuch = ({ operand }: Given) => `there is no token ${quoted(operand)} that counts`;
-
-function refusalOf({ refused, token }: Extract<Rotated, { refused: string }>): string {
-  const time = (ms = 0) => new Date(ms).toISOString();
-  const { name, expiresAt, previous } = token;
-  // A grace ends with the token.
-  const until = Math.min(previous?.until ?? 0, expiresAt ?? Number.POSITIVE_INFINITY);
-  return refused === "expired"
-    ? `the token ${quoted(name)} expired at ${time(expiresAt)}: say --expires WHEN to renew it`
-    : `the token that ${quoted(name)} had before still counts until ${time(until)}: rotate it after that, or say --force to end that one now`;
+/** @param expiresAt `null`: never; absent: as it is */
+function expiryMessage(
+  expiresAt: number | null | undefined,
+): MessageInitShape<typeof ExpirySchema> | undefined {
+  if (expiresAt === undefined) return undefined;
+  return expiresAt === null
+    ? { kind: { case: "never", value: true } }
+    : { kind: { case: "time", value: timestampFromMs(expiresAt) } };
 }
 
-function failed(message: string): number {
-  say(`lintel: ${message}`);
-  return 1;
-}
+const changeMessage = (
+  token: string,
+  { models, team, limits, expiresAt }: TokenChange,
+): MessageInitShape<typeof UpdateTokenRequestSchema> => ({
+  token,
+  models: models === undefined ? undefined : { names: [...(models ?? [])] },
+  team: team === undefined ? undefined : (team ?? ""),
+  limits: limits && limitsMessage(limits),
+  expiry: expiryMessage(expiresAt),
+});
 
 /** The token alone on stdout, so that it can be taken from there. */
 async function show(
@@ -186,12 +200,12 @@ async function show(
 
 const heading = ["NAME", "ID", "STATE", "TEAM", "MODELS", "LIMITS", "CREATED", "EXPIRES"];
 
-function rowOf(token: StoredToken): string[] {
-  const { name, id, team = "", models, limits, createdAt, expiresAt } = token;
+function rowOf(message: Token): string[] {
+  const { name, id, team = "", models, limits, createdAt, expiresAt } = tokenOf(message);
   return [
     name,
     id,
-    stateOf(token),
+    stateOf(message),
     team,
     models?.join(" ") ?? "all",
     limitsInWords(limits),
@@ -201,13 +215,13 @@ function rowOf(token: StoredToken): string[] {
 }
 
 /** What `--json` tells of a token; nothing that leads to it. */
-function entryOf(token: StoredToken) {
-  const { id, name, team, models, limits, createdAt, expiresAt, revokedAt } = token;
+function entryOf(message: Token) {
+  const { id, name, team, models, limits, createdAt, expiresAt, revokedAt } = tokenOf(message);
   const time = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
   return {
     id,
     name,
-    state: stateOf(token),
+    state: stateOf(message),
     team: team ?? null,
     models: models ?? null,
     limits: limits ? limitsWritten(limits) : null,
@@ -217,11 +231,10 @@ function entryOf(token: StoredToken) {
   };
 }
 
-function stateOf({ revokedAt, expiresAt, previous }: StoredToken): string {
-  const now = Date.now();
-  if (revokedAt !== undefined) return "revoked";
-  if (expiresAt !== undefined && expiresAt <= now) return "expired";
-  return previous && previous.until > now ? "active, two tokens" : "active";
+function stateOf({ state, previousExpireTime }: Token): string {
+  if (state === State.REVOKED) return "revoked";
+  if (state === State.EXPIRED) return "expired";
+  return previousExpireTime ? "active, two tokens" : "active";
 }
 
 const timeOf = (ms: number) => `${new Date(ms).toISOString().slice(0, 16)}Z`;

@@ -8,8 +8,9 @@ import { longestTimerMs } from "../core/timers.js";
 import { type Group, groups, type UsageTotals } from "../core/usage/sums.js";
 import { DatabaseUsage } from "../state/database/usage.js";
 import { Shipper } from "../state/journal/shipper.js";
+import { whereOptions, withUsage } from "./administered.js";
 import { type Command, type Given, UsageError } from "./command.js";
-import { databaseOptions, type OpenDatabase, withDatabase } from "./database.js";
+import type { OpenDatabase } from "./database.js";
 import { out, say } from "./output.js";
 import { csv, table } from "./table.js";
 import { parseDuration } from "./token-options.js";
@@ -33,7 +34,7 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
     user: { value: "ID", help: "only calls for this user of a caller's, as the caller names it" },
     request: { value: "ID", help: "only this x-request-id" },
     format: { value: "FORMAT", help: "table, csv or json (default: table)" },
-    ...databaseOptions,
+    ...whereOptions,
   },
   async run(given) {
     const by = groupsOf(given);
@@ -63,8 +64,8 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
       }
       return bringIn(database, missing);
     };
-    return withDatabase(given, { before }, async ({ sql }) => {
-      const totals = await new DatabaseUsage(sql).totals(by, filter);
+    return withUsage(given, before, async (usage) => {
+      const totals = await usage.totals(by, filter);
       for (const warning of missing) say(`warning: ${warning}`);
       if (format === "json") out(JSON.stringify(totals.map(entryOf), undefined, 2));
       else if (format === "csv") out(csv(...cells(totals, by)));

@@ -26,13 +26,13 @@ import {
 } from "./fields.js";
 import { duration, rowMessage, tokenMessage } from "./messages.js";
 import type { AdminInput, AdminMethod, AdminOutput } from "./methods.js";
-import type { AdminSettings } from "./settings.js";
+import type { MethodSettings } from "./settings.js";
 import type { AdminState } from "./state.js";
 
 /** What a method works with. */
 export interface Work {
   readonly state: AdminState;
-  readonly settings: AdminSettings;
+  readonly settings: MethodSettings;
   /** What the rules of the fields found. Methods add to it, and throw it. */
   readonly found: Violation[];
   /** Notes which token a call is about, for the log. */
@@ -116,7 +116,7 @@ export const handlers: Handlers = {
     return create(UpdateTokenResponseSchema, {
       token: tokenMessage(token),
       warnings: settings.policy.teamWarnings(change.team ?? undefined),
-      appliesWithin: duration(settings.refreshMs),
+      appliesWithin: within(settings),
     });
   },
 
@@ -134,7 +134,7 @@ export const handlers: Handlers = {
     return create(RotateTokenResponseSchema, {
       token: tokenMessage(rotated.token),
       secret: rotated.secret,
-      appliesWithin: duration(settings.refreshMs),
+      appliesWithin: within(settings),
     });
   },
 
@@ -145,7 +145,7 @@ export const handlers: Handlers = {
     about(token);
     return create(RevokeTokenResponseSchema, {
       token: tokenMessage(token),
-      appliesWithin: duration(settings.refreshMs),
+      appliesWithin: within(settings),
     });
   },
 
@@ -187,6 +187,9 @@ export const handlers: Handlers = {
 /** What is said where sums end with the last record that was kept. */
 export const noUsage = "usage.enabled is false: no records of calls are kept";
 
+const within = ({ refreshMs }: MethodSettings) =>
+  refreshMs === undefined ? undefined : duration(refreshMs);
+
 const noBlanks = "must not begin or end with a blank";
 
 const quoted = (name: string) => JSON.stringify(name);
@@ -217,7 +220,7 @@ function notRotated(refused: "expired" | "grace", token: StoredToken): LintelErr
           "expiry",
         ]
       : [
-          `the token that ${quoted(name)} had before still counts until ${time(until)}: rotate it after that, or use force to end that one now`,
+          `the token that ${quoted(name)} had before still counts until ${time(until)}: rotate it after that, or by force, which ends that one now`,
           "force",
         ];
   return new LintelError("failed_precondition", message, { param });

@@ -1,15 +1,19 @@
 /** What an operator can set about administration. */
 import type { IssuedToken } from "../settings.js";
 
-/** Who may administer a gateway, and what its configuration says of tokens. */
-export interface AdminSettings {
-  /** Tokens of administrators. */
-  readonly tokens: readonly Pick<IssuedToken, "name" | "hash" | "expiresAt">[];
+/** What the methods of administration go by. */
+export interface MethodSettings {
   readonly policy: TokenPolicy;
-  /** Within which changes of tokens reach every gateway, milliseconds. */
-  readonly refreshMs: number;
+  /** Within which changes of tokens reach every gateway, milliseconds; absent: that is not known. */
+  readonly refreshMs?: number | undefined;
   /** Whether records of calls are kept. */
   readonly keepsUsage: boolean;
+}
+
+/** Who may administer a gateway, and what its configuration says of tokens. */
+export interface AdminSettings extends MethodSettings {
+  /** Tokens of administrators. */
+  readonly tokens: readonly Pick<IssuedToken, "name" | "hash" | "expiresAt">[];
   /** Longest time that one call may take, milliseconds. */
   readonly timeoutMs: number;
 }

@@ -1,0 +1,189 @@
+/**
+ * What `lintel tokens` and `lintel usage` work on: the database, or a gateway that administers one. The
+ * contract of administration is the seam: the same requests, answered by the same code here or there.
+ */
+import { create } from "@bufbuild/protobuf";
+import { timestampFromMs } from "@bufbuild/protobuf/wkt";
+import { type CallOptions, type Client, Code, ConnectError } from "@connectrpc/connect";
+import { type Token, TokensService } from "../../gen/lintel/admin/v1/tokens_pb.js";
+import { UsageService } from "../../gen/lintel/admin/v1/usage_pb.js";
+import { tokenPolicy } from "../config/admin.js";
+import { handlers } from "../core/admin/handlers.js";
+import { totalsOf } from "../core/admin/messages.js";
+import { type AdminInput, type AdminMethod, adminMethods } from "../core/admin/methods.js";
+import type { TokenPolicy } from "../core/admin/settings.js";
+import { LintelError } from "../core/errors.js";
+import type { UsageSums } from "../core/usage/sums.js";
+import { DatabaseTokens } from "../state/database/tokens.js";
+import { DatabaseUsage } from "../state/database/usage.js";
+import { type Credential, serverOptions, withServer } from "./client.js";
+import { type Given, type Option, UsageError } from "./command.js";
+import { databaseOptions, type OpenDatabase, withDatabase } from "./database.js";
+import { say } from "./output.js";
+
+/** The options that choose where: a database, or a gateway. */
+export const whereOptions = {
+  ...databaseOptions,
+  server: {
+    ...serverOptions.server,
+    help: "a gateway with admin in its configuration, in place of the database: https://host",
+  },
+  "admin-token": {
+    value: "TOKEN",
+    help: "an administrator's token for --server (default: $LINTEL_ADMIN_TOKEN, which no list of processes shows)",
+  },
+} as const satisfies Record<string, Option>;
+
+const administrators: Credential = { option: "admin-token", variable: "LINTEL_ADMIN_TOKEN" };
+
+/** The methods of `TokensService` that commands use. */
+export type TokensHere = Pick<
+  Client<typeof TokensService>,
+  "createToken" | "listTokens" | "updateToken" | "rotateToken" | "revokeToken"
+>;
+
+/**
+ * Works on the tokens of a database, or of the gateway that `--server` names.
+ * @param make whether a file of SQLite may be new
+ * @returns the exit code
+ * @throws UsageError
+ */
+export async function withTokens(
+  given: Given,
+  make: boolean,
+  work: (tokens: TokensHere) => Promise<number>,
+): Promise<number> {
+  if (isRemote(given)) {
+    return onServer(given, TokensService, (client, options) => work(calling(client, options)));
+  }
+  return withDatabase(given, { make }, async (database) => {
+    try {
+      return await work(answering(database));
+    } catch (error) {
+      if (!(error instanceof LintelError) || error.code === "internal") throw error;
+      say(`lintel: ${error.message}`);
+      return 1;
+    }
+  });
+}
+
+/**
+ * Works on usage in the same way.
+ * @param before runs first, where it is that of a database
+ */
+export async function withUsage(
+  given: Given,
+  before: (database: OpenDatabase) => Promise<void>,
+  work: (usage: UsageSums) => Promise<number>,
+): Promise<number> {
+  if (!isRemote(given)) {
+    return withDatabase(given, { before }, ({ sql }) => work(new DatabaseUsage(sql)));
+  }
+  return onServer(given, UsageService, (client, options) => work(asking(client, options)));
+}
+
+/** Most rows of one answer. */
+const rowsAtOnce = 10_000;
+
+const asking = (client: Client<typeof UsageService>, options: CallOptions): UsageSums => ({
+  async totals(by, { since = 0, until, request, ...filter } = {}) {
+    const all = [];
+    let pageToken = "";
+    do {
+      const answer = await client.queryUsage(
+        {
+          ...filter,
+          groupBy: [...by],
+          startTime: timestampFromMs(since),
+          endTime: until === undefined ? undefined : timestampFromMs(until),
+          requestId: request,
+          pageSize: rowsAtOnce,
+          pageToken,
+        },
+        options,
+      );
+      if (pageToken === "") for (const warning of answer.warnings) say(`warning: ${warning}`);
+      all.push(...answer.rows.map(totalsOf));
+      pageToken = answer.nextPageToken;
+    } while (pageToken !== "");
+    return all;
+  },
+});
+
+/** Every token, page by page. */
+export async function everyToken(tokens: TokensHere, includeRevoked: boolean): Promise<Token[]> {
+  const all: Token[] = [];
+  let pageToken = "";
+  do {
+    const answer = await tokens.listTokens({ includeRevoked, pageToken });
+    all.push(...answer.tokens);
+    pageToken = answer.nextPageToken;
+  } while (pageToken !== "");
+  return all;
+}
+
+/** Whether a gateway is asked. It has to be named: `LINTEL_SERVER` is where calls go. @throws UsageError */
+function isRemote(given: Given): boolean {
+  const remote = given.has("server");
+  for (const name of ["database", "config"]) {
+    if (remote && given.has(name)) {
+      throw new UsageError(`--server and --${name} are two places: say one of them`);
+    }
+  }
+  if (!remote && given.has("admin-token")) throw new UsageError("--admin-token needs --server URL");
+  return remote;
+}
+
+async function onServer<S extends typeof TokensService | typeof UsageService>(
+  given: Given,
+  service: S,
+  work: (client: Client<S>, options: CallOptions) => Promise<number>,
+): Promise<number> {
+  const called = async (client: Client<S>, options: CallOptions) => {
+    try {
+      return await work(client, options);
+    } catch (error) {
+      if (ConnectError.from(error).code !== Code.Unimplemented) throw error;
+      const where = given.text("server");
+      say(`lintel: administration is not served at ${where}: has its configuration admin?`);
+      return 1;
+    }
+  };
+  return withServer(given, service, called, administrators);
+}
+
+/** The client, which sends the token with every call. */
+const calling = (client: Client<typeof TokensService>, options: CallOptions): TokensHere => ({
+  createToken: (request) => client.createToken(request, options),
+  listTokens: (request) => client.listTokens(request, options),
+  updateToken: (request) => client.updateToken(request, options),
+  rotateToken: (request) => client.rotateToken(request, options),
+  revokeToken: (request) => client.revokeToken(request, options),
+});
+
+/** The same answered by this process, which changes the database itself. */
+function answering({ sql, config }: OpenDatabase): TokensHere {
+  const state = { tokens: new DatabaseTokens(sql), usage: new DatabaseUsage(sql) };
+  const policy = config ? tokenPolicy(config.auth) : anything;
+  const settings = { policy, refreshMs: config?.state.refresh, keepsUsage: true };
+  const answer = (method: AdminMethod) => (request: object) =>
+    handlers[method](create(adminMethods[method].input, request) as AdminInput<never>, {
+      ...{ state, settings, found: [] },
+      about() {},
+    });
+  const methods = [
+    "createToken",
+    "listTokens",
+    "updateToken",
+    "rotateToken",
+    "revokeToken",
+  ] as const;
+  return Object.fromEntries(methods.map((name) => [name, answer(name)])) as unknown as TokensHere;
+}
+
+/** Of a database alone nothing more is known. */
+const anything: TokenPolicy = {
+  refusal: () => undefined,
+  teamWarnings: () => [],
+  warnings: () => [],
+};

@@ -1,0 +1,108 @@
+/** `lintel tokens` and `lintel usage` with `--server`: as with a database, from another machine. */
+import { stripVTControlCharacters } from "node:util";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { createToken, hashToken } from "../../src/core/tokens.js";
+import { runHere } from "../cli/here.js";
+import { valid } from "../config/text.js";
+import { administered, secret } from "./gateway.js";
+
+function environment(token: string) {
+  vi.stubEnv("LINTEL_ADMIN_TOKEN", token);
+  onTestFinished(() => void vi.unstubAllEnvs());
+}
+
+it("says the same of tokens as of a database", async () => {
+  environment(secret);
+  const { url, cwd, chat } = await administered();
+  const database = ["--config", `${cwd}/lintel.yaml`];
+  const remote = (...args: string[]) => runHere(["tokens", ...args, "--server", url]);
+  const local = (...args: string[]) => runHere(["tokens", ...args, ...database]);
+  const limits = ["--rpm", "60", "--tpm", "unlimited", "--budget", "2.5/day"];
+  const made = await remote("create", "--name", "alice", "--models", "chat,b*", ...limits);
+  expect(made).toMatchObject({ code: 0, stdout: expect.stringMatching(/^lt_[\w-]{43}\n$/) });
+  expect(made.stderr).toMatch(/^alice \(tok_[\w-]{12}\): the token is shown only now\n$/);
+  expect((await chat("chat", "Hello", made.stdout.trim())).status).toBe(200);
+
+  for (const way of [["list"], ["list", "--json"], ["list", "--all", "--json"]]) {
+    const [here, there] = [await local(...way), await remote(...way)];
+    expect(there).toEqual(here);
+    expect(there.stdout).toContain("alice");
+  }
+  const team = await remote("update", "alice", "--team", "blue", "--rpm", "default");
+  expect(team).toMatchObject({ code: 0, stdout: expect.stringContaining("blue") });
+  expect(team.stdout).not.toContain("rpm");
+  expect(team.stderr).toMatch(/no team of auth.teams is called "blue".*\n.*knows within 5 s\n$/);
+  const rotated = await remote("rotate", "alice", "--grace", "1h");
+  expect(rotated.stdout).toMatch(/^lt_/);
+  const [here, there] = [await local("rotate", "alice"), await remote("rotate", "alice")];
+  expect(there).toEqual(here);
+  expect(there).toMatchObject({ code: 1, stderr: expect.stringMatching(/\(--force\)\n$/) });
+  expect(await remote("revoke", "alice")).toEqual({
+    code: 0,
+    stdout: "",
+    stderr: "alice: revoked; every gateway refuses it within 5 s\n",
+  });
+  expect(await remote("revoke", "alice")).toEqual(await local("revoke", "alice"));
+  expect((await chat("chat", "Hello", rotated.stdout.trim())).status).toBe(401);
+});
+
+it("says the same of usage as of a database, and --token is whose it is there", async () => {
+  environment(secret);
+  const { url, cwd, chat } = await administered();
+  const server = ["--server", url];
+  for (const name of ["alice", "bob"]) {
+    const { stdout } = await runHere(["tokens", "create", "--name", name, ...server]);
+    await (await chat("chat", "Hello", stdout.trim())).text();
+  }
+  const ask = (...args: string[]) => runHere(["usage", "--format", "csv", ...args]);
+  const there = await ask("--by", "token,outcome", ...server);
+  // Also of the last moment: the gateway brings in what it has on its way.
+  expect(stripVTControlCharacters(there.stdout)).toMatch(/^token,outcome,calls,/);
+  expect(there.stdout.split("\n").filter((line) => /^(alice|bob),ok,1,0,/.test(line))).toHaveLength(
+    2,
+  );
+  expect(await ask("--by", "token,outcome", "--config", `${cwd}/lintel.yaml`)).toEqual(there);
+  const one = await ask("--by", "token", "--token", "bob", ...server);
+  expect(one.stdout.trim().split("\n").slice(1)).toEqual([expect.stringMatching(/^bob,/)]);
+});
+
+it("tells whose token it wants, and where there is no administration", async () => {
+  vi.stubEnv("LINTEL_ADMIN_TOKEN", "");
+  onTestFinished(() => void vi.unstubAllEnvs());
+  const [{ url }, { url: plain }] = [await administered(), await administered("")];
+  const list = (...args: string[]) => runHere(["tokens", "list", ...args]);
+  expect(await list("--server", url)).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--admin-token or LINTEL_ADMIN_TOKEN must say the token"),
+  });
+  expect(await list("--server", url, "--admin-token", createToken())).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^lintel: the bearer token is no administrator's/),
+  });
+  expect(await list("--server", plain, "--admin-token", secret)).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: `lintel: administration is not served at ${plain}: has its configuration admin?\n`,
+  });
+  for (const other of [
+    ["--database", "x.db"],
+    ["--config", "x.yaml"],
+  ]) {
+    expect(await list("--server", url, "--admin-token", secret, ...other)).toMatchObject({
+      code: 2,
+    });
+  }
+  expect(await list("--admin-token", secret)).toMatchObject({ code: 2 });
+});
+
+it("create --yaml --admin prints an administrator's token, and lines that make it one", async () => {
+  const create = (...args: string[]) => runHere(["tokens", "create", "--name", "ops", ...args]);
+  const { code, stdout } = await create("--yaml", "--admin", "--expires", "2099-01-31");
+  expect(code).toBe(0);
+  const [token = ""] = stdout.split("\n");
+  expect(valid(stdout.slice(stdout.indexOf("admin:"))).admin?.tokens).toEqual([
+    { name: "ops", hash: hashToken(token), expires: Date.UTC(2099, 0, 31) },
+  ]);
+  expect(await create("--admin")).toMatchObject({ code: 2 });
+  expect(await create("--admin", "--yaml", "--rpm", "5")).toMatchObject({ code: 2 });
+});

@@ -1,0 +1,264 @@
+/** Tokens by the services of administration, through whole gateways. */
+import { ConnectError, createClient } from "@connectrpc/connect";
+import { describe, expect, it } from "vitest";
+import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
+import { State, TokensService } from "../../gen/lintel/admin/v1/tokens_pb.js";
+import { createToken } from "../../src/core/tokens.js";
+import { transportOf, wires } from "../doors/rpc-server.js";
+import { noPostgres, startPostgres } from "../support/postgres.js";
+import { administered, adminLines, as, secret } from "./gateway.js";
+
+const reasonOf = (thrown: unknown) => {
+  const error = ConnectError.from(thrown);
+  const [info] = error.findDetails(ErrorInfoSchema);
+  return { reason: info?.reason, param: info?.metadata.param, message: error.rawMessage };
+};
+
+describe.each(wires)("by %s", (wire) => {
+  it("issues, lists, gets, changes, rotates and revokes tokens", async () => {
+    const { adminUrl, chat } = await administered();
+    const tokens = createClient(TokensService, transportOf(wire, adminUrl));
+    const made = await tokens.createToken(
+      {
+        name: "alice",
+        models: { names: ["chat", "image-*"] },
+        team: "red",
+        limits: {
+          requestsPerMinute: { kind: { case: "amount", value: 60n } },
+          tokensPerMinute: { kind: { case: "unlimited", value: true } },
+          budget: { kind: { case: "amount", value: 2.5 }, period: "day" },
+        },
+        expiry: { kind: { case: "ttl", value: { seconds: 3600n, nanos: 0 } } },
+      },
+      as(),
+    );
+    expect(made.secret).toMatch(/^lt_[\w-]{43}$/);
+    expect(made.warnings).toEqual([]);
+    const { token } = made;
+    expect(token).toMatchObject({ name: "alice", state: State.ACTIVE, team: "red" });
+    expect(token?.models).toEqual(["chat", "image-*"]);
+    expect(token?.limits).toMatchObject({
+      requestsPerMinute: { kind: { case: "amount", value: 60n } },
+      tokensPerMinute: { kind: { case: "unlimited", value: true } },
+      budget: { kind: { case: "amount", value: 2.5 }, period: "day" },
+    });
+    expect(token?.limits?.concurrent).toBeUndefined();
+    expect((await chat("chat", "Hello", made.secret)).status).toBe(200);
+    expect((await tokens.listTokens({}, as())).tokens).toEqual([token]);
+    expect((await tokens.getToken({ token: "alice" }, as())).token).toEqual(token);
+
+    const updated = await tokens.updateToken(
+      {
+        token: token?.id ?? "",
+        models: { names: ["other"] },
+        team: "",
+        limits: { requestsPerMinute: { kind: { case: "inherit", value: true } } },
+        expiry: { kind: { case: "never", value: true } },
+      },
+      as(),
+    );
+    expect(updated.token).toMatchObject({ id: token?.id, models: ["other"], team: "" });
+    expect(updated.token?.limits?.requestsPerMinute).toBeUndefined();
+    expect(updated.token?.limits?.tokensPerMinute?.kind.case).toBe("unlimited");
+    expect(updated.token?.expireTime).toBeUndefined();
+    expect(updated.appliesWithin?.seconds).toBe(5n);
+    // At once, and not within that time: this gateway did it.
+    expect((await chat("chat", "Hello", made.secret)).status).toBe(403);
+
+    const grace = { seconds: 3600n, nanos: 0 };
+    await tokens.updateToken({ token: "alice", models: {} }, as());
+    const rotated = await tokens.rotateToken({ token: "alice", grace }, as());
+    expect(rotated.token).toMatchObject({ id: token?.id, state: State.ACTIVE });
+    expect(rotated.token?.previousExpireTime).toBeDefined();
+    for (const each of [made.secret, rotated.secret]) {
+      expect((await chat("chat", "Hello", each)).status).toBe(200);
+    }
+    const again = await tokens.rotateToken({ token: "alice" }, as()).catch(reasonOf);
+    expect(again).toMatchObject({ reason: "failed_precondition", param: "force" });
+
+    const revoked = await tokens.revokeToken({ token: "alice" }, as());
+    expect(revoked.token?.state).toBe(State.REVOKED);
+    for (const each of [made.secret, rotated.secret]) {
+      expect((await chat("chat", "Hello", each)).status).toBe(401);
+    }
+    expect((await tokens.listTokens({}, as())).tokens).toEqual([]);
+    expect((await tokens.listTokens({ includeRevoked: true }, as())).tokens).toEqual([
+      revoked.token,
+    ]);
+  });
+});
+
+describe.skipIf(noPostgres !== undefined)("on PostgreSQL", () => {
+  it("another gateway refuses what one revoked, and pages have every token once", async () => {
+    const postgres = await startPostgres();
+    try {
+      const state = `state: { database: "${postgres.url}", refresh: 20ms }\n`;
+      const one = await administered(`${state}${adminLines()}`);
+      const other = await administered(`${state}${adminLines()}`);
+      const names = ["a", "b", "c", "d", "e"];
+      for (const name of names) await one.tokens.createToken({ name }, as());
+      const listed: string[] = [];
+      let pageToken = "";
+      do {
+        const page = await other.tokens.listTokens({ pageSize: 2, pageToken }, as());
+        expect(page.tokens.length).toBeLessThanOrEqual(2);
+        listed.push(...page.tokens.map(({ name }) => name));
+        pageToken = page.nextPageToken;
+      } while (pageToken !== "");
+      expect(listed.toSorted()).toEqual(names);
+      const { secret: bearer } = await one.tokens.createToken({ name: "f" }, as());
+      expect((await other.chat("chat", "Hello", bearer)).status).toBe(200);
+      await one.tokens.revokeToken({ token: "f" }, as());
+      await expect.poll(async () => (await other.chat("chat", "Hello", bearer)).status).toBe(401);
+      // Away: said so, with a time to try again.
+      await postgres.kill();
+      const away = await one.post("TokensService/ListTokens", {});
+      expect(away.status).toBe(503);
+      expect(away.headers.get("retry-after")).toBe("1");
+      expect(away.json).toMatchObject({ code: "unavailable" });
+      expect(JSON.stringify(away.json)).not.toContain("postgres://");
+    } finally {
+      await postgres.remove();
+    }
+  });
+});
+
+it("takes and gives JSON as curl has it, with the contract's names", async () => {
+  const { post, chat } = await administered();
+  const { status, headers, json } = await post("TokensService/CreateToken", {
+    name: "kiosk",
+    team: "rde",
+    limits: { requests_per_minute: { amount: 60 }, concurrent: { unlimited: true } },
+    expiry: { ttl: "86400s" },
+  });
+  expect(status).toBe(200);
+  expect(headers.get("cache-control")).toBe("no-store");
+  expect(headers.get("x-request-id")).toMatch(/\S+/);
+  expect(json).toMatchObject({
+    token: {
+      name: "kiosk",
+      state: "STATE_ACTIVE",
+      limits: { requests_per_minute: { amount: "60" }, concurrent: { unlimited: true } },
+    },
+    warnings: [expect.stringContaining('did you mean "red"')],
+  });
+  expect((await chat("chat", "Hello", json.secret)).status).toBe(200);
+});
+
+describe("what is wrong is said of the field", () => {
+  it.each<[string, unknown, Record<string, string>]>([
+    ["CreateToken", {}, { name: "must not be empty" }],
+    ["CreateToken", { name: "tok_a" }, { name: "must not begin with tok_" }],
+    ["CreateToken", { name: 5 }, { name: "must be a string" }],
+    [
+      "CreateToken",
+      { name: "a\u0007" },
+      { name: "must be of at most 128 characters, without control characters" },
+    ],
+    [
+      "CreateToken",
+      { name: "a", models: { names: ["a**"] } },
+      { "models.names[0]": "must have at most one *" },
+    ],
+    [
+      "CreateToken",
+      { name: "a", expiry: { time: "tomorrow" } },
+      { "expiry.time": "must be a time such as 2027-01-31T18:00:00Z" },
+    ],
+    [
+      "CreateToken",
+      { name: "a", expiry: { time: "2001-01-31T18:00:00Z" } },
+      { "expiry.time": "must be in the future" },
+    ],
+    [
+      "CreateToken",
+      { name: "a", expiry: { ttl: "1d" } },
+      { "expiry.ttl": "must be a duration in seconds such as 86400s" },
+    ],
+    ["CreateToken", { name: "a", expiry: {} }, { expiry: "must have one of time, ttl and never" }],
+    [
+      "CreateToken",
+      { name: "a", limits: { concurrent: { amount: -1 } } },
+      { "limits.concurrent.amount": "must be from 0 to 999999999999" },
+    ],
+    [
+      "CreateToken",
+      { name: "a", limits: { concurrent: 5 } },
+      { "limits.concurrent": "must be an object" },
+    ],
+    [
+      "CreateToken",
+      { name: "a", limits: { concurrent: {} } },
+      { "limits.concurrent": "must have one of amount, unlimited and inherit" },
+    ],
+    [
+      "CreateToken",
+      { name: "a", limits: { concurrent: { amount: 1, unlimited: true } } },
+      { "limits.concurrent": "must have one of amount, unlimited, inherit" },
+    ],
+    [
+      "CreateToken",
+      { name: "a", limits: { budget: { amount: 1, period: "year" } } },
+      { "limits.budget.period": "must be one of hour, day, week, month" },
+    ],
+    [
+      "ListTokens",
+      { page_token: "zzz" },
+      { page_token: "must be the next_page_token of an answer" },
+    ],
+    ["ListTokens", { page_size: 5000 }, { page_size: "must be from 0 to 1000" }],
+    ["RevokeToken", {}, { token: "must not be empty" }],
+    [
+      "RotateToken",
+      { token: "a", grace: "-5s" },
+      { grace: "must be a duration of 0 or more that ends before the year 10000" },
+    ],
+  ])("%s %j", async (method, body, wrong) => {
+    const { post } = await administered();
+    const { status, json } = await post(`TokensService/${method}`, body);
+    expect(status).toBe(400);
+    const details = json.details.map(({ debug }: { debug?: unknown }) => debug);
+    expect(json.code).toBe("invalid_argument");
+    expect(json.message).toBe(
+      Object.entries(wrong)
+        .map(([field, words]) => `${field}: ${words}`)
+        .join("; "),
+    );
+    expect(details.length).toBeGreaterThan(0);
+  });
+});
+
+it("refuses names that are taken, tokens that are not there, and messages that are too large", async () => {
+  const { post, tokens } = await administered();
+  await tokens.createToken({ name: "a" }, as());
+  const twice = await post("TokensService/CreateToken", { name: "a" });
+  expect([twice.status, twice.json.code]).toEqual([409, "already_exists"]);
+  const lost = await post("TokensService/RevokeToken", { token: "b" });
+  expect([lost.status, lost.json.message]).toEqual([404, 'there is no token "b" that counts']);
+  const own = createToken();
+  const confused = await post("TokensService/RevokeToken", { token: own });
+  expect(JSON.stringify(confused.json)).not.toContain(own);
+  const names = Array.from({ length: 10_000 }, (_, i) => `model-${i}`);
+  const large = await post("TokensService/CreateToken", { name: "c", models: { names } });
+  expect(large.json.message).toBe("the message is too large: at most 65536 bytes are allowed");
+  expect((await post("TokensService/CreateToken", "{")).json.message).toMatch(/JSON/);
+});
+
+it("leaves one line in the log of each call, with no secret in it", async () => {
+  const { tokens, post, lines } = await administered();
+  const { secret: bearer, token } = await tokens.createToken({ name: "a" }, as());
+  const own = createToken();
+  await post("TokensService/GetToken", { token: own });
+  await post("TokensService/GetToken", { token: "a" }, bearer);
+  await post("TokensService/GetToken", { token: "a" }, null);
+  const told = lines.filter(({ message }) => message === "admin call");
+  expect(told.map(({ level, fields }) => [level, fields.method, fields.code])).toEqual([
+    ["info", "createToken", "ok"],
+    ["info", "getToken", "token_not_found"],
+    ["info", "getToken", "invalid_token"],
+    ["info", "getToken", "invalid_token"],
+  ]);
+  expect(told[0]?.fields).toMatchObject({ admin: "ops", token: "a", tokenId: token?.id });
+  expect(told[2]?.fields.admin).toBeUndefined();
+  for (const word of [bearer, own, secret]) expect(JSON.stringify(lines)).not.toContain(word);
+});
