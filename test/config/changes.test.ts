@@ -16,7 +16,13 @@ test("docs/operations.md says of every section when a change of it applies", () 
   const [atOnce, restart] = told();
   const now = configSchema.parse({});
   for (const section of Object.keys(configSchema.shape) as (keyof Config)[]) {
-    if (section === "auth" || section === "idempotency" || section === "cache") continue;
+    if (
+      section === "admin" ||
+      section === "auth" ||
+      section === "idempotency" ||
+      section === "cache"
+    )
+      continue;
     const other = { ...now, [section]: { another: true } } as unknown as Config;
     const change = changeOf(now, other, false);
     expect([section, change.changed, change.restart]).toEqual([
@@ -31,6 +37,29 @@ test("docs/operations.md says of every section when a change of it applies", () 
 });
 
 const of = (config: object) => configSchema.parse(config);
+
+test("who may administer applies at once, whether and where anybody may does not", () => {
+  const token = (name: string, digit: string) => ({ name, hash: `sha256:${digit.repeat(64)}` });
+  const ops = of({ admin: { tokens: [token("ops", "a")] } });
+  const others = of({ admin: { tokens: [token("dev", "b")] } });
+  const now = changeOf(ops, others, false);
+  expect([now.changed, now.restart]).toEqual([["admin.tokens"], []]);
+  expect(now.config.admin).toEqual(others.admin);
+  const both = changeOf(
+    ops,
+    of({ admin: { tokens: others.admin?.tokens, listen: ":9090" } }),
+    false,
+  );
+  expect([both.changed, both.restart]).toEqual([["admin.tokens"], ["admin"]]);
+  expect(both.config.admin).toEqual(others.admin);
+  // Nobody may any more; that the services are there ends with a restart.
+  const none = changeOf(ops, of({}), false);
+  expect([none.changed, none.restart]).toEqual([["admin.tokens"], ["admin"]]);
+  expect(none.config.admin).toEqual({ tokens: [] });
+  const first = changeOf(of({}), ops, false);
+  expect([first.changed, first.restart]).toEqual([[], ["admin"]]);
+  expect(first.config.admin).toBeUndefined();
+});
 
 test("of idempotency only linger applies at once", () => {
   const now = of({ idempotency: { linger: "1s", ttl: "1h" } });

@@ -385,6 +385,30 @@ test("addresses of --listen are told apart, too", async () => {
   await load("127.0.0.1:0", ":0", "[::1]:1", "127.0.0.1:1");
 });
 
+test("administration has addresses of its own, as they are in the end", async () => {
+  const admin = (listen: string) =>
+    `admin: { tokens: [{ name: a, hash: "sha256:${"ab".repeat(32)}" }], listen: ${listen} }\n`;
+  const cwd = folder({
+    "same.yaml": `listen: 127.0.0.1:9090\n${admin('["127.0.0.1:0", "127.0.0.1:9090"]')}`,
+    "metrics.yaml": `telemetry: { prometheus: { listen: ":9091" } }\n${admin("127.0.0.1:9091")}`,
+    "own.yaml": admin("unix:a.sock"),
+    "open.yaml": admin("0.0.0.0:9090"),
+  });
+  const load = (file: string, env = {}) => loadConfig({ cwd, file, env });
+  await expect(load("same.yaml")).rejects.toThrow(
+    "admin.listen[1]: is also in listen; leave it out to have administration there",
+  );
+  await expect(load("metrics.yaml")).rejects.toThrow(
+    "admin.listen[0]: can't be listened on beside telemetry.prometheus.listen",
+  );
+  const own = await load("own.yaml");
+  expect(own.config.admin?.listen).toEqual([{ path: join(cwd, "a.sock") }]);
+  expect(own.warnings).toEqual([]);
+  expect((await load("open.yaml")).warnings).toEqual([
+    expect.stringContaining("admin is served without TLS at 0.0.0.0:9090"),
+  ]);
+});
+
 test("metrics have an address of their own, as it is in the end", async () => {
   const prometheus = (listen: string) => `telemetry: { prometheus: { listen: "${listen}" } }\n`;
   const cwd = folder({

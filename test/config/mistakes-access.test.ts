@@ -4,6 +4,41 @@ import { expectMistakes, type Mistake, valid } from "./text.js";
 
 const hash = `sha256:${"ab".repeat(32)}`;
 
+describe("mistakes in who may administer", () => {
+  const tokens = (more: string) => `admin:\n  tokens:\n    - { name: a, hash: "${hash}" }\n${more}`;
+  test.each<Mistake>([
+    ["nobody", "admin: { tokens: [] }", ["admin.tokens: must have at least one"]],
+    ["no tokens", "admin: {}", ["admin.tokens: is required"]],
+    [
+      "a token itself instead of its hash",
+      "admin: { tokens: [{ name: a, hash: lt_secret }] }",
+      ['as "lintel tokens create --yaml --admin" prints it'],
+    ],
+    [
+      "a token twice, and a name",
+      tokens(`    - { name: a, hash: "${hash.toUpperCase().replace("SHA", "sha")}" }\n`),
+      [
+        "admin.tokens[1].name: is the same as that of admin.tokens[0]; must be unique",
+        "admin.tokens[1].hash: is the same as that of admin.tokens[0]; must be unique",
+      ],
+    ],
+    [
+      "a caller's token",
+      `${tokens("")}auth: { mode: token, tokens: [{ name: b, hash: "${hash}" }] }\n`,
+      [
+        "admin.tokens[0].hash: is the same as that of auth.tokens[0]; an administrator's token opens nothing else",
+      ],
+    ],
+    [
+      "addresses that can't be listened on together",
+      tokens('  listen: ["127.0.0.1:9090", ":9090"]\n'),
+      [
+        "admin.listen[1]: can't be listened on beside admin.listen[0]: one of them takes every address",
+      ],
+    ],
+  ])("%s", expectMistakes);
+});
+
 describe("mistakes in who may call", () => {
   test.each<Mistake>([
     [
