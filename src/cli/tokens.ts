@@ -164,7 +164,7 @@ export const tokens: Group = { commands: { create, list, update, revoke, rotate 
 function sayWhyNot(thrown: unknown): undefined {
   const { code, message, param } = fromConnectError(thrown);
   if (code !== "failed_precondition") throw thrown;
-  say(`lintel: ${message} (${param === "expiry" ? "--expires WHEN" : "--force"})`);
+  say(`lintel: ${message}; say ${param === "expiry" ? "--expires WHEN" : "--force"} for that`);
 }
 
 /** @param expiresAt `null`: never; absent: as it is */

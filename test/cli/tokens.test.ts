@@ -285,7 +285,7 @@ test("rotate refuses what would be dead at once, or ends a token that may be in 
   const expired = await tokens("rotate", "alice");
   expect(expired).toMatchObject({ code: 1, stdout: "" });
   expect(expired.stderr).toMatch(
-    /^lintel: the token "alice" expired at \d{4}-\S+Z: give it another expiry \(--expires WHEN\)\n$/,
+    /^lintel: the token "alice" expired at \d{4}-\S+Z: give it another expiry; say --expires WHEN for that\n$/,
   );
   expect((await tokens("rotate", "alice", "--expires", "2000-01-01")).code).toBe(2);
   expect((await tokens("rotate", "alice", "--expires", "never")).stdout).toMatch(/^lt_/);

@@ -1,0 +1,39 @@
+/** Administration of several processes at one address. */
+import { beforeAll, describe, expect, test } from "vitest";
+import { build } from "../cli/lintel.js";
+import { chat, gateway, linesOf } from "../cli/several.js";
+import { redisBinary } from "../support/redis.js";
+import { adminLines, secret } from "./gateway.js";
+
+beforeAll(build);
+
+describe.runIf(redisBinary)("workers", () => {
+  test("each of them takes administration, and all go by what one of them did", async () => {
+    const { lintel, base } = await gateway(`auth: { mode: token }\n${adminLines()}`);
+    const admin = async (method: string, body: object) => {
+      const response = await fetch(`${base}/lintel.admin.v1.TokensService/${method}`, {
+        method: "POST",
+        headers: {
+          authorization: `Bearer ${secret}`,
+          "content-type": "application/json",
+          connection: "close",
+        },
+        body: JSON.stringify(body),
+      });
+      // biome-ignore lint/suspicious/noExplicitAny: an answer, as a client looks at it
+      return (await response.json()) as any;
+    };
+    const { secret: bearer } = await admin("CreateToken", { name: "a" });
+    const statuses = async () => {
+      const answers = [];
+      for (let i = 0; i < 4; i++) answers.push(await chat(base, "tiny", "Hello", bearer));
+      return answers.map(({ status }) => status);
+    };
+    expect(await statuses()).toEqual([200, 200, 200, 200]);
+    expect((await admin("RevokeToken", { token: "a" })).token.state).toBe("STATE_REVOKED");
+    await expect.poll(statuses, { timeout: 15_000 }).toEqual([401, 401, 401, 401]);
+    const calls = linesOf(lintel).filter(({ msg }) => msg === "admin call");
+    expect(new Set(calls.map(({ worker }) => worker))).toEqual(new Set([1, 2]));
+    expect(lintel.stderr).not.toContain(bearer);
+  });
+});
