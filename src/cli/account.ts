@@ -13,10 +13,15 @@ export const account: Command = {
     "tells as whom a Lintel knows you, which models you may use, and what is left of your limits",
   details: `What is not listed is not limited. Spend is in the unit of the operator's price table. What is left
 may not be known: the store of the limits is away, or what was used before a start is still being read.`,
-  options: { server, token, json: { help: "for programs: JSON, as GET /account answers it" } },
+  options: {
+    server,
+    token,
+    user: { value: "ID", help: "one of your end users, as your calls name them: its limits, too" },
+    json: { help: "for programs: JSON, as GET /account answers it" },
+  },
   run: (given) =>
     withServer(given, AccountService, async (client, options) => {
-      const account = await client.getAccount({}, options);
+      const account = await client.getAccount({ user: given.text("user") ?? "" }, options);
       out(
         given.has("json")
           ? JSON.stringify(accountObject(account), undefined, 2)

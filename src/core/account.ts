@@ -13,7 +13,7 @@ import { unit } from "./limits/prices.js";
 import type { Quantity, Rule, Rules, ScopeRules } from "./limits/rules.js";
 import type { BudgetPeriod } from "./limits/settings.js";
 import type { LimitStore, Span, Standing } from "./limits/store.js";
-import type { Output } from "./methods.js";
+import type { Input, Output } from "./methods.js";
 import { overlap, restOf } from "./pattern.js";
 import type { Catalogue } from "./routing/catalogue.js";
 import { fill } from "./routing/names.js";
@@ -30,7 +30,7 @@ export interface AccountParts {
 
 /** Answers `getAccount`: reads counters, and counts nothing. */
 export async function* accountOf(
-  { caller }: Call,
+  { caller, request }: Call,
   { limits, catalogue, entries }: AccountParts,
 ): AsyncGenerator<readonly Output<"getAccount">[]> {
   const { team, models, teamModels } = caller ?? {};
@@ -38,7 +38,8 @@ export async function* accountOf(
   const ofTeam = countedNames(teamModels, catalogue, entries);
   const mayUse = (model: string) =>
     [own, ofTeam].every((names) => names.some((name) => overlap(name, model)));
-  const scopes = limits?.rules.ofAll(caller, mayUse) ?? [];
+  const { user } = request as Input<"getAccount">;
+  const scopes = limits?.rules.ofAll(caller, user, mayUse) ?? [];
   const all = scopes.flatMap((of) => of.rules.map((rule) => ({ of, rule })));
   const standings = await limits?.store.peek(all.map(({ rule }) => rule.counter));
   yield [
@@ -115,6 +116,7 @@ const quantities: Readonly<Record<Quantity, LimitQuantity>> = {
 
 const scopesTold: Readonly<Record<ScopeRules["scope"], LimitScope>> = {
   caller: LimitScope.CALLER,
+  user: LimitScope.USER,
   team: LimitScope.TEAM,
   model: LimitScope.MODEL,
   global: LimitScope.GLOBAL,

@@ -11,6 +11,7 @@ const secret = createToken();
 const settings = {
   models: [{ model: "chat-*", concurrent: 4 }],
   caller: { requestsPerMinute: 600, tokensPerMinute: 200_000 },
+  user: { requestsPerMinute: 30 },
   team: { budget: { amount: 12.5, period: "month" } as const, imagesPerDay: 3 },
 };
 
@@ -48,6 +49,8 @@ images       team red             3         3   day         12h
 spend        team red          12.5      12.5   month       16d 12h
 concurrent   model chat-*         4         4   at a time
 `);
+  const { stdout: withUser } = await ask("--user", "u-1");
+  expect(withUser).toMatch(/^requests +user u-1 +30 +30 +60 s +0s$/m);
   store.expectMore();
   const { stdout: missing } = await ask();
   expect(missing).toMatch(/^spend +team red +12\.5 +month$/m);

@@ -29,6 +29,7 @@ async function limited() {
         models: [{ model: "chat-*", concurrent: 4 }],
         caller: { requestsPerMinute: 2 },
         team: { budget: { amount: 0.5, period: "week" } },
+        user: { requestsPerMinute: 1 },
       },
       prices: [{ model: "*", output: 100_000 }],
       store,
@@ -88,6 +89,34 @@ test("GET /account", async () => {
   });
 });
 
+test("GET /account?user= tells of that end user, too", async () => {
+  const server = await limited();
+  const asking = hello({ model: "chat-1", max_tokens: 2, user: "u/1 ä" });
+  await (await server.post("/llm", asking, headers)).text();
+  const limits = async (query: string) =>
+    (await json(await server.get(`/account${query}`, headers))).limits.filter(
+      ({ scope }: { scope: string }) => scope === "user",
+    );
+  const of = { quantity: "requests", scope: "user", limit: 1, window: "minute" };
+  expect(await limits(`?user=${encodeURIComponent("u/1 ä")}`)).toEqual([
+    { ...of, name: "u/1 ä", remaining: 0, reset_seconds: 61 },
+  ]);
+  expect(await limits("?user=other")).toEqual([
+    { ...of, name: "other", remaining: 1, reset_seconds: 0 },
+  ]);
+  expect(await limits("?user=")).toEqual([]);
+});
+
+test.each([
+  ["user=a&user=b", "must be a string"],
+  [`user=${"u".repeat(257)}`, "user: must be of at most 256 characters"],
+])("GET /account?%s is refused", async (query, message) => {
+  const server = await limited();
+  const refused = await server.get(`/account?${query}`, headers);
+  expect(refused.status).toBe(422);
+  expect(JSON.stringify(await json(refused))).toContain(message);
+});
+
 test("GET /account tells what is not known by its absence", async () => {
   const server = await limited();
   server.store.expectMore();
@@ -134,6 +163,8 @@ test.each(wires)("%s", async (wire) => {
     { quantity: LimitQuantity.CONCURRENT, scope: LimitScope.MODEL, name: "chat-*", remaining: 4 },
   ]);
   expect(told.limits[2]?.resetSeconds).toBeUndefined();
+  const ofUser = await client.getAccount({ user: "u-1" }, { headers });
+  expect(ofUser.limits[1]).toMatchObject({ scope: LimitScope.USER, name: "u-1", remaining: 1 });
   await expect(
     client.getAccount({}, { headers: { authorization: "Bearer other" } }),
   ).rejects.toMatchObject({

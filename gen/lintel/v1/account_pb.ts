@@ -4,6 +4,7 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
+import { file_buf_validate_validate } from "../../buf/validate/validate_pb.js";
 import { file_google_api_annotations } from "../../google/api/annotations_pb.js";
 import type { Timestamp } from "@bufbuild/protobuf/wkt";
 import { file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
@@ -13,12 +14,19 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file lintel/v1/account.proto.
  */
 export const file_lintel_v1_account: GenFile = /*@__PURE__*/
-  fileDesc("ChdsaW50ZWwvdjEvYWNjb3VudC5wcm90bxIJbGludGVsLnYxIhMKEUdldEFjY291bnRSZXF1ZXN0IrgBChJHZXRBY2NvdW50UmVzcG9uc2USDgoGY2FsbGVyGAEgASgJEg0KBXRva2VuGAIgASgJEgwKBHRlYW0YAyABKAkSLgoKZXhwaXJlc19hdBgEIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASDgoGbW9kZWxzGAUgAygJEhMKC3RlYW1fbW9kZWxzGAYgAygJEiAKBmxpbWl0cxgHIAMoCzIQLmxpbnRlbC52MS5MaW1pdCLyAQoFTGltaXQSKgoIcXVhbnRpdHkYASABKA4yGC5saW50ZWwudjEuTGltaXRRdWFudGl0eRIkCgVzY29wZRgCIAEoDjIVLmxpbnRlbC52MS5MaW1pdFNjb3BlEgwKBG5hbWUYAyABKAkSDQoFbGltaXQYBCABKAESFgoJcmVtYWluaW5nGAUgASgBSACIAQESJgoGd2luZG93GAYgASgOMhYubGludGVsLnYxLkxpbWl0V2luZG93EhoKDXJlc2V0X3NlY29uZHMYByABKA1IAYgBAUIMCgpfcmVtYWluaW5nQhAKDl9yZXNldF9zZWNvbmRzKrsBCg1MaW1pdFF1YW50aXR5Eh4KGkxJTUlUX1FVQU5USVRZX1VOU1BFQ0lGSUVEEAASGwoXTElNSVRfUVVBTlRJVFlfUkVRVUVTVFMQARIZChVMSU1JVF9RVUFOVElUWV9UT0tFTlMQAhIZChVMSU1JVF9RVUFOVElUWV9JTUFHRVMQAxIdChlMSU1JVF9RVUFOVElUWV9DT05DVVJSRU5UEAQSGAoUTElNSVRfUVVBTlRJVFlfU1BFTkQQBSqGAQoKTGltaXRTY29wZRIbChdMSU1JVF9TQ09QRV9VTlNQRUNJRklFRBAAEhYKEkxJTUlUX1NDT1BFX0NBTExFUhABEhQKEExJTUlUX1NDT1BFX1RFQU0QAhIVChFMSU1JVF9TQ09QRV9NT0RFTBADEhYKEkxJTUlUX1NDT1BFX0dMT0JBTBAEKroBCgtMaW1pdFdpbmRvdxIcChhMSU1JVF9XSU5ET1dfVU5TUEVDSUZJRUQQABIYChRMSU1JVF9XSU5ET1dfUlVOTklORxABEhcKE0xJTUlUX1dJTkRPV19NSU5VVEUQAhIVChFMSU1JVF9XSU5ET1dfSE9VUhADEhQKEExJTUlUX1dJTkRPV19EQVkQBBIVChFMSU1JVF9XSU5ET1dfV0VFSxAFEhYKEkxJTUlUX1dJTkRPV19NT05USBAGMm0KDkFjY291bnRTZXJ2aWNlElsKCkdldEFjY291bnQSHC5saW50ZWwudjEuR2V0QWNjb3VudFJlcXVlc3QaHS5saW50ZWwudjEuR2V0QWNjb3VudFJlc3BvbnNlIhCC0+STAgoSCC9hY2NvdW50YgZwcm90bzM", [file_google_api_annotations, file_google_protobuf_timestamp]);
+  fileDesc("ChdsaW50ZWwvdjEvYWNjb3VudC5wcm90bxIJbGludGVsLnYxIjYKEUdldEFjY291bnRSZXF1ZXN0EiEKBHVzZXIYASABKAlCE7pIEHIOGIACMgleXFB7Q2N9KiQiuAEKEkdldEFjY291bnRSZXNwb25zZRIOCgZjYWxsZXIYASABKAkSDQoFdG9rZW4YAiABKAkSDAoEdGVhbRgDIAEoCRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZtb2RlbHMYBSADKAkSEwoLdGVhbV9tb2RlbHMYBiADKAkSIAoGbGltaXRzGAcgAygLMhAubGludGVsLnYxLkxpbWl0IvIBCgVMaW1pdBIqCghxdWFudGl0eRgBIAEoDjIYLmxpbnRlbC52MS5MaW1pdFF1YW50aXR5EiQKBXNjb3BlGAIgASgOMhUubGludGVsLnYxLkxpbWl0U2NvcGUSDAoEbmFtZRgDIAEoCRINCgVsaW1pdBgEIAEoARIWCglyZW1haW5pbmcYBSABKAFIAIgBARImCgZ3aW5kb3cYBiABKA4yFi5saW50ZWwudjEuTGltaXRXaW5kb3cSGgoNcmVzZXRfc2Vjb25kcxgHIAEoDUgBiAEBQgwKCl9yZW1haW5pbmdCEAoOX3Jlc2V0X3NlY29uZHMquwEKDUxpbWl0UXVhbnRpdHkSHgoaTElNSVRfUVVBTlRJVFlfVU5TUEVDSUZJRUQQABIbChdMSU1JVF9RVUFOVElUWV9SRVFVRVNUUxABEhkKFUxJTUlUX1FVQU5USVRZX1RPS0VOUxACEhkKFUxJTUlUX1FVQU5USVRZX0lNQUdFUxADEh0KGUxJTUlUX1FVQU5USVRZX0NPTkNVUlJFTlQQBBIYChRMSU1JVF9RVUFOVElUWV9TUEVORBAFKpwBCgpMaW1pdFNjb3BlEhsKF0xJTUlUX1NDT1BFX1VOU1BFQ0lGSUVEEAASFgoSTElNSVRfU0NPUEVfQ0FMTEVSEAESFAoQTElNSVRfU0NPUEVfVEVBTRACEhUKEUxJTUlUX1NDT1BFX01PREVMEAMSFgoSTElNSVRfU0NPUEVfR0xPQkFMEAQSFAoQTElNSVRfU0NPUEVfVVNFUhAFKroBCgtMaW1pdFdpbmRvdxIcChhMSU1JVF9XSU5ET1dfVU5TUEVDSUZJRUQQABIYChRMSU1JVF9XSU5ET1dfUlVOTklORxABEhcKE0xJTUlUX1dJTkRPV19NSU5VVEUQAhIVChFMSU1JVF9XSU5ET1dfSE9VUhADEhQKEExJTUlUX1dJTkRPV19EQVkQBBIVChFMSU1JVF9XSU5ET1dfV0VFSxAFEhYKEkxJTUlUX1dJTkRPV19NT05USBAGMm0KDkFjY291bnRTZXJ2aWNlElsKCkdldEFjY291bnQSHC5saW50ZWwudjEuR2V0QWNjb3VudFJlcXVlc3QaHS5saW50ZWwudjEuR2V0QWNjb3VudFJlc3BvbnNlIhCC0+STAgoSCC9hY2NvdW50YgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message lintel.v1.GetAccountRequest
  */
 export type GetAccountRequest = Message<"lintel.v1.GetAccountRequest"> & {
+  /**
+   * One of the caller's end users, as its calls name them: limits of that user are
+   * told, too. Empty: nobody's are.
+   *
+   * @generated from field: string user = 1;
+   */
+  user: string;
 };
 
 /**
@@ -78,8 +86,8 @@ export type GetAccountResponse = Message<"lintel.v1.GetAccountResponse"> & {
   teamModels: string[];
 
   /**
-   * The limits that the caller's calls come under: first its own, then those of its
-   * team, of models that it may use, and of all calls together. What is not in it is
+   * The limits that the caller's calls come under: first its own, then those of the
+   * end user that the request names, of its team, of models that it may use, and of all calls together. What is not in it is
    * not limited.
    *
    * @generated from field: repeated lintel.v1.Limit limits = 7;
@@ -115,7 +123,7 @@ export type Limit = Message<"lintel.v1.Limit"> & {
   scope: LimitScope;
 
   /**
-   * The team, or the model, also with a `*`; empty in other scopes.
+   * The user, the team, or the model, also with a `*`; empty in other scopes.
    *
    * @generated from field: string name = 3;
    */
@@ -259,6 +267,13 @@ export const LimitScope = {
    * @generated from enum value: LIMIT_SCOPE_GLOBAL = 4;
    */
   GLOBAL: 4,
+
+  /**
+   * Those that the caller makes for one of its end users.
+   *
+   * @generated from enum value: LIMIT_SCOPE_USER = 5;
+   */
+  USER: 5,
 } as const;
 
 /**

@@ -20,8 +20,8 @@ export interface Rule {
 
 /** Limits of one scope. */
 export interface ScopeRules {
-  readonly scope: "caller" | "team" | "model" | "global";
-  /** Of the team or the model, also with a `*`; empty for other scopes. */
+  readonly scope: "caller" | "user" | "team" | "model" | "global";
+  /** Of the user, the team or the model, also with a `*`; empty for other scopes. */
   readonly name: string;
   readonly rules: readonly Rule[];
 }
@@ -98,13 +98,20 @@ export class Rules {
 
   /**
    * All rules that calls of a caller can come under, whichever models they are for.
+   * @param user one of the caller's end users; empty: nobody
    * @param mayUse whether an entry of the models' limits fits a model that the caller may use
    */
-  ofAll(caller: Caller | undefined, mayUse: (model: string) => boolean): ScopeRules[] {
-    const { models } = this.#settings;
+  ofAll(
+    caller: Caller | undefined,
+    user: string,
+    mayUse: (model: string) => boolean,
+  ): ScopeRules[] {
+    const { models, user: everyUser } = this.#settings;
+    const ofUser = caller && user && everyUser ? this.#ofUser(caller.id, user, everyUser) : none;
     const team = caller?.team;
     const all: ScopeRules[] = [
       { scope: "caller", name: "", rules: caller ? this.#ofCaller(caller) : [] },
+      { scope: "user", name: user, rules: ofUser },
       { scope: "team", name: team ?? "", rules: team === undefined ? [] : this.#ofTeam(team) },
       ...models
         .filter(({ model }) => mayUse(model))

@@ -44,6 +44,7 @@ const scopeWords: Readonly<Record<LimitScope, string>> = {
   [LimitScope.TEAM]: "team",
   [LimitScope.MODEL]: "model",
   [LimitScope.GLOBAL]: "global",
+  [LimitScope.USER]: "user",
 };
 
 const windowWords: Readonly<Record<LimitWindow, string>> = {

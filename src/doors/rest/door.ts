@@ -1,5 +1,4 @@
 /** The contract over REST: JSON, and Server-Sent Events where `stream` is true. */
-import { create } from "@bufbuild/protobuf";
 import { GetAccountRequestSchema } from "../../../gen/lintel/v1/account_pb.js";
 import { LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import { TextToImageRequestSchema } from "../../../gen/lintel/v1/image_pb.js";
@@ -23,6 +22,7 @@ const decodeChat = compileDecoder(LLMRequestSchema);
 const chatFields = fieldsOf(LLMRequestSchema, formFields);
 const imageFields = fieldsOf(TextToImageRequestSchema, { stream: true });
 const decodeImage = compileDecoder(TextToImageRequestSchema);
+const decodeAccount = compileDecoder(GetAccountRequestSchema);
 
 /** `POST /llm`, `POST /text-to-image` and `GET /account`. */
 export const rest: Door = async (app, options) => {
@@ -61,8 +61,11 @@ export const rest: Door = async (app, options) => {
   });
 
   app.get("/account", (request, reply) => {
-    const origin = originOf(request, reply, "rest", settings);
-    const running = gateway.call("getAccount", create(GetAccountRequestSchema), origin);
+    const { user } = request.query as Record<string, unknown>;
+    const { message, violations } = decodeAccount({ user });
+    const defect = violations.length > 0 ? invalidFields(violations) : undefined;
+    const origin = originOf(request, reply, "rest", settings, { defect });
+    const running = gateway.call("getAccount", message, origin);
     return sendWhole(reply, running, (account) => JSON.stringify(accountObject(account)));
   });
 };
