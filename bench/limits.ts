@@ -3,6 +3,7 @@
  * them. Run by `npm run bench:limits`.
  */
 import type { Call } from "../src/core/call.js";
+import { Budgets } from "../src/core/limits/budgets.js";
 import { Rules } from "../src/core/limits/rules.js";
 import type { LimitSettings } from "../src/core/limits/settings.js";
 import { limit } from "../src/core/limits/step.js";
@@ -37,7 +38,7 @@ function callOf(i: number): Call {
   return {
     method: "chat",
     request: { messages: [{ content: "Hello, what is a lintel?" }] },
-    caller: { id: `caller-${i % 100}` },
+    caller: { id: `caller-${i % 100}`, token: "t" },
     signal,
     metadata: new Map(),
     attributes: { model: "model", promptTokens: 7, completionTokens: 20 },
@@ -50,8 +51,10 @@ const prices = [{ model: "*", input: 1, output: 2 }];
 console.log(`microseconds of CPU a call, ${calls} calls of 100 callers, Node ${process.version}`);
 let nothing = 0;
 for (const [name, of] of Object.entries({ warm: settings["requests, per caller"], ...settings })) {
+  const rules = new Rules(of as LimitSettings);
   const step = limit({
-    rules: new Rules(of as LimitSettings),
+    rules,
+    budgets: new Budgets({ rules, auth: { mode: "public" } }),
     prices,
     store: memoryLimits(),
     bounds: {},

@@ -99,6 +99,7 @@ export async function start(
       running: () => core.readiness.running,
       routing: () => core.routing.snapshot(),
       limits: counting.limits,
+      budgets: () => core.budgets?.snapshot() ?? [],
       answers: counting.answers,
       cache: cache.connection,
       images: media.state,

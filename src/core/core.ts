@@ -18,6 +18,7 @@ import { type Idempotency, type IdempotencyParts, idempotency } from "./idempote
 import { images } from "./images.js";
 import { InFlight } from "./in-flight.js";
 import { Life } from "./life.js";
+import { Budgets } from "./limits/budgets.js";
 import { Rules } from "./limits/rules.js";
 import type { Price } from "./limits/settings.js";
 import { type LimitParts, limit } from "./limits/step.js";
@@ -82,6 +83,8 @@ export interface Core extends Gateway {
   readonly catalogue: Catalogue;
   /** Where calls go, and how it stands there. Who made the core starts and closes it. */
   readonly routing: Pick<Routing, "start" | "retire" | "close" | "snapshot">;
+  /** How much of budgets is used, as calls told; absent: nothing is limited. */
+  readonly budgets: Budgets | undefined;
   /**
    * Refuses new calls from now on, and lets none go on without its caller; what is mirrored is aborted.
    * Resolves once no call runs.
@@ -106,7 +109,8 @@ export function createCore(parts: CoreParts): Core {
     await routing.mirrors?.idle();
   };
   const identify = identifier(settings.auth, parts.callers, settings.administrators);
-  const handle = stepsOf(parts, routing, again, identify);
+  const limits = limitsOf(parts);
+  const handle = stepsOf(parts, routing, again, identify, limits);
   const shared = { handle, inFlight, callLog: settings.callLog };
 
   return {
@@ -114,6 +118,7 @@ export function createCore(parts: CoreParts): Core {
     media,
     catalogue,
     routing,
+    budgets: limits?.budgets,
     readiness: inFlight,
     admit: (credential) => admit(identify, credential),
     call(method, request, origin) {
@@ -144,15 +149,22 @@ export function createCore(parts: CoreParts): Core {
   };
 }
 
+/** The limits, with what they are made into. */
+function limitsOf({ limits, settings: { auth }, callers }: CoreParts) {
+  if (!limits) return undefined;
+  const rules = new Rules(limits.settings);
+  return { ...limits, rules, budgets: new Budgets({ rules, auth, callers, clock: limits.clock }) };
+}
+
 /** The steps of every call, outermost first. */
 function stepsOf(
   parts: CoreParts,
   routing: Routing,
   again: Idempotency | undefined,
   identify: ReturnType<typeof identifier>,
+  limits: ReturnType<typeof limitsOf>,
 ): Handle {
   const { settings, usage, guards = [] } = parts;
-  const limits = parts.limits && { ...parts.limits, rules: new Rules(parts.limits.settings) };
   const finish = finisher({
     ...parts,
     store: parts.media,

@@ -56,6 +56,10 @@ export class CurrentCore implements Core {
     return this.#core.catalogue;
   }
 
+  get budgets() {
+    return this.#core.budgets;
+  }
+
   admit(credential: string | undefined) {
     return this.#core.admit(credential);
   }
@@ -69,6 +73,7 @@ export class CurrentCore implements Core {
     const former = this.#core;
     this.#former.add(former);
     this.#core = core;
+    if (former.budgets) core.budgets?.takeOver(former.budgets);
     former.routing.retire();
     core.routing.start();
     // A call that was handed over in this turn begins in it.

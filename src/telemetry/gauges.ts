@@ -1,10 +1,11 @@
 /** What is looked up when somebody asks: targets, stores, the configuration, and the process itself. */
 import type { CertificateEnd } from "../config/certificates.js";
+import type { BudgetUse } from "../core/limits/budgets.js";
 import type { LimitStore } from "../core/limits/store.js";
 import type { EndpointSnapshot, RoutingSnapshot } from "../core/routing/snapshot.js";
 import type { IssuerState } from "../oidc/callers.js";
 import type { LastReload } from "../reloading.js";
-import type { Metric } from "./instruments.js";
+import type { Attributes, Metric } from "./instruments.js";
 import { counter, gauge, one } from "./looked-up.js";
 import { ofProcess } from "./process.js";
 
@@ -14,6 +15,8 @@ export interface Sources {
   running(): number;
   routing(): RoutingSnapshot;
   readonly limits?: Pick<LimitStore, "state"> | undefined;
+  /** How much of budgets is used. */
+  budgets?(): readonly BudgetUse[];
   /** Where answers for `Idempotency-Key` are, if not in this process. */
   readonly answers?: Outages | undefined;
   /** Where answers are kept for who asks the same, if not in this process. */
@@ -113,6 +116,15 @@ export function gauges(sources: Sources): Metric[] {
       limits ? one(limits.state.decidedWithout) : [],
     ),
     gauge(
+      "lintel.budget.used",
+      "1",
+      "Share of a budget that is used, with what calls that run have reserved.",
+      (sources.budgets?.() ?? []).map(({ ratio, ...budget }) => ({
+        attributes: attributesOf(budget),
+        value: ratio,
+      })),
+    ),
+    gauge(
       "lintel.usage.waiting",
       "By",
       "Records of calls that wait on the disk: the database does not take them.",
@@ -155,6 +167,19 @@ export function gauges(sources: Sources): Metric[] {
     ...ofProcess(),
   ];
 }
+
+/** What names are called in which scope. */
+const nameAttributes = {
+  caller: "lintel.caller",
+  team: "lintel.team",
+  model: "gen_ai.request.model",
+} as const;
+
+const attributesOf = ({ scope, name, period }: Omit<BudgetUse, "ratio">): Attributes => ({
+  "lintel.limit.scope": scope,
+  ...(scope !== "global" && { [nameAttributes[scope]]: name }),
+  "lintel.budget.period": period,
+});
 
 function ofConfiguration(sources: Sources): Metric[] {
   const reload = sources.lastReload?.();

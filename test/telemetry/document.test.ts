@@ -68,10 +68,14 @@ auth:
   mode: token
   tokens: [{ name: me, team: red, hash: "sha256:2744ccd10c7533bd736ad890f9dd5cab2adb27b07d500b9493f29cdc420cb2e0" }]
   oidc: [{ name: corp, issuer: "http://127.0.0.1:1", audience: lintel }]
-limits: { models: [{ model: scarce, requests_per_minute: 0 }] }
+limits:
+  models: [{ model: scarce, requests_per_minute: 0 }, { model: m, budget: { amount: 9, period: month } }]
+  global: { budget: { amount: 9, period: month } }
+  team: { budget: { amount: 9, period: month } }
+  caller: { budget: { amount: 9, period: month } }
 cache: { ttl: 1h }
 guards: [{ name: mail, type: pattern, find: [email] }]
-prices: [{ model: scarce, input: 1 }]
+prices: [{ model: m, output: 1 }, { model: scarce, input: 1 }]
 models:
   - name: m
     backends: [a, b]

@@ -264,6 +264,33 @@ describe("as Prometheus reads them", () => {
     ).toEqual([1]);
   });
 
+  test("how much of budgets is used is told with the names that it is of", async () => {
+    const open = await telemetryOf({ prometheus: true });
+    const period = "month" as const;
+    open.observe({
+      running: () => 0,
+      routing: () => ({ endpoints: [], retries: { requests: 0, retries: 0, denied: 0 } }),
+      budgets: () => [
+        { scope: "global", name: "", period, ratio: 0.25 },
+        { scope: "model", name: "gpt-*", period, ratio: 0.5 },
+        { scope: "team", name: "red", period, ratio: 1 },
+        { scope: "caller", name: 'a"b', period: "day", ratio: 1.5 },
+      ],
+    });
+    const told = [...samples(open.prometheus?.() ?? "")].filter(([key]) => key.includes("budget"));
+    const name = "lintel_budget_used_ratio";
+    const month = 'lintel_budget_period="month"';
+    expect(told).toEqual([
+      [`${name}{lintel_limit_scope="global",${month}}`, 0.25],
+      [`${name}{lintel_limit_scope="model",gen_ai_request_model="gpt-*",${month}}`, 0.5],
+      [`${name}{lintel_limit_scope="team",lintel_team="red",${month}}`, 1],
+      [
+        `${name}{lintel_limit_scope="caller",lintel_caller="a\\"b",lintel_budget_period="day"}`,
+        1.5,
+      ],
+    ]);
+  });
+
   test("stores that are away are told", async () => {
     const open = await telemetryOf({ prometheus: true });
     const state = { kind: "redis", available: false, outages: 2, decidedWithout: 31 } as const;

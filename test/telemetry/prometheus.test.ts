@@ -43,12 +43,14 @@ async function busyGateway() {
     `  - { type: openai, name: ${name}, url: "${upstream.url}", models: [m, scarce], image_models: [draw] }`;
   const it = await gateway(`
 telemetry: { prometheus: true }
-prices: [{ model: scarce, input: 1 }]
+prices: [{ model: m, output: 1 }, { model: scarce, input: 1 }]
 models:
   - { name: m, backends: [a, b], mirrors: [{ backend: b, model: scarce }, { backend: c, model: m }] }
   - { name: kept, model: m, backends: [a], cache_ttl: 1h }
 routing: { retry: { floor: 1, budget: 0.0001 } }
-limits: { models: [{ model: scarce, requests_per_minute: 0 }] }
+limits:
+  models: [{ model: scarce, requests_per_minute: 0 }]
+  global: { budget: { amount: 9, period: month } }
 guards: [{ name: mail, type: pattern, find: [email] }]
 backends:
 ${at("a")}

@@ -13,6 +13,7 @@ export type Quantity = "requests" | "tokens" | "images" | "concurrent" | "spend"
 /** One limit. */
 export interface Rule {
   readonly quantity: Quantity;
+  readonly scope: ScopeRules["scope"];
   readonly counter: Counter;
   /** The limit and its scope in words: `600 requests per minute for this caller`. */
   readonly words: string;
@@ -79,7 +80,7 @@ export class Rules {
   constructor(settings: LimitSettings) {
     this.#settings = settings;
     this.#ofTeams = new Map(settings.teams?.map(({ team, ...limits }) => [team, limits]));
-    this.#global = rulesOf(settings.global, scopes.gateway, "for this gateway");
+    this.#global = rulesOf(settings.global, "global", scopes.gateway, "for this gateway");
   }
 
   /**
@@ -128,7 +129,8 @@ export class Rules {
     if (!limits && !everyone) return none;
     const known = this.#callers.get(id);
     if (known && known.limits === limits) return known.rules;
-    const rules = rulesOf(merged(everyone, limits), scopes.caller(id), "for this caller");
+    const all = merged(everyone, limits);
+    const rules = rulesOf(all, "caller", scopes.caller(id), "for this caller");
     this.#callers.set(id, { limits, rules });
     return rules;
   }
@@ -137,7 +139,7 @@ export class Rules {
     const pair = pairOf(id, user);
     const known = this.#users.get(pair);
     if (known) return known;
-    const rules = rulesOf(limits, scopes.user(id, user), "for this user");
+    const rules = rulesOf(limits, "user", scopes.user(id, user), "for this user");
     this.#users.set(pair, rules);
     return rules;
   }
@@ -146,7 +148,8 @@ export class Rules {
     const known = this.#teams.get(team);
     if (known) return known;
     const limits = merged(this.#settings.team, this.#ofTeams.get(team));
-    const rules = rulesOf(limits, scopes.team(team), `for the team ${JSON.stringify(team)}`);
+    const words = `for the team ${JSON.stringify(team)}`;
+    const rules = rulesOf(limits, "team", scopes.team(team), words);
     this.#teams.set(team, rules);
     return rules;
   }
@@ -165,7 +168,7 @@ export class Rules {
 function rulesOfModel(entry: ModelLimits): Rule[] {
   const name = JSON.stringify(entry.model);
   const words = entry.model.includes("*") ? `for the models ${name}` : `for the model ${name}`;
-  return rulesOf(entry, scopes.model(entry.model), words);
+  return rulesOf(entry, "model", scopes.model(entry.model), words);
 }
 
 function merged(everyone: CallerLimits = {}, own: CallerLimits = {}): CallerLimits {
@@ -181,7 +184,13 @@ const minute = { type: "sliding", ms: 60_000 } as const;
 const day = { type: "calendar", period: "day" } as const;
 const running = { type: "running" } as const;
 
-function rulesOf(limits: CallerLimits | undefined, scope: string, whose: string): Rule[] {
+/** @param whose one of `scopes` */
+function rulesOf(
+  limits: CallerLimits | undefined,
+  scope: Rule["scope"],
+  whose: string,
+  words: string,
+): Rule[] {
   if (!limits) return [];
   const { requestsPerMinute, tokensPerMinute, imagesPerDay, concurrent, budget } = limits;
   const rules: Rule[] = [];
@@ -192,11 +201,12 @@ function rulesOf(limits: CallerLimits | undefined, scope: string, whose: string)
     what: string,
   ) => {
     if (limit === undefined || limit === Number.POSITIVE_INFINITY) return;
-    const key = counterKey(scope, quantity, span);
+    const key = counterKey(whose, quantity, span);
     rules.push({
       quantity,
+      scope,
       counter: { key, span, limit, estimated: estimates.has(quantity) },
-      words: `${what} ${whose}`,
+      words: `${what} ${words}`,
     });
   };
   add("requests", minute, requestsPerMinute, `${many(requestsPerMinute, "request")} per minute`);

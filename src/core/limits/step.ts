@@ -5,12 +5,13 @@ import { deferred } from "../iterate.js";
 import { isConversation, isCoreMethod } from "../methods.js";
 import type { Bounds } from "../settings.js";
 import { takenBy } from "../settle.js";
+import type { Budgets, Claimed } from "./budgets.js";
 import { demandOf } from "./demand.js";
 import { tellStandings } from "./headers.js";
 import { type Amounts, costOf, priceOf } from "./prices.js";
 import type { Rule, Rules } from "./rules.js";
 import type { LimitSettings, Price } from "./settings.js";
-import type { Claim, LimitStore, Verdict } from "./store.js";
+import type { Claim, LimitStore, Reservation, Verdict } from "./store.js";
 
 /** What is limited, and where it is counted. */
 export interface LimitParts {
@@ -18,11 +19,14 @@ export interface LimitParts {
   /** First match counts; a model without an entry costs nothing. */
   readonly prices: readonly Price[];
   readonly store: LimitStore;
+  /** By which budgets' periods end in metrics, milliseconds since the epoch. Default: the system's. */
+  readonly clock?: (() => number) | undefined;
 }
 
 /** What the step needs. */
 export interface LimitStepParts extends Pick<LimitParts, "prices" | "store"> {
   readonly rules: Rules;
+  readonly budgets: Budgets;
   /** Of request fields. */
   readonly bounds: Bounds;
 }
@@ -45,17 +49,30 @@ const longestPause = 59_999;
  * the model and outside of whatever counts tokens and images.
  * @throws LintelError `rate_limited`, with the limit and its scope
  */
-export function limit({ rules, prices, store, bounds }: LimitStepParts): Middleware {
+export function limit({ rules, prices, store, budgets, bounds }: LimitStepParts): Middleware {
+  const settle = (
+    reservation: Reservation,
+    amounts: readonly number[],
+    claimed: readonly Claimed[] | undefined,
+  ) => {
+    store.settle(reservation, amounts);
+    if (claimed) budgets.settle(claimed, reservation.claims, amounts);
+  };
+
   const admit = (next: Handle, call: Call, plan: Plan, verdict: Verdict) => {
-    tellStandings(plan.rules, verdict.standings, call.metadata);
+    const { standings } = verdict;
+    tellStandings(plan.rules, standings, call.metadata);
+    const seen = plan.spends && !verdict.alone;
+    const claimed = seen ? budgets.see(call.caller, plan.rules, standings) : undefined;
     if (!verdict.granted) throw refusal(call, plan, verdict);
     const { reservation } = verdict;
     if (call.signal.aborted) {
-      store.settle(reservation, plan.none());
+      settle(reservation, plan.none(), claimed);
       throw call.signal.reason;
     }
     if (plan.open) {
-      call.life?.onEnd({ ended: () => store.settle(reservation, plan.actual(call.attributes)) });
+      const ended = () => settle(reservation, plan.actual(call.attributes), claimed);
+      call.life?.onEnd({ ended });
     }
     return next(call);
   };
@@ -64,6 +81,7 @@ export function limit({ rules, prices, store, bounds }: LimitStepParts): Middlew
     if (isCoreMethod(call.method)) return next(call);
     const { model = "", user } = call.attributes;
     const applying = rules.for(call.caller, user, model);
+    budgets.begin(call.caller, applying);
     if (applying.length === 0) return next(call);
     const plan = applying.some(({ counter }) => counter.estimated)
       ? new Plan(applying, demandOf(call, bounds), priceOf(prices, model))
@@ -87,6 +105,8 @@ class Plan {
   readonly claims: readonly Claim[];
   /** Whether there is anything to put right at the end. */
   readonly open: boolean;
+  /** Whether it claims of a budget. */
+  readonly spends: boolean;
   readonly #demand: Amounts;
   readonly #price: Price;
 
@@ -96,16 +116,19 @@ class Plan {
     const claims: Claim[] = [];
     const claiming: Rule[] = [];
     let open = false;
+    let spends = false;
     for (const rule of rules) {
       const amount = this.#amountOf(rule, demand);
       if (amount === 0) continue;
       claims.push({ counter: rule.counter, amount });
       claiming.push(rule);
+      if (rule.quantity === "spend") spends = true;
       if (rule.counter.estimated || rule.quantity === "concurrent") open = true;
     }
     this.rules = claiming;
     this.claims = claims;
     this.open = open;
+    this.spends = spends;
   }
 
   /** What the call took, as far as it got. */
@@ -147,8 +170,7 @@ function refusal(
 ): LintelError {
   const rule = plan.rules[refused];
   if (rule) {
-    const [scope = ""] = rule.counter.key.split(":", 1);
-    call.attributes.refusedBy = { quantity: rule.quantity, scope };
+    call.attributes.refusedBy = { quantity: rule.quantity, scope: rule.scope };
   }
   const words = rule?.words ?? "";
   // OpenAI's clients come again by themselves: to no purpose, or when it is time.

@@ -44,7 +44,10 @@ export interface Reservation {
 }
 
 /** Whether a call may go on. Standings are in the order of the claims. */
-export type Verdict =
+export type Verdict = {
+  /** Decided without the store that replicas share: standings are those of this process's share. */
+  readonly alone?: true;
+} & (
   | {
       readonly granted: true;
       readonly standings: readonly Standing[];
@@ -57,7 +60,8 @@ export type Verdict =
       readonly refused: number;
       /** When all of them may fit, milliseconds; `Infinity`: never. */
       readonly waitMs: number;
-    };
+    }
+);
 
 /** How a store is, for metrics and health. */
 export interface StoreState {

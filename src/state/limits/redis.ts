@@ -146,12 +146,12 @@ export class RedisLimits implements LimitStore {
     if (verdict?.granted) {
       const { reservation: local } = verdict;
       const reservation: RedisReservation = { claims, id, local, settled: false };
-      return { ...verdict, reservation };
+      return { ...verdict, reservation, alone: true };
     }
     if (id !== undefined) {
       this.#owed.send(() => this.#settleThere(id, claims, claims.map(nothing), true));
     }
-    if (verdict) return verdict;
+    if (verdict) return { ...verdict, alone: true };
     throw new LintelError("unavailable", "limits can't be checked now");
   }
 

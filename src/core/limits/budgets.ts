@@ -1,0 +1,222 @@
+/** How much of each budget is used, as decisions about calls told last: for metrics. Nobody is asked for it. */
+import { isDeepStrictEqual } from "node:util";
+import type { Caller } from "../call.js";
+import type { CallerSource } from "../callers/source.js";
+import { Recent } from "../recent.js";
+import type { AuthSettings } from "../settings.js";
+import type { Rule, Rules, ScopeRules } from "./rules.js";
+import type { BudgetPeriod, CallerLimits } from "./settings.js";
+import type { Claim, Standing } from "./store.js";
+
+/** How much of one budget is used. */
+export interface BudgetUse {
+  readonly scope: Exclude<ScopeRules["scope"], "user">;
+  /** Of the entry of the models' limits, the team or the caller; empty for the gateway's own budget. */
+  readonly name: string;
+  readonly period: BudgetPeriod;
+  /** Its share, with what calls that run have reserved: 1 where it is used up, above it where calls took more. */
+  readonly ratio: number;
+}
+
+/** What budgets are held against when a configuration takes the place of another. */
+export interface BudgetsParts {
+  readonly rules: Rules;
+  readonly auth: AuthSettings;
+  readonly callers?: readonly CallerSource[] | undefined;
+  /** Milliseconds since the epoch. Default: the system's. */
+  readonly clock?: (() => number) | undefined;
+}
+
+/** A budget that was seen. */
+interface Entry {
+  readonly scope: BudgetUse["scope"];
+  readonly name: string;
+  readonly period: BudgetPeriod;
+  /** Of its counter. */
+  readonly key: string;
+  /** A caller's own, as of its last call. */
+  limits: CallerLimits | undefined;
+  limit: number;
+  used: number;
+  /** When its period ends, milliseconds since the epoch. */
+  endsAt: number;
+}
+
+/** A budget that a call claimed of, by the position of the claim. */
+export interface Claimed {
+  readonly claim: number;
+  readonly entry: Entry;
+  /** Of the period that it was claimed in. */
+  readonly endsAt: number;
+}
+
+/** Callers, and teams, whose budgets are remembered; those that were called for last stay. */
+const mostRemembered = 10_000;
+
+/** Budgets of callers and teams that are told, those that are fullest: each is a series. */
+const mostTold = 1000;
+
+/** By how much ends of one period may differ, milliseconds: they are told as times that are left, after a way. */
+const sameEndMs = 600_000;
+
+/** The budgets of a configuration, but for those of end users and of callers whom nobody knows. */
+export class Budgets {
+  readonly #parts: BudgetsParts;
+  readonly #now: () => number;
+  /** Of the gateway and of models, by their counters: as many as the configuration has. */
+  readonly #shared = new Map<string, Entry>();
+  /** By name. */
+  readonly #teams = new Recent<string, Entry>(mostRemembered);
+  /** By `Caller.id`. */
+  readonly #callers = new Recent<string, Entry>(mostRemembered);
+  /** Whether any caller's was seen. */
+  #ofCallers = false;
+
+  constructor(parts: BudgetsParts) {
+    this.#parts = parts;
+    this.#now = parts.clock ?? Date.now;
+  }
+
+  /**
+   * A caller begins a call: the budget that its token had before may be gone.
+   * @param rules all that apply to the call
+   */
+  begin(caller: Caller | undefined, rules: readonly Rule[]): void {
+    if (!this.#ofCallers || !caller) return;
+    const entry = this.#callers.get(caller.id);
+    if (!entry || rules.some(({ counter }) => counter.key === entry.key)) return;
+    this.#callers.delete(caller.id);
+  }
+
+  /**
+   * Notes down what a decision told.
+   * @param rules one for each standing
+   * @returns what `settle` needs
+   */
+  see(
+    caller: Caller | undefined,
+    rules: readonly Rule[],
+    standings: readonly Standing[],
+  ): readonly Claimed[] {
+    const claimed: Claimed[] = [];
+    for (let i = 0; i < rules.length; i++) {
+      const rule = rules[i] as Rule;
+      const standing = standings[i];
+      // Of a budget of nothing there is nothing to use up.
+      if (rule.quantity !== "spend" || !standing || rule.counter.limit === 0) continue;
+      const entry = this.#entryOf(rule, caller);
+      if (!entry) continue;
+      entry.limit = rule.counter.limit;
+      entry.used = entry.limit - standing.remaining;
+      entry.endsAt = this.#now() + standing.resetMs;
+      claimed.push({ claim: i, entry, endsAt: entry.endsAt });
+    }
+    return claimed;
+  }
+
+  /**
+   * A call ended: what it had reserved and did not take is not used.
+   * @param amounts what it took, in the order of its claims
+   */
+  settle(claimed: readonly Claimed[], claims: readonly Claim[], amounts: readonly number[]): void {
+    for (const { claim, entry, endsAt } of claimed) {
+      const { amount = 0 } = claims[claim] ?? {};
+      // What was reserved in a period that has ended counts in it alone.
+      if (Math.abs(entry.endsAt - endsAt) > sameEndMs) continue;
+      entry.used = Math.max(0, entry.used + (amounts[claim] ?? amount) - amount);
+    }
+  }
+
+  /** Each budget whose period has not ended. Of callers and teams together the fullest 1000. */
+  snapshot(): BudgetUse[] {
+    const now = this.#now();
+    const own: BudgetUse[] = [];
+    for (const all of [this.#teams, this.#callers]) {
+      for (const [key, entry] of [...all.entries()]) {
+        if (entry.endsAt > now) own.push(useOf(entry));
+        else all.delete(key);
+      }
+    }
+    if (own.length > mostTold) own.sort((a, b) => b.ratio - a.ratio).splice(mostTold);
+    for (const [key, { endsAt }] of this.#shared) if (endsAt <= now) this.#shared.delete(key);
+    return [...[...this.#shared.values()].map(useOf), ...own];
+  }
+
+  /**
+   * Goes on with what was seen under another configuration, of budgets that are in this one, too. What
+   * callers' tokens have may have changed along with it: theirs only go on where nothing of that did.
+   */
+  takeOver(former: Budgets): void {
+    const { rules, auth, callers = [] } = this.#parts;
+    const keep = (entry: Entry, found: readonly ScopeRules[]): boolean => {
+      const rule = found.flatMap((of) => of.rules).find(({ counter }) => counter.key === entry.key);
+      if (rule) entry.limit = rule.counter.limit;
+      return rule !== undefined && entry.limit > 0;
+    };
+    const shared = rules.ofAll(undefined, "", () => true);
+    for (const [key, entry] of former.#shared) {
+      if (keep(entry, shared)) this.#shared.set(key, entry);
+    }
+    const none = () => false;
+    for (const [team, entry] of former.#teams.entries()) {
+      if (keep(entry, rules.ofAll({ id: "", team }, "", none))) this.#teams.set(team, entry);
+    }
+    const { auth: before, callers: known = [] } = former.#parts;
+    const same = known.length === callers.length && known.every((one, i) => one === callers[i]);
+    if (!same || !isDeepStrictEqual(before, auth)) return;
+    for (const [id, entry] of former.#callers.entries()) {
+      if (!keep(entry, rules.ofAll({ id, limits: entry.limits }, "", none))) continue;
+      this.#callers.set(id, entry);
+      this.#ofCallers = true;
+    }
+  }
+
+  /** What there is of a budget; made if it was not seen. */
+  #entryOf({ scope, counter }: Rule, caller: Caller | undefined): Entry | undefined {
+    switch (scope) {
+      case "user":
+        return undefined;
+      case "caller": {
+        // Whoever makes up a bearer token is a caller of its own.
+        if (caller?.token === undefined) return undefined;
+        this.#ofCallers = true;
+        const entry = this.#callers.get(caller.id);
+        const its = entry?.key === counter.key ? entry : entryOf(scope, caller.id, counter);
+        if (its && its !== entry) this.#callers.set(caller.id, its);
+        if (its) its.limits = caller.limits;
+        return its;
+      }
+      case "team": {
+        const { team = "" } = caller ?? {};
+        const entry = this.#teams.get(team) ?? entryOf(scope, team, counter);
+        if (entry) this.#teams.set(team, entry);
+        return entry;
+      }
+      default: {
+        const known = this.#shared.get(counter.key);
+        if (known) return known;
+        const name = counter.key.slice(scope.length + 1, counter.key.lastIndexOf(":"));
+        const entry = entryOf(scope, name, counter);
+        if (entry) this.#shared.set(counter.key, entry);
+        return entry;
+      }
+    }
+  }
+}
+
+function entryOf(
+  scope: Entry["scope"],
+  name: string,
+  { key, limit, span }: Claim["counter"],
+): Entry | undefined {
+  if (span.type !== "calendar") return undefined;
+  const { period } = span;
+  return { scope, name, period, key, limits: undefined, limit, used: 0, endsAt: 0 };
+}
+
+const useOf = ({ scope, name, period, used, limit }: Entry): BudgetUse => ({
+  scope,
+  name,
+  period,
+  ratio: used / limit,
+});
