@@ -94,7 +94,8 @@ const asking = (client: Client<typeof UsageService>, options: CallOptions): Usag
         {
           ...filter,
           groupBy: [...by],
-          startTime: timestampFromMs(since),
+          // No record is older, and no other time can be asked for.
+          startTime: timestampFromMs(Math.max(since, 0)),
           endTime: until === undefined ? undefined : timestampFromMs(until),
           requestId: request,
           pageSize: rowsAtOnce,

@@ -126,7 +126,8 @@ function compileValue(
       return bound && compileRange({ ...bound, multipleOf: undefined });
     case "string": {
       const allowed = rules.type.value.in;
-      const named = choicesOf(field);
+      // Of the items of a list they stand among those of the list.
+      const named = allowed.filter(isNamed);
       const choice = `must be ${named.length > 1 ? "one of " : ""}${named.join(", ")}`;
       const minLength = Number(rules.type.value.minLen ?? 0n);
       const isOther = compileText(rules.type.value, field);
@@ -171,8 +172,10 @@ function multipleIn({ type }: FieldRules): number | undefined {
 /** The texts that a field may have, but for the empty one. */
 export function choicesOf(field: DescField): string[] {
   const { type } = getOption(field, fieldRules);
-  return type.case === "string" ? type.value.in.filter((value) => value !== "") : [];
+  return type.case === "string" ? type.value.in.filter(isNamed) : [];
 }
+
+const isNamed = (choice: string) => choice !== "";
 
 /** A range whose ends are moved, each to where the operator has it, and allowed itself there. */
 export const moved = (range: Range, { min, max }: Bound = {}): Range => ({

@@ -11,6 +11,9 @@ export function isToken(text: string): boolean {
   return text.length === 46 && text.startsWith("lt_");
 }
 
+/** Whether a token of ours is in a text that is to name one, as where its header was copied: nobody is told it back. */
+export const holdsToken = (text: string): boolean => /lt_[\w-]{43}/.test(text);
+
 /**
  * What is stored of a token: `sha256:` and 64 hex digits. A plain hash is
  * enough, because a token has 256 random bits: there is nothing to guess, and

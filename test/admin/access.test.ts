@@ -61,6 +61,14 @@ describe("auth.mode", () => {
   });
 });
 
+it("an administrator's token of another form opens no calls either", async () => {
+  const token = "not-made-by-lintel";
+  const line = `admin: { tokens: [{ name: ops, hash: "${hashToken(token)}" }] }\n`;
+  const { chat, post } = await administered(line, "public");
+  expect((await post(list, {}, token)).status).toBe(200);
+  expect((await chat("chat", "Hello", token)).status).toBe(401);
+});
+
 describe("reload", () => {
   it("tokens of administrators apply at once; the last one goes with admin", async () => {
     const { post, write, reload, running } = await administered();

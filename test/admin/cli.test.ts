@@ -65,6 +65,9 @@ it("says the same of usage as of a database, and --token is whose it is there", 
     2,
   );
   expect(await ask("--by", "token,outcome", "--config", `${cwd}/lintel.yaml`)).toEqual(there);
+  const ever = ["--by", "token,outcome", "--since", "1960-01-01"];
+  expect(await ask(...ever, ...server)).toEqual(there);
+  expect(await ask(...ever, "--config", `${cwd}/lintel.yaml`)).toEqual(there);
   const one = await ask("--by", "token", "--token", "bob", ...server);
   expect(one.stdout.trim().split("\n").slice(1)).toEqual([expect.stringMatching(/^bob,/)]);
 });

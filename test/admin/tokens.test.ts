@@ -175,6 +175,11 @@ describe("what is wrong is said of the field", () => {
       { name: "a", expiry: { ttl: "1d" } },
       { "expiry.ttl": "must be a duration in seconds such as 86400s" },
     ],
+    [
+      "CreateToken",
+      { name: "a", expiry: { ttl: "-5s" } },
+      { "expiry.ttl": "must be a duration of 0 or more that ends before the year 10000" },
+    ],
     ["CreateToken", { name: "a", expiry: {} }, { expiry: "must have one of time, ttl and never" }],
     [
       "CreateToken",
@@ -236,8 +241,13 @@ it("refuses names that are taken, tokens that are not there, and messages that a
   const lost = await post("TokensService/RevokeToken", { token: "b" });
   expect([lost.status, lost.json.message]).toEqual([404, 'there is no token "b" that counts']);
   const own = createToken();
-  const confused = await post("TokensService/RevokeToken", { token: own });
-  expect(JSON.stringify(confused.json)).not.toContain(own);
+  for (const token of [own, `Bearer ${own}`, `${own} `]) {
+    const confused = await post("TokensService/RevokeToken", { token });
+    expect(confused.json.message).toBe("token has to be a name or an id, and not the token itself");
+  }
+  expect((await post("TokensService/CreateToken", { name: `Bearer ${own}` })).json.message).toBe(
+    "name: must be a name, and no token",
+  );
   const names = Array.from({ length: 10_000 }, (_, i) => `model-${i}`);
   const large = await post("TokensService/CreateToken", { name: "c", models: { names } });
   expect(large.json.message).toBe("the message is too large: at most 65536 bytes are allowed");
@@ -248,7 +258,7 @@ it("leaves one line in the log of each call, with no secret in it", async () => 
   const { tokens, post, lines } = await administered();
   const { secret: bearer, token } = await tokens.createToken({ name: "a" }, as());
   const own = createToken();
-  await post("TokensService/GetToken", { token: own });
+  await post("TokensService/GetToken", { token: ` ${own}` });
   await post("TokensService/GetToken", { token: "a" }, bearer);
   await post("TokensService/GetToken", { token: "a" }, null);
   const told = lines.filter(({ message }) => message === "admin call");

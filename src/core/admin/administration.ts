@@ -19,7 +19,7 @@ import type { Origin, Readiness } from "../gateway.js";
 import { joined } from "../joined.js";
 import { inShort, type Logger, reasonOf } from "../log.js";
 import { type Check, compileRules } from "../rules.js";
-import { isToken } from "../tokens.js";
+import { holdsToken } from "../tokens.js";
 import { handlers, type Work } from "./handlers.js";
 import { type AdminInput, type AdminMethod, type AdminOutput, adminMethods } from "./methods.js";
 import type { AdminSettings } from "./settings.js";
@@ -194,11 +194,11 @@ function causeOf({ code, cause }: LintelError): string {
   return inShort(stack ?? reasonOf(cause));
 }
 
-/** Which token was asked about, as long as nothing more is known of it; not one that somebody took for its name. */
+/** Which token was asked about, as long as nothing more is known of it; not a token that somebody took for its name. */
 function noteAsked(request: object, about: About): void {
   const { name, token } = request as { name?: unknown; token?: unknown };
   const asked = name ?? token;
-  if (typeof asked !== "string" || asked === "" || isToken(asked)) return;
+  if (typeof asked !== "string" || asked === "" || holdsToken(asked)) return;
   about.name = asked.slice(0, 128);
 }
 

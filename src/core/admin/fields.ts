@@ -23,13 +23,17 @@ export function timeOf(time: Timestamp | undefined, field: string, into: Into): 
   return undefined;
 }
 
-/** A duration from now in milliseconds; what is absent is none. */
-export function durationOf(duration: Duration | undefined, field: string, into: Into): number {
-  if (!duration) return 0;
+/** A duration from now in milliseconds. */
+export function durationOf(
+  duration: Duration | undefined,
+  field: string,
+  into: Into,
+): number | undefined {
+  if (!duration) return undefined;
   const ms = Number(duration.seconds) * 1000 + Math.floor(duration.nanos / 1e6);
   if (ms >= 0 && Date.now() + ms <= latest) return ms;
   into.push({ field, message: "must be a duration of 0 or more that ends before the year 10000" });
-  return 0;
+  return undefined;
 }
 
 /** Until when a token counts, milliseconds since the epoch; `null`: for ever; absent: not said. */
@@ -44,8 +48,10 @@ export function expiryOf(expiry: Expiry | undefined, into: Into): number | null 
   switch (kind.case) {
     case "time":
       return at(timeOf(kind.value, "expiry.time", into), "expiry.time");
-    case "ttl":
-      return at(Date.now() + durationOf(kind.value, "expiry.ttl", into), "expiry.ttl");
+    case "ttl": {
+      const ms = durationOf(kind.value, "expiry.ttl", into);
+      return ms === undefined ? undefined : at(Date.now() + ms, "expiry.ttl");
+    }
     case "never":
       if (!kind.value) into.push({ field: "expiry.never", message: onlyTrue });
       return null;

@@ -12,7 +12,7 @@ import { QueryUsageResponseSchema } from "../../../gen/lintel/admin/v1/usage_pb.
 import type { StoredToken } from "../callers/store.js";
 import { invalidFields, LintelError, type Violation } from "../errors.js";
 import { stars } from "../pattern.js";
-import { isToken } from "../tokens.js";
+import { holdsToken } from "../tokens.js";
 import { type Group, groups } from "../usage/sums.js";
 import {
   durationOf,
@@ -56,7 +56,7 @@ export const handlers: Handlers = {
   async createToken(request, { state, settings, found, about }) {
     const { name, team } = request;
     if (name.startsWith("tok_")) found.push({ field: "name", message: "must not begin with tok_" });
-    if (isToken(name)) found.push({ field: "name", message: "must be a name, and no token" });
+    if (holdsToken(name)) found.push({ field: "name", message: "must be a name, and no token" });
     if (name !== name.trim()) found.push({ field: "name", message: noBlanks });
     const wanted = {
       name,
@@ -122,7 +122,7 @@ export const handlers: Handlers = {
 
   async rotateToken(request, { state, settings, found, about }) {
     const rotation = {
-      graceMs: durationOf(request.grace, "grace", found),
+      graceMs: durationOf(request.grace, "grace", found) ?? 0,
       expiresAt: expiryOf(request.expiry, found),
       force: request.force,
     };
@@ -202,7 +202,7 @@ const taken = (message: string) => new LintelError("already_exists", message, { 
 
 function noToken(which: string): LintelError {
   // Who confuses them is not told it back: errors are logged.
-  const message = isToken(which)
+  const message = holdsToken(which)
     ? "token has to be a name or an id, and not the token itself"
     : `there is no token ${quoted(which)} that counts`;
   return new LintelError("token_not_found", message, { param: "token" });

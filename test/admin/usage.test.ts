@@ -1,0 +1,43 @@
+/** Usage by the services of administration, through whole gateways. */
+import { expect, it } from "vitest";
+import { administered, adminLines, as } from "./gateway.js";
+
+it("sums come in pages, and of one token alone by its name or its id", async () => {
+  const { tokens, usage, chat } = await administered();
+  const made = await Promise.all(["a", "b", "c"].map((name) => tokens.createToken({ name }, as())));
+  for (const { secret } of made) await (await chat("chat", "Hello", secret)).text();
+  const told: (string | undefined)[] = [];
+  let pageToken = "";
+  do {
+    const page = await usage.queryUsage({ groupBy: ["token"], pageSize: 2, pageToken }, as());
+    expect(page.rows.every(({ calls, failed }) => calls === 1n && failed === 0n)).toBe(true);
+    told.push(...page.rows.map(({ group }) => group.token));
+    pageToken = page.nextPageToken;
+  } while (pageToken !== "");
+  expect(told).toEqual(["a", "b", "c"]);
+  for (const token of ["b", made[1]?.token?.id ?? ""]) {
+    const { rows, warnings } = await usage.queryUsage({ groupBy: ["token"], token }, as());
+    expect([rows.map(({ group }) => group), warnings]).toEqual([[{ token: "b" }], []]);
+  }
+});
+
+it("says that none is kept, and what is wrong with a question", async () => {
+  const { post } = await administered(`usage: { enabled: false }\n${adminLines()}`);
+  const ask = (body: object) => post("UsageService/QueryUsage", body);
+  expect((await ask({})).json.warnings).toEqual([expect.stringContaining("usage.enabled")]);
+  const { status, json } = await ask({
+    group_by: ["token", "mode", "token"],
+    start_time: "2027-02-01T00:00:00Z",
+    end_time: "2027-01-01T00:00:00Z",
+    page_token: "zzz",
+  });
+  expect([status, json.message.split("; ")]).toEqual([
+    400,
+    [
+      "group_by[1]: must be one of token, team, user, model, backend, door, method, outcome, day, hour, month",
+      "group_by[2]: is there twice",
+      "end_time: must be after start_time",
+      "page_token: must be the next_page_token of an answer",
+    ],
+  ]);
+});
