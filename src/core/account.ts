@@ -14,7 +14,7 @@ import type { Quantity, Rule, Rules, ScopeRules } from "./limits/rules.js";
 import type { BudgetPeriod } from "./limits/settings.js";
 import type { LimitStore, Span, Standing } from "./limits/store.js";
 import type { Input, Output } from "./methods.js";
-import { overlap, restOf } from "./pattern.js";
+import { overlap, overlapsAny, restOf } from "./pattern.js";
 import type { Catalogue } from "./routing/catalogue.js";
 import { fill } from "./routing/names.js";
 import type { ModelSettings } from "./settings.js";
@@ -34,10 +34,9 @@ export async function* accountOf(
   { limits, catalogue, entries }: AccountParts,
 ): AsyncGenerator<readonly Output<"getAccount">[]> {
   const { team, models, teamModels } = caller ?? {};
-  const own = countedNames(models, catalogue, entries);
-  const ofTeam = countedNames(teamModels, catalogue, entries);
-  const mayUse = (model: string) =>
-    [own, ofTeam].every((names) => names.some((name) => overlap(name, model)));
+  const own = overlapsAny(countedNames(models, catalogue, entries));
+  const ofTeam = overlapsAny(countedNames(teamModels, catalogue, entries));
+  const mayUse = (model: string) => own(model) && ofTeam(model);
   const { user } = request as Input<"getAccount">;
   const scopes = limits?.rules.ofAll(caller, user, mayUse) ?? [];
   const all = scopes.flatMap((of) => of.rules.map((rule) => ({ of, rule })));
@@ -77,17 +76,30 @@ function countedNames(
   entries: readonly ModelSettings[],
 ): readonly string[] {
   if (!models) return anything;
-  return models.flatMap((model) => [
-    model,
-    ...(model.includes("*") ? [] : [catalogue.counted(model) ?? []].flat()),
-    ...entries.flatMap(({ name, aliases = [] }) =>
-      aliases.flatMap((alias) => {
+  const aliases = entries.flatMap((entry) =>
+    (entry.aliases ?? []).map((alias) => ({ alias, name: entry.name })),
+  );
+  const patterns = aliases.filter(({ alias }) => alias.includes("*"));
+  const byAlias = new Map(aliases.map(({ alias, name }) => [alias, name]));
+  const counted = [...models];
+  for (const model of models) {
+    if (model.includes("*")) {
+      for (const { alias, name } of aliases) {
         const rest = restOf(alias, model);
-        if (rest !== undefined) return [fill(name, rest)];
-        return overlap(alias, model) ? [name] : [];
-      }),
-    ),
-  ]);
+        if (rest !== undefined) counted.push(fill(name, rest));
+        else if (overlap(alias, model)) counted.push(name);
+      }
+      continue;
+    }
+    for (const name of [catalogue.counted(model), byAlias.get(model)]) {
+      if (name !== undefined) counted.push(name);
+    }
+    for (const { alias, name } of patterns) {
+      const rest = restOf(alias, model);
+      if (rest !== undefined) counted.push(fill(name, rest));
+    }
+  }
+  return counted;
 }
 
 function limitOf({ scope, name }: ScopeRules, rule: Rule, standing: Standing | undefined) {

@@ -26,6 +26,26 @@ export function overlap(one: string, other: string): boolean {
   );
 }
 
+/**
+ * Tells of patterns whether `overlap` holds of one of many others. The many are looked through
+ * once: there may be as many that are asked about.
+ */
+export function overlapsAny(many: readonly string[]): (pattern: string) => boolean {
+  const all = new Set(many);
+  if (all.has("*")) return () => true;
+  const names = [...all].filter((one) => !one.includes("*"));
+  const patterns = [...all].filter((one) => one.includes("*"));
+  return (pattern) => {
+    if (all.has(pattern) || patterns.some((one) => overlap(one, pattern))) return true;
+    if (!pattern.includes("*")) return false;
+    const [before, after] = cut(pattern);
+    const least = before.length + after.length;
+    return names.some(
+      (name) => name.length >= least && name.startsWith(before) && name.endsWith(after),
+    );
+  };
+}
+
 /** What stands before the `*` of a pattern, and after it. */
 function cut(pattern: string): [string, string] {
   const star = pattern.indexOf("*");

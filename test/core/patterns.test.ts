@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { overlap } from "../../src/core/pattern.js";
+import { overlap, overlapsAny } from "../../src/core/pattern.js";
 
 it.each([
   ["gpt-4o", "gpt-4o", true],
@@ -19,4 +19,11 @@ it.each([
   ["ab*", "*ba", true],
 ])("names may fit both %j and %j: %s", (one, other, both) => {
   expect([overlap(one, other), overlap(other, one)]).toEqual([both, both]);
+  // As of one of many.
+  const asked = [overlapsAny(["-", one])(other), overlapsAny(["-", other])(one)];
+  expect(asked).toEqual([both, both]);
+});
+
+it("no name fits one of none", () => {
+  expect(["a", "a*", "*"].map(overlapsAny([]))).toEqual([false, false, false]);
 });
