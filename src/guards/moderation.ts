@@ -28,16 +28,19 @@ export function moderationGuard(
   const moderations = new Moderations(settings);
   return {
     async check(texts, { signal }, images = []) {
-      const said = await Promise.all([
+      const said = await Promise.allSettled([
         texts.length > 0 ? ofTexts(moderations, byField(texts), signal) : undefined,
         ...images.map((image) => ofImage(moderations, image, signal)),
       ]);
-      const flagged = said.filter((one) => one !== undefined);
+      const flagged = said.flatMap((one) => (one.status === "fulfilled" && one.value) || []);
       const [first] = flagged;
-      if (!first) return { action: "pass" };
       const found = [...new Set(flagged.flatMap((one) => one.found))];
-      if (settings.action === "flag") return { action: "flag", found };
-      return { action: "block", found, field: first.field };
+      // Whoever adds an image that nobody can look at gets nothing else past by that.
+      if (first && settings.action === "block")
+        return { action: "block", found, field: first.field };
+      const failed = said.find((one) => one.status === "rejected");
+      if (failed) throw failed.reason;
+      return first ? { action: "flag", found } : { action: "pass" };
     },
     close: () => moderations.close(),
   };

@@ -132,6 +132,28 @@ describe("a moderation endpoint", () => {
     expect(String(error)).not.toMatch(/127\.0\.0\.1|sk-secret/);
   });
 
+  test("that can't look at an image still blocks what it flags", async () => {
+    const { url } = await serving(({ input }) => {
+      const [first] = input as [string | object];
+      if (typeof first === "string") return { body: { results: results(input) } };
+      return { status: 400, body: { error: { message: "Invalid image." } } };
+    });
+    const checker = closing(moderationGuard(settings(url)));
+    const { ask } = guarded([guardOf("a", checker, { images: true, onFailure: "open" })]);
+    const parts = (text: string) => [
+      { type: "image_url", imageUrl: { url: images[0]?.url } },
+      { type: "text", text },
+    ];
+    const asked = (text: string) => ask({ messages: [{ role: "user", parts: parts(text) }] });
+    expect((await asked("bad")).error?.param).toBe("messages[0].parts[1].text");
+    expect(await asked("good")).toMatchObject({
+      code: "ok",
+      warnings: ['guards: "a" failed, not all texts were looked at'],
+    });
+    const flags = closing(moderationGuard(settings(url, "flag")));
+    await expect(flags.check(texts, about, images)).rejects.toThrow();
+  });
+
   test("that flags one of fewer results than texts blocks, and no field is named", async () => {
     const { url } = await serving(() => ({ body: { results: [{ flagged: true }] } }));
     const { ask } = guarded([guardOf("a", closing(moderationGuard(settings(url))))]);
