@@ -242,6 +242,35 @@ test("models and defaults that lead nowhere are said, once their server listed i
   ]);
 });
 
+test("mirrors that lead nowhere are said, once their server listed its models", async () => {
+  const [a, b, tagged] = [
+    await modelServer("a"),
+    await modelServer("b-1"),
+    await modelServer("c:latest"),
+  ];
+  const at = (name: string, url: string) => `  - { type: openai, name: ${name}, url: "${url}" `;
+  const it = await gateway("backends: []\n");
+  it.write(`models:
+  - name: a
+    backends: [a]
+    mirrors: [{ backend: b, model: b-1 }, { backend: b, model: none }, { backend: tagged, model: c }, { backend: tagged }, { backend: away }]
+  - { name: "x-*", targets: [{ backend: a, model: a }], mirrors: [{ backend: b, model: "b-*" }, { backend: b, model: "d-*" }] }
+backends:
+${at("a", a.url)}}
+${at("b", b.url)}}
+${at("away", "http://127.0.0.1:1")}}
+${at("tagged", tagged.url)}, dialect: ollama }
+`);
+  await it.reload();
+  const message = "a mirror leads nowhere: its backend has no such model";
+  const said = it.lines.filter((line) => line.message === message);
+  expect(said.map(({ fields }) => fields)).toEqual([
+    { model: "a", backend: "b", mirror: "none" },
+    { model: "a", backend: "tagged", mirror: "a" },
+    { model: "x-*", backend: "b", mirror: "d-*" },
+  ]);
+});
+
 test("limits and prices of a name without Ollama's tag are said: calls count by the whole name", async () => {
   const a = await modelServer("tiny:latest");
   const it = await gateway(`backends: [{ type: openai, name: a, url: "${a.url}", dialect: ollama }]
