@@ -1,4 +1,5 @@
 /** The moderation endpoint of an OpenAI-compatible API as a guard of texts and images. */
+import { toLintelError } from "../core/errors.js";
 import type { GuardedCall, GuardedImage, GuardedText } from "../core/guards/guard.js";
 import {
   imageInput,
@@ -21,6 +22,9 @@ interface Flagged {
   readonly found: readonly string[];
 }
 
+/** Most questions of one call at once: its images leave connections to other calls. */
+const atOnce = 4;
+
 /** Asks about all texts of a call in one request, and about each image in one: it takes no more. */
 export function moderationGuard(
   settings: ModerationSettings & { readonly action: "block" | "flag" },
@@ -28,10 +32,14 @@ export function moderationGuard(
   const moderations = new Moderations(settings);
   return {
     async check(texts, { signal }, images = []) {
-      const said = await Promise.allSettled([
-        texts.length > 0 ? ofTexts(moderations, byField(texts), signal) : undefined,
-        ...images.map((image) => ofImage(moderations, image, signal)),
-      ]);
+      const asked = byField(texts);
+      const said = await allOf(
+        [
+          ...(asked.length > 0 ? [() => ofTexts(moderations, asked, signal)] : []),
+          ...images.map((image) => () => ofImage(moderations, image, signal)),
+        ],
+        signal,
+      );
       const flagged = said.flatMap((one) => (one.status === "fulfilled" && one.value) || []);
       const [first] = flagged;
       const found = [...new Set(flagged.flatMap((one) => one.found))];
@@ -44,6 +52,30 @@ export function moderationGuard(
     },
     close: () => moderations.close(),
   };
+}
+
+/**
+ * What became of questions, in their order; none more is asked once one took too long.
+ * @throws the signal's reason
+ */
+async function allOf<T>(
+  questions: readonly (() => Promise<T>)[],
+  signal: GuardedCall["signal"],
+): Promise<PromiseSettledResult<T>[]> {
+  const said: PromiseSettledResult<T>[] = [];
+  const left = questions.entries();
+  let late = false;
+  const inTurn = async () => {
+    for (const [i, ask] of left) {
+      signal.throwIfAborted();
+      const [one] = await Promise.allSettled([ask()]);
+      said[i] = one;
+      late ||= one.status === "rejected" && toLintelError(one.reason).code === "timeout";
+      if (late) return;
+    }
+  };
+  await Promise.all(Array.from({ length: atOnce }, inTurn));
+  return said;
 }
 
 async function ofTexts(

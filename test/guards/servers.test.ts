@@ -17,17 +17,17 @@ interface Seen {
   readonly body: Record<string, unknown>;
 }
 
+type Answer = { status?: number; body: unknown } | undefined;
+
 /** A server that answers so, or hangs where that is nothing; its address, and what it was asked. */
-async function serving(
-  answer: (body: Seen["body"]) => { status?: number; body: unknown } | undefined,
-) {
+async function serving(answer: (body: Seen["body"]) => Answer | Promise<Answer>) {
   const seen: Seen[] = [];
   const http = createServer(async (request, response) => {
     let text = "";
     for await (const part of request) text += part;
     const body = JSON.parse(text);
     seen.push({ path: request.url, headers: request.headers, body });
-    const said = answer(body);
+    const said = await answer(body);
     if (!said) return;
     response.writeHead(said.status ?? 200, { "content-type": "application/json" });
     response.end(JSON.stringify(said.body));
@@ -130,6 +130,31 @@ describe("a moderation endpoint", () => {
     const error = await Promise.resolve(checker.check(texts, about)).catch((thrown) => thrown);
     expect(error).toMatchObject({ code: "upstream_failed" });
     expect(String(error)).not.toMatch(/127\.0\.0\.1|sk-secret/);
+  });
+
+  test("is asked few questions of one call at once, and none more once one took too long", async () => {
+    const running = { most: 0, now: 0 };
+    const waiting: (() => void)[] = [];
+    const release = () => {
+      for (const go of waiting.splice(0)) go();
+    };
+    const { url, seen } = await serving(async ({ input }) => {
+      running.most = Math.max(running.most, ++running.now);
+      await new Promise<void>((go) => {
+        // Others that were sent come meanwhile.
+        if (waiting.push(go) === 4) setTimeout(release, 30);
+      });
+      running.now--;
+      return { body: { results: (input as unknown[]).map(() => ({ flagged: false })) } };
+    });
+    const many = Array.from({ length: 11 }, () => images[0] as (typeof images)[0]);
+    const checker = closing(moderationGuard(settings(url)));
+    expect(await checker.check(texts, about, many)).toEqual({ action: "pass" });
+    expect([seen.length, running.most]).toEqual([12, 4]);
+    const hung = await serving(() => undefined);
+    const late = closing(moderationGuard({ ...settings(hung.url), timeout: 20 }));
+    await expect(late.check(texts, about, many)).rejects.toMatchObject({ code: "timeout" });
+    expect(hung.seen.length).toBeLessThanOrEqual(4);
   });
 
   test("that can't look at an image still blocks what it flags", async () => {
