@@ -27,7 +27,7 @@ export interface NotMirrored {
   /** Of the call itself. */
   readonly of: Readonly<Attributes>;
   readonly backend: string;
-  /** Name by which the backend knows the model. */
+  /** Name by which the backend knows the model, with its `*` where callers can give the call's any number of names. */
   readonly model: string;
   readonly why: WhyNot;
 }

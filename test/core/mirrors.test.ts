@@ -275,6 +275,16 @@ describe("which calls are mirrored", () => {
       { of: { model: "gpt-5" }, backend: "shadow", model: "vendor/5", why: "no_model" },
     ]);
   });
+  it("not counted under any number of names, where callers can give a model these", async () => {
+    const targets = [{ backend: "real", model: "m" }];
+    const model = { name: "gpt-*", targets, mirrors: [{ backend: "shadow", model: "vendor/*" }] };
+    const it = mirroring(says("x"), { model });
+    for (const id of ["gpt-4", "gpt-5"]) await run(it.core, "chat", { ...hello, model: id });
+    await it.core.idle();
+    const passedOver = { backend: "shadow", model: "vendor/*", why: "no_model" };
+    expect(it.passedOver).toMatchObject([passedOver, passedOver]);
+    expect(it.said("not mirrored").map(({ mirror }) => mirror)).toEqual(["vendor/4", "vendor/5"]);
+  });
   it("not those that the mirror's model can't do", async () => {
     const both = { chat: says("x"), streamTextToImage: paints(1) };
     const drawing = scripted(both, [imageModel("s")], "shadow");

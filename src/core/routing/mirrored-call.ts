@@ -141,7 +141,8 @@ export class MirroredCall implements Enrolled {
     const { backend } = settings;
     const model = this.#mirrors.nameOf(settings, this.#call);
     log.debug({ id, model: attributes.model, backend, mirror: model, why }, "not mirrored");
-    observation?.mirrors?.passedOver({ of: attributes, backend, model, why });
+    const counted = this.#mirrors.countedName(settings, this.#call);
+    observation?.mirrors?.passedOver({ of: attributes, backend, model: counted, why });
   }
 
   #tell(own: Call, { record }: Attempt, failure: LintelError | undefined): void {

@@ -107,6 +107,13 @@ export class Mirrors {
     return upstream === undefined ? asked : fill(upstream, restOf(entry.name, asked));
   }
 
+  /** The same for metrics: with its `*` where callers can give the call's model any number of names. */
+  countedName(settings: MirrorSettings, call: Call): string {
+    if (call.attributes.countedAs === undefined) return this.nameOf(settings, call);
+    const entry = call.modelSettings as ModelSettings;
+    return settings.model ?? entry.model ?? entry.name;
+  }
+
   /** How the mirrors are that were asked. */
   endpoints(): Iterable<Endpoint> {
     return this.#endpoints.values();
