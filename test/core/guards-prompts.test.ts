@@ -452,6 +452,20 @@ describe("a guard", () => {
       expect(asked).toMatchObject([{ texts: [], images: [{ url }] }]);
     });
 
+    test("is shown one that comes as a file, and none that is text to models", async () => {
+      const { guard, asked } = seeing({ images: true });
+      const { ask } = guarded([guard]);
+      const drawn = file("image/svg+xml", "<svg/>");
+      const picture = file("image/png", "A");
+      const parts = [drawn, file("audio/wav", "A"), picture];
+      const { code, error } = await ask({ messages: [{ role: "user", parts }] });
+      const field = "messages[0].parts[2].file.file_data";
+      expect([code, error?.param]).toEqual(["content_blocked", field]);
+      expect(asked).toMatchObject([{ images: [{ field, url: picture.file.fileData }] }]);
+      await ask({ messages: [{ role: "user", parts: [drawn] }] });
+      expect(asked.slice(1)).toMatchObject([{ images: [] }]);
+    });
+
     test("is shown none where it is not to, or where there are none", async () => {
       const { guard, asked } = seeing({});
       const { ask } = guarded([guard, { ...guard, name: "b", images: true }]);
