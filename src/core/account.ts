@@ -10,7 +10,7 @@ import {
 } from "../../gen/lintel/v1/account_pb.js";
 import type { Call, Caller } from "./call.js";
 import { unit } from "./limits/prices.js";
-import type { Quantity, Rule, Rules, ScopeRules } from "./limits/rules.js";
+import type { Quantity, Rule, Rules } from "./limits/rules.js";
 import type { BudgetPeriod } from "./limits/settings.js";
 import type { LimitStore, Span, Standing } from "./limits/store.js";
 import type { Input, Output } from "./methods.js";
@@ -38,9 +38,8 @@ export async function* accountOf(
   const ofTeam = overlapsAny(countedNames(teamModels, catalogue, entries));
   const mayUse = (model: string) => own(model) && ofTeam(model);
   const { user } = request as Input<"getAccount">;
-  const scopes = limits?.rules.ofAll(caller, user, mayUse) ?? [];
-  const all = scopes.flatMap((of) => of.rules.map((rule) => ({ of, rule })));
-  const standings = await limits?.store.peek(all.map(({ rule }) => rule.counter));
+  const rules = limits?.rules.ofAll(caller, user, mayUse) ?? [];
+  const standings = await limits?.store.peek(rules.map(({ counter }) => counter));
   yield [
     create(GetAccountResponseSchema, {
       caller: caller?.id ?? "",
@@ -49,7 +48,7 @@ export async function* accountOf(
       expiresAt: timestampOf(caller),
       models: [...(models ?? anything)],
       teamModels: team === undefined ? [] : [...(teamModels ?? anything)],
-      limits: all.map(({ of, rule }, i) => limitOf(of, rule, standings?.[i])),
+      limits: rules.map((rule, i) => limitOf(rule, standings?.[i])),
     }),
   ];
 }
@@ -102,8 +101,7 @@ function countedNames(
   return counted;
 }
 
-function limitOf({ scope, name }: ScopeRules, rule: Rule, standing: Standing | undefined) {
-  const { quantity, counter } = rule;
+function limitOf({ quantity, scope, name, counter }: Rule, standing: Standing | undefined) {
   const amount = (counted: number) => (quantity === "spend" ? counted / unit : counted);
   // When calls that run will end nobody knows.
   const resets = counter.span.type === "running" ? undefined : standing;
@@ -126,7 +124,7 @@ const quantities: Readonly<Record<Quantity, LimitQuantity>> = {
   spend: LimitQuantity.SPEND,
 };
 
-const scopesTold: Readonly<Record<ScopeRules["scope"], LimitScope>> = {
+const scopesTold: Readonly<Record<Rule["scope"], LimitScope>> = {
   caller: LimitScope.CALLER,
   user: LimitScope.USER,
   team: LimitScope.TEAM,

@@ -4,13 +4,13 @@ import type { Caller } from "../call.js";
 import type { CallerSource } from "../callers/source.js";
 import { Recent } from "../recent.js";
 import type { AuthSettings } from "../settings.js";
-import type { Rule, Rules, ScopeRules } from "./rules.js";
+import type { Rule, Rules } from "./rules.js";
 import type { BudgetPeriod, CallerLimits } from "./settings.js";
 import type { Claim, Standing } from "./store.js";
 
 /** How much of one budget is used. */
 export interface BudgetUse {
-  readonly scope: Exclude<ScopeRules["scope"], "user">;
+  readonly scope: Exclude<Rule["scope"], "user">;
   /** Of the entry of the models' limits, the team or the caller; empty for the gateway's own budget. */
   readonly name: string;
   readonly period: BudgetPeriod;
@@ -148,8 +148,8 @@ export class Budgets {
    */
   takeOver(former: Budgets): void {
     const { rules, auth, callers = [] } = this.#parts;
-    const keep = (entry: Entry, found: readonly ScopeRules[]): boolean => {
-      const rule = found.flatMap((of) => of.rules).find(({ counter }) => counter.key === entry.key);
+    const keep = (entry: Entry, found: readonly Rule[]): boolean => {
+      const rule = found.find(({ counter }) => counter.key === entry.key);
       if (rule) entry.limit = rule.counter.limit;
       return rule !== undefined && entry.limit > 0;
     };
@@ -172,7 +172,7 @@ export class Budgets {
   }
 
   /** What there is of a budget; made if it was not seen. */
-  #entryOf({ scope, counter }: Rule, caller: Caller | undefined): Entry | undefined {
+  #entryOf({ scope, name, counter }: Rule, caller: Caller | undefined): Entry | undefined {
     switch (scope) {
       case "user":
         return undefined;
@@ -187,15 +187,13 @@ export class Budgets {
         return its;
       }
       case "team": {
-        const { team = "" } = caller ?? {};
-        const entry = this.#teams.get(team) ?? entryOf(scope, team, counter);
-        if (entry) this.#teams.set(team, entry);
+        const entry = this.#teams.get(name) ?? entryOf(scope, name, counter);
+        if (entry) this.#teams.set(name, entry);
         return entry;
       }
       default: {
         const known = this.#shared.get(counter.key);
         if (known) return known;
-        const name = counter.key.slice(scope.length + 1, counter.key.lastIndexOf(":"));
         const entry = entryOf(scope, name, counter);
         if (entry) this.#shared.set(counter.key, entry);
         return entry;

@@ -13,21 +13,16 @@ export type Quantity = "requests" | "tokens" | "images" | "concurrent" | "spend"
 /** One limit. */
 export interface Rule {
   readonly quantity: Quantity;
-  readonly scope: ScopeRules["scope"];
+  /** Whose calls are counted together. */
+  readonly scope: "caller" | "user" | "team" | "model" | "global";
+  /** Of the user, the team or the model, also with a `*`; empty in other scopes. */
+  readonly name: string;
   readonly counter: Counter;
   /** The limit and its scope in words: `600 requests per minute for this caller`. */
   readonly words: string;
 }
 
-/** Limits of one scope. */
-export interface ScopeRules {
-  readonly scope: "caller" | "user" | "team" | "model" | "global";
-  /** Of the user, the team or the model, also with a `*`; empty for other scopes. */
-  readonly name: string;
-  readonly rules: readonly Rule[];
-}
-
-/** Whose calls are counted together. */
+/** How counters of a scope are called. */
 export const scopes = {
   gateway: "global",
   /** @param id `Caller.id` */
@@ -80,7 +75,9 @@ export class Rules {
   constructor(settings: LimitSettings) {
     this.#settings = settings;
     this.#ofTeams = new Map(settings.teams?.map(({ team, ...limits }) => [team, limits]));
-    this.#global = rulesOf(settings.global, "global", scopes.gateway, "for this gateway");
+    this.#global = rulesOf(settings.global, {
+      ...{ scope: "global", name: "", key: scopes.gateway, words: "for this gateway" },
+    });
   }
 
   /**
@@ -88,13 +85,10 @@ export class Rules {
    * @param user whom it is for; absent: it names nobody
    */
   for(caller: Caller | undefined, user: string | undefined, model: string): readonly Rule[] {
-    const { models, user: everyUser } = this.#settings;
-    const own = caller ? this.#ofCaller(caller) : none;
-    const ofUser = caller && user && everyUser ? this.#ofUser(caller.id, user, everyUser) : none;
-    const ofTeam = caller?.team === undefined ? none : this.#ofTeam(caller.team);
-    const ofModel = models.length === 0 ? none : this.#ofModel(model);
-    if (ofUser.length + ofTeam.length + ofModel.length + this.#global.length === 0) return own;
-    return [...own, ...ofUser, ...ofTeam, ...ofModel, ...this.#global];
+    const ofWhom = this.#ofWhom(caller, user);
+    const ofModel = this.#settings.models.length === 0 ? none : this.#ofModel(model);
+    if (ofModel.length + this.#global.length === 0) return ofWhom;
+    return [...ofWhom, ...ofModel, ...this.#global];
   }
 
   /**
@@ -106,22 +100,22 @@ export class Rules {
     caller: Caller | undefined,
     user: string,
     mayUse: (model: string) => boolean,
-  ): ScopeRules[] {
-    const { models, user: everyUser } = this.#settings;
-    const ofUser = caller && user && everyUser ? this.#ofUser(caller.id, user, everyUser) : none;
-    const team = caller?.team;
-    const all: ScopeRules[] = [
-      { scope: "caller", name: "", rules: caller ? this.#ofCaller(caller) : [] },
-      { scope: "user", name: user, rules: ofUser },
-      { scope: "team", name: team ?? "", rules: team === undefined ? [] : this.#ofTeam(team) },
-      ...models
-        .filter(({ model }) => mayUse(model))
-        .map(
-          (entry) => ({ scope: "model", name: entry.model, rules: rulesOfModel(entry) }) as const,
-        ),
-      { scope: "global", name: "", rules: this.#global },
+  ): readonly Rule[] {
+    return [
+      ...this.#ofWhom(caller, user),
+      ...this.#settings.models.filter(({ model }) => mayUse(model)).flatMap(rulesOfModel),
+      ...this.#global,
     ];
-    return all.filter(({ rules }) => rules.length > 0);
+  }
+
+  /** Of the caller, its end user and its team. */
+  #ofWhom(caller: Caller | undefined, user: string | undefined): readonly Rule[] {
+    if (!caller) return none;
+    const { user: everyUser } = this.#settings;
+    const own = this.#ofCaller(caller);
+    const ofUser = user && everyUser ? this.#ofUser(caller.id, user, everyUser) : none;
+    const ofTeam = caller.team === undefined ? none : this.#ofTeam(caller.team);
+    return ofUser.length + ofTeam.length === 0 ? own : [...own, ...ofUser, ...ofTeam];
   }
 
   #ofCaller({ id, limits }: Caller): readonly Rule[] {
@@ -129,8 +123,9 @@ export class Rules {
     if (!limits && !everyone) return none;
     const known = this.#callers.get(id);
     if (known && known.limits === limits) return known.rules;
-    const all = merged(everyone, limits);
-    const rules = rulesOf(all, "caller", scopes.caller(id), "for this caller");
+    const rules = rulesOf(merged(everyone, limits), {
+      ...{ scope: "caller", name: "", key: scopes.caller(id), words: "for this caller" },
+    });
     this.#callers.set(id, { limits, rules });
     return rules;
   }
@@ -139,7 +134,9 @@ export class Rules {
     const pair = pairOf(id, user);
     const known = this.#users.get(pair);
     if (known) return known;
-    const rules = rulesOf(limits, "user", scopes.user(id, user), "for this user");
+    const rules = rulesOf(limits, {
+      ...{ scope: "user", name: user, key: scopes.user(id, user), words: "for this user" },
+    });
     this.#users.set(pair, rules);
     return rules;
   }
@@ -149,7 +146,7 @@ export class Rules {
     if (known) return known;
     const limits = merged(this.#settings.team, this.#ofTeams.get(team));
     const words = `for the team ${JSON.stringify(team)}`;
-    const rules = rulesOf(limits, "team", scopes.team(team), words);
+    const rules = rulesOf(limits, { scope: "team", name: team, key: scopes.team(team), words });
     this.#teams.set(team, rules);
     return rules;
   }
@@ -166,9 +163,9 @@ export class Rules {
 }
 
 function rulesOfModel(entry: ModelLimits): Rule[] {
-  const name = JSON.stringify(entry.model);
-  const words = entry.model.includes("*") ? `for the models ${name}` : `for the model ${name}`;
-  return rulesOf(entry, "model", scopes.model(entry.model), words);
+  const { model: name } = entry;
+  const words = `for the ${name.includes("*") ? "models" : "model"} ${JSON.stringify(name)}`;
+  return rulesOf(entry, { scope: "model", name, key: scopes.model(name), words });
 }
 
 function merged(everyone: CallerLimits = {}, own: CallerLimits = {}): CallerLimits {
@@ -184,12 +181,14 @@ const minute = { type: "sliding", ms: 60_000 } as const;
 const day = { type: "calendar", period: "day" } as const;
 const running = { type: "running" } as const;
 
-/** @param whose one of `scopes` */
+interface Whose extends Pick<Rule, "scope" | "name" | "words"> {
+  /** One of `scopes`. */
+  readonly key: string;
+}
+
 function rulesOf(
   limits: CallerLimits | undefined,
-  scope: Rule["scope"],
-  whose: string,
-  words: string,
+  { scope, name, key: whose, words }: Whose,
 ): Rule[] {
   if (!limits) return [];
   const { requestsPerMinute, tokensPerMinute, imagesPerDay, concurrent, budget } = limits;
@@ -203,8 +202,7 @@ function rulesOf(
     if (limit === undefined || limit === Number.POSITIVE_INFINITY) return;
     const key = counterKey(whose, quantity, span);
     rules.push({
-      quantity,
-      scope,
+      ...{ quantity, scope, name },
       counter: { key, span, limit, estimated: estimates.has(quantity) },
       words: `${what} ${words}`,
     });
