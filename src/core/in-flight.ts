@@ -8,7 +8,6 @@ import { Roster } from "./roster.js";
 /** All calls of a core, from their begin to their end. */
 export class InFlight implements Readiness {
   readonly #lives = new Roster<Life>();
-  readonly #waiting = new Set<() => void>();
   readonly leaving = new Cancellation();
 
   get accepting(): boolean {
@@ -28,7 +27,6 @@ export class InFlight implements Readiness {
   /** Nothing happens to one that never began. */
   delete(life: Life): void {
     this.#lives.delete(life);
-    if (this.#lives.size === 0 && this.#waiting.size > 0) this.#settle();
   }
 
   /** Lets no more begin. */
@@ -38,18 +36,10 @@ export class InFlight implements Readiness {
 
   /** Resolves once no call runs. */
   none(): Promise<void> {
-    return new Promise((done) => {
-      this.#waiting.add(done);
-      if (this.#lives.size === 0) this.#settle();
-    });
+    return this.#lives.none();
   }
 
   abort(reason: LintelError): void {
     for (const life of this.#lives) life.abort(reason);
-  }
-
-  #settle(): void {
-    for (const done of this.#waiting) done();
-    this.#waiting.clear();
   }
 }

@@ -13,6 +13,7 @@ export interface Enrolled {
 /** Members in no order; each is in one roster at most. */
 export class Roster<T extends Enrolled> implements Iterable<T> {
   readonly #members: T[] = [];
+  readonly #waiting = new Set<() => void>();
 
   get size(): number {
     return this.#members.length;
@@ -32,10 +33,24 @@ export class Roster<T extends Enrolled> implements Iterable<T> {
     last.place = member.place;
     this.#members.pop();
     member.place = -1;
+    if (this.#members.length === 0 && this.#waiting.size > 0) this.#settle();
+  }
+
+  /** Resolves once it has no member. */
+  none(): Promise<void> {
+    return new Promise((done) => {
+      this.#waiting.add(done);
+      if (this.#members.length === 0) this.#settle();
+    });
   }
 
   /** Of those who are members now. */
   [Symbol.iterator](): Iterator<T> {
     return [...this.#members].values();
+  }
+
+  #settle(): void {
+    for (const done of this.#waiting) done();
+    this.#waiting.clear();
   }
 }

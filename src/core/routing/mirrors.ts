@@ -45,7 +45,6 @@ export class Mirrors {
   /** Their own: what becomes of mirrored calls takes no target out, and no place at one. */
   readonly #endpoints = new Map<string, Endpoint>();
   readonly #running = new Roster<MirroredCall>();
-  readonly #waiting = new Set<() => void>();
   #refused = false;
 
   constructor(tools: RoutingTools, parts: MirrorParts) {
@@ -131,10 +130,7 @@ export class Mirrors {
 
   /** Resolves once nothing is mirrored. */
   idle(): Promise<void> {
-    return new Promise((done) => {
-      this.#waiting.add(done);
-      this.#settle();
-    });
+    return this.#running.none();
   }
 
   async #run(mirrored: MirroredCall, mirror: Mirror): Promise<void> {
@@ -144,14 +140,7 @@ export class Mirrors {
       this.#parts.log.error({ err, backend: mirror.settings.backend }, "a call can't be mirrored");
     } finally {
       this.#running.delete(mirrored);
-      this.#settle();
     }
-  }
-
-  #settle(): void {
-    if (this.#running.size > 0) return;
-    for (const done of this.#waiting) done();
-    this.#waiting.clear();
   }
 
   #endpoint(place: { readonly backend: string; readonly model: string }): Endpoint {
