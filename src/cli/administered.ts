@@ -87,40 +87,41 @@ const rowsAtOnce = 10_000;
 
 const asking = (client: Client<typeof UsageService>, options: CallOptions): UsageSums => ({
   async totals(by, { since = 0, until, request, ...filter } = {}) {
-    const all = [];
-    let pageToken = "";
-    do {
-      const answer = await client.queryUsage(
-        {
-          ...filter,
-          groupBy: [...by],
-          // No record is older, and no other time can be asked for.
-          startTime: timestampFromMs(Math.max(since, 0)),
-          endTime: until === undefined ? undefined : timestampFromMs(until),
-          requestId: request,
-          pageSize: rowsAtOnce,
-          pageToken,
-        },
-        options,
-      );
-      if (pageToken === "") for (const warning of answer.warnings) say(`warning: ${warning}`);
-      all.push(...answer.rows.map(totalsOf));
-      pageToken = answer.nextPageToken;
-    } while (pageToken !== "");
-    return all;
+    const asked = {
+      ...filter,
+      groupBy: [...by],
+      // No record is older, and no other time can be asked for.
+      startTime: timestampFromMs(Math.max(since, 0)),
+      endTime: until === undefined ? undefined : timestampFromMs(until),
+      requestId: request,
+      pageSize: rowsAtOnce,
+    };
+    const pages = await everyPage((pageToken) =>
+      client.queryUsage({ ...asked, pageToken }, options),
+    );
+    for (const warning of pages[0]?.warnings ?? []) say(`warning: ${warning}`);
+    return pages.flatMap(({ rows }) => rows.map(totalsOf));
   },
 });
 
 /** Every token, page by page. */
 export async function everyToken(tokens: TokensHere, includeRevoked: boolean): Promise<Token[]> {
-  const all: Token[] = [];
+  const pages = await everyPage((pageToken) => tokens.listTokens({ includeRevoked, pageToken }));
+  return pages.flatMap((page) => page.tokens);
+}
+
+/** The answers to a question whose answer comes in pages. */
+async function everyPage<A extends { readonly nextPageToken: string }>(
+  ask: (pageToken: string) => Promise<A>,
+): Promise<A[]> {
+  const pages: A[] = [];
   let pageToken = "";
   do {
-    const answer = await tokens.listTokens({ includeRevoked, pageToken });
-    all.push(...answer.tokens);
-    pageToken = answer.nextPageToken;
+    const page = await ask(pageToken);
+    pages.push(page);
+    pageToken = page.nextPageToken;
   } while (pageToken !== "");
-  return all;
+  return pages;
 }
 
 /** Whether a gateway is asked. It has to be named: `LINTEL_SERVER` is where calls go. @throws UsageError */

@@ -57,7 +57,7 @@ export function logCall(
     firstMs: firstMs === undefined ? undefined : Math.round(firstMs),
     totalMs: Math.round(totalMs),
     error: error?.message,
-    cause: error?.cause === undefined ? undefined : causeOf(error),
+    cause: causeOf(error),
   } satisfies Record<
     Exclude<keyof Attributes, "asked" | "countedAs" | "alias" | "guarded">,
     unknown
@@ -69,8 +69,12 @@ export function logCall(
   else call.log.info(fields, "call");
 }
 
-/** What is behind an error, for the log: where a fault of our own is, its stack tells where; of others' failures the words do. */
-function causeOf({ code, cause }: LintelError): string {
+/**
+ * What is behind an error, for the log: where a fault of our own is, its stack tells where; of others' failures the
+ * words do. Absent: nothing is.
+ */
+export function causeOf({ code, cause }: Partial<LintelError> = {}): string | undefined {
+  if (cause === undefined) return undefined;
   const ours = code === "internal" && cause instanceof Error && !(cause instanceof Refusal);
   const stack = ours ? cause.stack : undefined;
   return inShort(stack ?? reasonOf(cause));

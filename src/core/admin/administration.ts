@@ -17,7 +17,8 @@ import {
 } from "../errors.js";
 import type { Origin, Readiness } from "../gateway.js";
 import { joined } from "../joined.js";
-import { inShort, type Logger, reasonOf } from "../log.js";
+import type { Logger } from "../log.js";
+import { causeOf } from "../log-call.js";
 import { type Check, compileRules } from "../rules.js";
 import { holdsToken } from "../tokens.js";
 import { handlers, type Work } from "./handlers.js";
@@ -164,7 +165,7 @@ export class GatewayAdministration implements Administration {
       unheard: late,
       totalMs: Math.round(performance.now() - began),
       error: error?.message,
-      cause: error?.cause === undefined ? undefined : causeOf(error),
+      cause: causeOf(error),
     };
     const { log } = this.#parts;
     if (error?.code === "internal") log.error(fields, "admin call");
@@ -188,11 +189,6 @@ const noCredential =
 const notAnAdministrator =
   "the bearer token is no administrator's: administration takes those of admin.tokens, and no caller's";
 const noDatabase = "this gateway has no database of tokens and usage; its log says why";
-
-function causeOf({ code, cause }: LintelError): string {
-  const stack = code === "internal" && cause instanceof Error ? cause.stack : undefined;
-  return inShort(stack ?? reasonOf(cause));
-}
 
 /** Which token was asked about, as long as nothing more is known of it; not a token that somebody took for its name. */
 function noteAsked(request: object, about: About): void {

@@ -1,5 +1,6 @@
 /** What each method of administration does. */
 import { create } from "@bufbuild/protobuf";
+import { durationFromMs } from "@bufbuild/protobuf/wkt";
 import {
   CreateTokenResponseSchema,
   GetTokenResponseSchema,
@@ -9,7 +10,7 @@ import {
   UpdateTokenResponseSchema,
 } from "../../../gen/lintel/admin/v1/tokens_pb.js";
 import { QueryUsageResponseSchema } from "../../../gen/lintel/admin/v1/usage_pb.js";
-import type { StoredToken } from "../callers/store.js";
+import { graceEnd, type StoredToken } from "../callers/store.js";
 import { invalidFields, LintelError, type Violation } from "../errors.js";
 import { stars } from "../pattern.js";
 import { holdsToken } from "../tokens.js";
@@ -24,7 +25,7 @@ import {
   placeIn,
   timeOf,
 } from "./fields.js";
-import { duration, rowMessage, tokenMessage } from "./messages.js";
+import { rowMessage, tokenMessage } from "./messages.js";
 import type { AdminInput, AdminMethod, AdminOutput } from "./methods.js";
 import type { MethodSettings } from "./settings.js";
 import type { AdminState } from "./state.js";
@@ -188,7 +189,7 @@ export const handlers: Handlers = {
 export const noUsage = "usage.enabled is false: no records of calls are kept";
 
 const within = ({ refreshMs }: MethodSettings) =>
-  refreshMs === undefined ? undefined : duration(refreshMs);
+  refreshMs === undefined ? undefined : durationFromMs(refreshMs);
 
 const noBlanks = "must not begin or end with a blank";
 
@@ -210,9 +211,7 @@ function noToken(which: string): LintelError {
 
 function notRotated(refused: "expired" | "grace", token: StoredToken): LintelError {
   const time = (ms = 0) => new Date(ms).toISOString();
-  const { name, expiresAt, previous } = token;
-  // A grace ends with the token.
-  const until = Math.min(previous?.until ?? 0, expiresAt ?? Number.POSITIVE_INFINITY);
+  const { name, expiresAt } = token;
   const [message, param] =
     refused === "expired"
       ? [
@@ -220,7 +219,7 @@ function notRotated(refused: "expired" | "grace", token: StoredToken): LintelErr
           "expiry",
         ]
       : [
-          `the token that ${quoted(name)} had before still counts until ${time(until)}: rotate it after that, or by force, which ends that one now`,
+          `the token that ${quoted(name)} had before still counts until ${time(graceEnd(token))}: rotate it after that, or by force, which ends that one now`,
           "force",
         ];
   return new LintelError("failed_precondition", message, { param });

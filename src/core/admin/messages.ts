@@ -2,7 +2,6 @@
 import { create, type MessageInitShape } from "@bufbuild/protobuf";
 import {
   type Duration,
-  durationFromMs,
   durationMs,
   type Timestamp,
   timestampFromMs,
@@ -19,27 +18,16 @@ import {
 } from "../../../gen/lintel/admin/v1/tokens_pb.js";
 import { type UsageRow, UsageRowSchema } from "../../../gen/lintel/admin/v1/usage_pb.js";
 import type { LimitChanges } from "../callers/registry.js";
-import type { StoredToken } from "../callers/store.js";
+import { graceEnd, type StoredToken } from "../callers/store.js";
 import { unit } from "../limits/prices.js";
 import { type BudgetPeriod, budgetPeriods, type CallerLimits } from "../limits/settings.js";
 import type { Group, UsageTotals } from "../usage/sums.js";
 
 /** A token as callers of administration see it: without what is kept of its secret. */
-export type ShownToken = Omit<StoredToken, "hash" | "previous"> & {
-  /** Until when the token before the last rotation counts; absent: there is none. */
-  readonly previousUntil?: number | undefined;
-};
-
-/** What is shown of a token that is kept. */
-export function shownToken({ hash: _hash, previous, ...token }: StoredToken): ShownToken {
-  return { ...token, previousUntil: previous?.until };
-}
+export type ShownToken = Omit<StoredToken, "hash" | "previous">;
 
 const time = (ms: number | undefined) => (ms === undefined ? undefined : timestampFromMs(ms));
 const ms = (time: Timestamp | undefined) => (time ? timestampMs(time) : undefined);
-
-/** How long something takes. */
-export const duration = (ms: number): Duration => durationFromMs(ms);
 
 /** Milliseconds; absent: it was not said. */
 export const msOf = (duration: Duration | undefined): number | undefined =>
@@ -47,13 +35,12 @@ export const msOf = (duration: Duration | undefined): number | undefined =>
 
 /** A token as a message. */
 export function tokenMessage(token: StoredToken): Token {
-  const { id, name, models = [], team = "", limits, previous } = token;
+  const { id, name, models = [], team = "", limits } = token;
   const now = Date.now();
   const { createdAt, expiresAt, revokedAt } = token;
   const expired = expiresAt !== undefined && expiresAt <= now;
   const state = revokedAt !== undefined ? State.REVOKED : expired ? State.EXPIRED : State.ACTIVE;
-  // A grace ends with the token.
-  const until = Math.min(previous?.until ?? 0, expiresAt ?? Number.POSITIVE_INFINITY);
+  const until = graceEnd(token) ?? 0;
   return create(TokenSchema, {
     ...{ id, name, state, team, models: [...models] },
     limits: limits && limitsMessage(limits),
@@ -75,7 +62,6 @@ export function tokenOf(token: Token): ShownToken {
     createdAt: ms(token.createTime) ?? 0,
     expiresAt: ms(token.expireTime),
     revokedAt: ms(token.revokeTime),
-    previousUntil: ms(token.previousExpireTime),
   };
 }
 

@@ -21,6 +21,13 @@ export interface StoredToken {
   readonly revokedAt?: number | undefined;
 }
 
+/**
+ * Until when the token counts that was there before the last rotation, milliseconds since the epoch: a grace
+ * ends with the token. Absent: there is none.
+ */
+export const graceEnd = ({ previous, expiresAt = Infinity }: StoredToken): number | undefined =>
+  previous && Math.min(previous.until, expiresAt);
+
 /** What changed in the store. */
 export interface TokenChanges {
   /** Grows with every change. */

@@ -12,7 +12,7 @@ import { Recent } from "../recent.js";
 import { anonymousName, hashToken, isToken } from "../tokens.js";
 import { admit, callerOf, type KnownToken } from "./admit.js";
 import type { CallerSource } from "./source.js";
-import type { StoredToken, TokenStore } from "./store.js";
+import { graceEnd, type StoredToken, type TokenStore } from "./store.js";
 
 /** How tokens of a database are looked up. */
 export interface StoredTokensSettings {
@@ -244,12 +244,12 @@ export class StoredTokens implements CallerSource {
 
 /** What is remembered of a stored token, by each hash that leads to it. */
 function entriesOf(token: StoredToken): [string, Entry][] {
-  const { id, previous, expiresAt = Number.POSITIVE_INFINITY } = token;
+  const { id, previous } = token;
   const caller = callerOf(token.name, id, token);
   const revoked = token.revokedAt !== undefined;
   const entry: Entry = { id, caller, revoked };
   if (!previous) return [[token.hash, entry]];
-  const old = { ...entry, caller: { ...caller, expiresAt: Math.min(previous.until, expiresAt) } };
+  const old = { ...entry, caller: { ...caller, expiresAt: graceEnd(token) } };
   return [
     [token.hash, entry],
     [previous.hash, old],
