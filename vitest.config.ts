@@ -1,11 +1,20 @@
 import { defineConfig } from "vitest/config";
 
+/**
+ * Files that run in a process each: they load engines, whose memory stays with a process, or replace modules.
+ * The others share processes, one for each core: most of what a file costs is else to load the project anew.
+ */
+const apart = [
+  "test/backends/{embedded,llama*,onnx*,residents*}.test.ts",
+  "test/models/*.test.ts",
+  "test/state/journal-disk.test.ts",
+];
+
 /** Where CI wants a report in JSON. */
 const report = process.env.LINTEL_TEST_REPORT;
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
     globalSetup: "test/support/temporary.ts",
     setupFiles: "test/support/waiting.ts",
     env: {
@@ -19,5 +28,12 @@ export default defineConfig({
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } },
     reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
+    projects: [
+      {
+        extends: true,
+        test: { name: "shared", include: ["test/**/*.test.ts"], exclude: apart, isolate: false },
+      },
+      { extends: true, test: { name: "apart", include: apart } },
+    ],
   },
 });
