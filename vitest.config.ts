@@ -1,8 +1,9 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 /**
  * Files that run in a process each: they load engines, whose memory stays with a process, or replace modules.
- * The others share processes, one for each core: most of what a file costs is else to load the project anew.
+ * The others share a few processes: most of what a file costs is else to load the project anew.
  */
 const apart = [
   "test/backends/{embedded,llama*,onnx*,residents*}.test.ts",
@@ -25,6 +26,8 @@ export default defineConfig({
     },
     // Longer than anything takes: what is waited for comes, however busy the machine.
     testTimeout: 120_000,
+    // Tests wait for other processes, and for answers that are late on purpose; vitest would leave a core out.
+    maxWorkers: availableParallelism() + 1,
     hookTimeout: 120_000,
     expect: { poll: { timeout: 60_000 } },
     reporters: report ? ["default", ["json", { outputFile: report }]] : ["default"],
