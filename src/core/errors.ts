@@ -219,6 +219,19 @@ export function invalidFields(violations: readonly Violation[], retry?: Retry): 
   });
 }
 
+/** The same error about a field, or about another one. @param message default: the same */
+export function aboutField(
+  { code, message: said, retry, askedDelay, leaving, allow, cause }: LintelError,
+  param: string,
+  message = said,
+): LintelError {
+  return new LintelError(code, message, {
+    ...{ param, retry, leaving, cause },
+    ...(askedDelay !== undefined && { retryAfter: askedDelay }),
+    ...(allow !== undefined && { allow }),
+  });
+}
+
 /** A value of one field that can't be served. */
 export function invalidValue(param: string, message: string): LintelError {
   return new LintelError("invalid_value", `${param}: ${message}`, { param });

@@ -11,7 +11,7 @@ import type {
 import { PromptBar } from "../../gen/lintel/v1/models_pb.js";
 import type { Call, Handle, ImageCall, Middleware } from "./call.js";
 import { imageDefaults } from "./defaults.js";
-import { LintelError } from "./errors.js";
+import { aboutField, LintelError } from "./errors.js";
 import type { Finish } from "./finish.js";
 import { ignoresNegatives } from "./fit.js";
 import { doneEvent, imageEvent, noSeed, progressEvent } from "./image-events.js";
@@ -69,12 +69,22 @@ async function* generate(
   const images = jobs.reduce((sum, job) => sum + job.images, 0);
   const shown = withoutPreviews(call, finish);
   let offset = 0;
-  for (const job of jobs) {
-    yield* run(shown, next, job, offset, images, finish);
-    offset += job.images;
+  try {
+    for (const job of jobs) {
+      yield* run(shown, next, job, offset, images, finish);
+      offset += job.images;
+    }
+  } catch (thrown) {
+    throw ofPrompt(thrown);
   }
   yield [doneEvent(call.warnings)];
 }
+
+/** An error as it is, but for what servers say of a prompt in the words that are known of conversations. */
+const ofPrompt = (thrown: unknown): unknown =>
+  thrown instanceof LintelError && thrown.param === "messages"
+    ? aboutField(thrown, "prompt")
+    : thrown;
 
 /** The call, which asks for no previews where its images may be withheld. */
 function withoutPreviews(

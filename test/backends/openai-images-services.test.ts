@@ -114,6 +114,20 @@ describe("Together AI", () => {
     expect(error.message.includes(message)).toBe(tells);
   });
 
+  it.each([
+    ["Prompt is too long: 4200 characters", 400, {}, "invalid_value"],
+    ["Too many.", 400, { code: "context_length_exceeded" }, "invalid_value"],
+    ["Request too large for x on tokens per minute (TPM): Limit 1", 413, {}, "rate_limited"],
+  ])("names the prompt where that is too long: %s", async (message, status, more, code) => {
+    const { backend } = await against(list, refusing(status, message, more), config);
+    const asked = { modelId: flux, prompt: "a cat", safetyCheck: false };
+    for (const method of ["textToImage", "streamTextToImage"] as const) {
+      const error = await failure(run(coreOf([backend]), method, asked));
+      expect(error).toMatchObject({ code, param: "prompt" });
+      expect(error.message).toContain(message);
+    }
+  });
+
   it("is asked without steps, or a size that nobody chose, where it refuses these", async () => {
     const script: Script = (exchange) => {
       const { steps, height } = exchange.json();

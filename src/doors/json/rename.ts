@@ -1,6 +1,12 @@
 /** Errors by the names that the client used. */
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
-import { invalidFields, LintelError, toLintelError, type Violation } from "../../core/errors.js";
+import {
+  aboutField,
+  invalidFields,
+  type LintelError,
+  toLintelError,
+  type Violation,
+} from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import { iterable } from "../../core/iterate.js";
 import type { MethodName, Output } from "../../core/methods.js";
@@ -84,19 +90,13 @@ function renamedError(error: LintelError, names: Names): LintelError {
     const said = error.violations.map((v) => renamedViolation(v, nameOf));
     return invalidFields([...new Map(said.map((v) => [`${v.field}: ${v.message}`, v])).values()]);
   }
-  const { code, message, param, retryAfter, allow, cause } = error;
+  const { message, param } = error;
   if (param === undefined || nameOf(param) === param) return error;
   const start = `${param}: `;
-  return new LintelError(
-    code,
-    message.startsWith(start) ? `${nameOf(param)}: ${message.slice(start.length)}` : message,
-    {
-      param: nameOf(param),
-      ...(retryAfter !== undefined && { retryAfter }),
-      ...(allow !== undefined && { allow }),
-      ...(cause !== undefined && { cause }),
-    },
-  );
+  const said = message.startsWith(start)
+    ? `${nameOf(param)}: ${message.slice(start.length)}`
+    : message;
+  return aboutField(error, nameOf(param), said);
 }
 
 /** Of a list that is not looked at from an item on, that item may have another place at the client. */
