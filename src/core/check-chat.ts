@@ -1,9 +1,16 @@
 /** What the rules in the proto can't say of messages, tools and forms of answers. */
-import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type {
+  ContentPart,
+  FunctionTool,
+  LLMMessage,
+  LLMRequest,
+} from "../../gen/lintel/v1/chat_pb.js";
+import { isBase64 } from "./base64.js";
 import type { Violation } from "./errors.js";
-import { inlineFile, isLegible } from "./files.js";
+import { inlineFile, longestHead } from "./files.js";
 import { areObjects, isJsonOf, isObject } from "./json.js";
 import { fits } from "./pattern.js";
+import { areAlike } from "./tool-calls.js";
 
 /**
  * Looks at what a request says in its messages, of tools and of the answer's form.
@@ -26,6 +33,7 @@ export function checkChat(request: LLMRequest, hosts: readonly string[], into: V
   for (const [i, { function: tool }] of tools.entries()) {
     checkSchema(`tools[${i}].function.parameters`, tool?.parameters, into);
   }
+  if (tools.length > 1) checkNames(tools, into);
   if (toolChoice) checkChoice(request, toolChoice, into);
   if (responseFormat?.type !== "json_schema") return;
   const { jsonSchema } = responseFormat;
@@ -68,7 +76,7 @@ function checkParts(
     if (part.type === "text") checkText(name, part, into);
     else if (part.type === "image_url") checkImage(`${name}.image_url`, part, hosts, into);
     else if (part.type === "file") checkFile(`${name}.file`, part, hosts, into);
-    else if (part.type === "input_audio") checkSound(`${name}.input_audio`, part, into);
+    else if (part.type === "input_audio") checkSound(`${name}.input_audio`, part, hosts, into);
   }
 }
 
@@ -82,8 +90,15 @@ function checkImage(
   hosts: readonly string[],
   into: Violation[],
 ): void {
-  if (!imageUrl) into.push({ field: name, message: "is required" });
-  else if (!inline.test(imageUrl.url) && !isAt(imageUrl.url, hosts)) {
+  if (!imageUrl) {
+    into.push({ field: name, message: "is required" });
+    return;
+  }
+  const { url } = imageUrl;
+  const [head] = inline.exec(url.slice(0, longestHead)) ?? [];
+  if (head !== undefined && head.length < url.length) {
+    if (!isBase64(url.slice(head.length))) into.push({ field: `${name}.url`, message: notBase64 });
+  } else if (!isAt(url, hosts)) {
     const address = addressAt(hosts);
     const message = `must be ${address ? `${address}, or ` : ""}a data: URL of an image in base64`;
     into.push({ field: `${name}.url`, message });
@@ -101,21 +116,36 @@ function checkFile(
     return;
   }
   const content = inlineFile(file);
-  if (content && !isLegible(content)) {
-    into.push({ field: `${name}.file_data`, message: "must be in base64, as it says" });
-  } else if (!content && !isAt(file.fileData, hosts)) {
+  if (content) {
+    if (!isBase64(content.data)) into.push({ field: `${name}.file_data`, message: notBase64 });
+  } else if (!isAt(file.fileData, hosts)) {
     const address = addressAt(hosts);
     const message = `must be ${address ? `${address}, or ` : ""}a data: URL of a file in base64, with its media type`;
     into.push({ field: `${name}.file_data`, message });
   }
 }
 
-/** What is wrong inside of it the rules say. */
-function checkSound(name: string, { inputAudio }: ContentPart, into: Violation[]): void {
-  if (!inputAudio) into.push({ field: name, message: "is required" });
+/** What else is wrong inside of it the rules say. */
+function checkSound(
+  name: string,
+  { inputAudio }: ContentPart,
+  hosts: readonly string[],
+  into: Violation[],
+): void {
+  if (!inputAudio) {
+    into.push({ field: name, message: "is required" });
+    return;
+  }
+  const { data } = inputAudio;
+  // Qwen's servers want a head before it, or an address in its place.
+  const head = /^data:[^,]*;base64,/i.exec(data.slice(0, longestHead))?.[0] ?? "";
+  if (data === "" || isBase64(data.slice(head.length)) || isAt(data, hosts)) return;
+  into.push({ field: `${name}.data`, message: "must be a sound in base64" });
 }
 
-const inline = /^data:image\/[\w.+-]+;base64,./i;
+const notBase64 = "must be in base64, as it says";
+
+const inline = /^data:image\/[\w.+-]+;base64,/i;
 
 /** Whether an address is at one of some hosts. */
 function isAt(url: string, hosts: readonly string[]): boolean {
@@ -138,6 +168,20 @@ const onlyOf = (field: string, role: string): Violation => ({
 
 function checkSchema(field: string, schema: string | undefined, into: Violation[]): void {
   checkObject(field, schema, ": a JSON Schema", into);
+}
+
+/** Nobody would know which of two is called. The same one twice is offered once. */
+function checkNames(tools: LLMRequest["tools"], into: Violation[]): void {
+  const known = new Map<string, FunctionTool>();
+  for (const [i, { function: tool }] of tools.entries()) {
+    if (!tool || tool.name === "") continue;
+    const other = known.get(tool.name);
+    if (!other) known.set(tool.name, tool);
+    else if (!areAlike(tool, other)) {
+      const message = "must be the name of no other tool";
+      into.push({ field: `tools[${i}].function.name`, message });
+    }
+  }
 }
 
 function checkObject(

@@ -14,7 +14,7 @@ export interface InlineFile {
 /** Type, parameters and encoding of a `data:` URL; its end is not looked at, which may be megabytes. */
 const inline = /^data:([\w!#$&^.+-]+\/[\w!#$&^.+-]+)((?:;[^;,]*)*?);base64,/i;
 /** Longest beginning of a `data:` URL up to its data. */
-const longestHead = 500;
+export const longestHead = 500;
 
 /** The file itself; `undefined` where it is an address, or no `data:` URL in base64, or an empty one. */
 export function inlineFile({ fileData }: FileData): InlineFile | undefined {
@@ -36,20 +36,6 @@ export const isPdf = ({ mediaType }: InlineFile): boolean =>
 /** Types that are text to a model, though their names don't say so. */
 const texts =
   /^(?:text\/|application\/(?:json|x-ndjson|jsonl|xml|yaml|x-yaml|toml|sql|graphql|javascript|x-javascript|typescript|x-typescript|x-sh|x-python|x-httpd-php|rtf|csv|markdown)$|[^/]+\/[^/]+\+(?:json|xml|yaml)$)/;
-
-/**
- * Whether a file can be read, as far as that is the gateway's own: of text it would pass over what
- * is no base64, and tell the model the rest. Others are as they are to whoever reads them.
- */
-export const isLegible = ({ mediaType, data }: InlineFile): boolean =>
-  !texts.test(mediaType) || isBase64(data);
-
-/** Whether text is base64, of either alphabet, perhaps in lines, and perhaps without padding. */
-function isBase64(text: string): boolean {
-  if (/[^\w+/=\s-]/.test(text)) return false;
-  const padding = text.indexOf("=");
-  return padding < 0 || !/[^=\s]/.test(text.slice(padding));
-}
 
 /** The file itself that a part has; `undefined` for a part of another type, too, whatever it has besides. */
 export const fileIn = ({ type, file }: ContentPart): InlineFile | undefined =>

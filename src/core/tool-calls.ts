@@ -1,5 +1,11 @@
 /** Calls of tools: whole, and in the pieces of a stream, which have one index where they are of one call. */
-import type { LLMMessage, LLMRequest, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import type {
+  FunctionTool,
+  LLMMessage,
+  LLMRequest,
+  Tool,
+  ToolCall,
+} from "../../gen/lintel/v1/chat_pb.js";
 import { isJsonOf, isObject, type JsonObject, parseJson } from "./json.js";
 import { jsonInOneLine, toJsonLine } from "./json-string.js";
 import { randomId } from "./random-id.js";
@@ -12,6 +18,29 @@ export const mustCall = ({ toolChoice }: LLMRequest): boolean =>
 /** Whether a request offers tools, and an answer without a call of one will do. */
 export const onlyOffersTools = (request: LLMRequest): boolean =>
   request.tools.length > 0 && !mustCall(request);
+
+/** Whether two functions are the same to a model. */
+export const areAlike = (one: FunctionTool, other: FunctionTool): boolean =>
+  one.name === other.name &&
+  one.description === other.description &&
+  one.parameters === other.parameters &&
+  one.strict === other.strict;
+
+/**
+ * The tools of a request, each name once; the same list where none is there twice. OpenAI takes
+ * the same one twice, as clients have it that gather tools; Anthropic and Google refuse that.
+ * @param tools of which those with one name are alike
+ */
+export function offeredOnce(tools: Tool[]): Tool[] {
+  if (tools.length < 2) return tools;
+  const byName = new Map<string | undefined, Tool>();
+  // The first of a name keeps its place.
+  for (const tool of tools) {
+    const name = tool.function?.name;
+    if (!byName.has(name)) byName.set(name, tool);
+  }
+  return byName.size === tools.length ? tools : [...byName.values()];
+}
 
 /** Whether a message calls tools, or is what came of a call. */
 export const usesTools = ({ toolCalls, toolCallId }: LLMMessage): boolean =>

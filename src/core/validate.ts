@@ -8,6 +8,7 @@ import type { MethodName } from "./methods.js";
 import { isConversation, methods } from "./methods.js";
 import { type Check, compileRules } from "./rules.js";
 import type { CoreSettings } from "./settings.js";
+import { offeredOnce } from "./tool-calls.js";
 import { noteUser } from "./user.js";
 
 /**
@@ -38,6 +39,7 @@ export function validate(settings: CoreSettings): Middleware {
     }
     if (found.length > 0) throw invalidFields(found);
     if (defect) throw defect;
+    if (isChatCall(call)) return next(withToolsOnce(call));
     return next(isImage(call) ? withLoras(call, loras?.max, defuses) : call);
   };
 }
@@ -46,6 +48,15 @@ const isChatCall = (call: Call): call is Call<"chat"> => isConversation(call.met
 
 const isImage = (call: Call): call is ImageCall =>
   call.method === "textToImage" || call.method === "streamTextToImage";
+
+/** The call, whose tools have a name each. */
+function withToolsOnce(call: Call<"chat">): Call {
+  const { request, warnings } = call;
+  const tools = offeredOnce(request.tools);
+  if (tools === request.tools) return call;
+  warnings.add("tools: the same tool is there more than once, offered once");
+  return { ...call, request: { ...request, tools } };
+}
 
 /**
  * The call, whose `loras` is empty if it names none: an empty object asks for nothing.

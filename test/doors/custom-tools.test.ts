@@ -382,6 +382,7 @@ describe("faults have the client's names", () => {
     ["tools[0].custom", hello({ tools: [{ type: "custom", custom: "f" }] })],
     ["tools[0].custom.name", hello({ tools: [{ type: "custom", custom: {} }] })],
     ["tools[1].custom.name", hello({ tools: [custom({}), custom({ name: 5 })] })],
+    ["tools[1].custom.name", hello({ tools: [{ function: { name: "f" } }, custom({})] })],
     ["tools[0].custom.description", hello({ tools: [custom({ description: 5 })] })],
     ["tools[0].custom.format", hello({ tools: [custom({ format: "text" })] })],
     ["tools[0].custom.format.type", hello({ tools: [custom({ format: { type: "json" } })] })],
@@ -418,6 +419,7 @@ describe("faults have the client's names", () => {
 
   test.each([
     ["tools[1].name", { tools: [search, flat({ name: 5 })] }],
+    ["tools[2].name", { tools: [flat({}), search, { type: "function", name: "f" }] }],
     ["tools[1].description", { tools: [search, flat({ description: 5 })] }],
     ["tools[1].format", { tools: [search, flat({ format: [] })] }],
     ["tools[1].format.type", { tools: [search, flat({ format: {} }), flat({ name: "g" })] }],

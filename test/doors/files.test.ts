@@ -13,6 +13,19 @@ const pdf = `data:application/pdf;base64,${base64("%PDF-1.7 and so on")}`;
 const address = "https://example.com/a.pdf";
 const wav = base64("RIFF and so on");
 
+/** Of several pieces, as the gateway looks at it. */
+const long = base64(Buffer.alloc(150_000, 7));
+
+const notBase64 = [
+  ...["# Zürich", "YSBi%3D", "YQ==YQ==", "Y", "YWJjZ", "YWJj.", " ", "====", "data:,a"],
+  ...[`${long}!`, `${long.slice(0, 70_000)}€${long.slice(70_000)}`, `${long.slice(0, -3)}`],
+];
+
+const looseBase64 = [
+  ...["SGkg\r\nPz8/\r\n", "SGkgPz8_", "SGkgPz8-", "YQ", "YQ=", "YQ ==\n", long],
+  ...[long.replaceAll(/.{76}/g, "$&\r\n"), `${long}YQ`],
+];
+
 /** What a client writes, by what the contract has. */
 interface Door {
   readonly path: string;
@@ -161,18 +174,29 @@ describe.each(doors.map((door) => [door.path, door] as const))("POST %s", (_, do
     );
   });
 
-  test.each(["# Zürich", "YSBi%3D", "YQ==YQ=="])(
-    "422 for text that is no base64: %s",
-    async (data) => {
+  test.each(["text/plain", "application/pdf", "application/zip"])(
+    "422 for a file of %s that is no base64",
+    async (type) => {
       const backend = scripted({ chat: says("Hi") });
       const server = await serve(backend);
-      const file = door.file(`data:text/plain;base64,${data}`);
-      const { status, body } = await asked(server, door, door.ask(file));
-      expect(status).toBe(422);
-      expect(body.error.message).toContain(`${door.data}: must be in base64, as it says`);
+      for (const data of notBase64) {
+        const file = door.file(`data:${type};base64,${data}`);
+        const { status, body } = await asked(server, door, door.ask(file));
+        expect(status, data.slice(-20)).toBe(422);
+        expect(body.error.message).toContain(`${door.data}: must be in base64, as it says`);
+      }
       expect(backend.asked).toEqual([]);
     },
   );
+
+  test("hands on base64 of either alphabet, in lines, and without padding, as it is", async () => {
+    const backend = scripted({ chat: says("Hi") });
+    const server = await serve(backend);
+    const files = looseBase64.map((data) => filePart(`data:application/pdf;base64,${data}`));
+    const shown = looseBase64.map((data) => door.file(`data:application/pdf;base64,${data}`));
+    expect((await asked(server, door, door.ask(...shown))).status).toBe(200);
+    expect(backend.asked[0]).toHaveProperty("messages[0].parts", files);
+  });
 
   test.each(["SGkg\r\nPz8/\r\n", "SGkgPz8_", "SGkgPz8/"])("text in base64, as %j", async (data) => {
     const backend = scripted({ chat: says("Hi") });
@@ -209,6 +233,8 @@ describe.each(doors.map((door) => [door.path, door] as const))("POST %s", (_, do
     ["data", sound("", "wav"), "must not be empty"],
     ["format", sound(wav, "midi"), "must be one of wav, mp3, flac,"],
     ["data", { type: "input_audio", input_audio: { format: "wav" } }, "must not be empty"],
+    ["data", sound("UklG,", "wav"), "must be a sound in base64"],
+    ["data", sound(`data:audio/wav;base64,${wav}!`, "wav"), "must be a sound in base64"],
     ["", { type: "input_audio" }, "is required"],
   ])("422 for a sound with a wrong %s: %j", async (member, part, why) => {
     const server = await serve(scripted({ chat: says("Hi") }));
@@ -216,6 +242,19 @@ describe.each(doors.map((door) => [door.path, door] as const))("POST %s", (_, do
     expect(status).toBe(422);
     const at = door.data.replace(/file(?:_data|\.file_data)$/, "input_audio");
     expect(body.error.message).toContain(`${at}${member && `.${member}`}: ${why}`);
+  });
+
+  test("sounds may have a head, or an address where that is allowed, as Qwen's servers want it", async () => {
+    const backend = scripted({ chat: says("Hi") });
+    const core = { imageHosts: ["example.com"] };
+    const server = await serve(backend, { core });
+    const data = [`data:;base64,${wav}`, `data:audio/wav;base64,${wav}`, "https://example.com/a"];
+    const body = door.ask(...data.map((one) => sound(one, "wav")));
+    expect((await asked(server, door, body)).status).toBe(200);
+    const parts = data.map((one) => soundPart(one, "wav"));
+    expect(backend.asked[0]).toHaveProperty("messages[0].parts", parts);
+    const elsewhere = door.ask(sound("https://example.org/a", "wav"));
+    expect((await asked(server, door, elsewhere)).status).toBe(422);
   });
 
   test("sounds are refused for a model that takes none", async () => {

@@ -419,8 +419,14 @@ test.each<[string, object]>([
   ["contents[0].parts[0].inlineData.data", ask(user({ inlineData: { mimeType: "image/png" } }))],
   ["contents[0].parts[0].inlineData.mimeType", ask(user({ inlineData: { data: "AAAA" } }))],
   ["contents[0].parts[0].fileData.fileUri", ask(user({ fileData: { mimeType: "image/png" } }))],
+  ...["image/png", "application/pdf", "text/plain", "audio/wav"].map(
+    (mimeType): [string, object] => [
+      "contents[0].parts[0].inlineData",
+      ask(user({ inlineData: { mimeType, data: "AAAA!" } })),
+    ],
+  ),
   [
-    "contents[0].parts[1]",
+    "contents[0].parts[1].fileData",
     ask(user(text("a"), { fileData: { fileUri: "gs://a/b", mimeType: "image/png" } })),
   ],
   ["contents[1].parts[0].functionCall", ask(user(text("a")), model({ functionCall: 5 }))],
@@ -476,6 +482,15 @@ test.each<[string, object]>([
   ["tools[0]", hello({ tools: ["a"] })],
   ["tools[0].functionDeclarations", hello({ tools: [{ functionDeclarations: 5 }] })],
   ["tools[1].functionDeclarations[0]", hello({ tools: [{}, { functionDeclarations: [5] }] })],
+  [
+    "tools[1].functionDeclarations[0].name",
+    hello({
+      tools: [
+        { functionDeclarations: [{ name: "f" }] },
+        { functionDeclarations: [{ name: "f", description: "Another." }] },
+      ],
+    }),
+  ],
   [
     "tools[1].functionDeclarations[1].name",
     hello({ tools: [{ googleSearch: {} }, { functionDeclarations: [{ name: "f" }, {}] }] }),

@@ -340,6 +340,7 @@ test.each<[string, object]>([
   ],
   ["tools", hello({ tools: {} })],
   ["tools[0].name", hello({ tools: [{ input_schema: {} }] })],
+  ["tools[1].name", hello({ tools: [{ name: "f", input_schema: {} }, { name: "f" }] })],
   [
     "tools[1].input_schema",
     hello({

@@ -80,6 +80,8 @@ describe.each(["/llm", "/v1/chat/completions"])("POST %s", (path) => {
     [`${place}.image_url.url`, user(image("file:///etc/passwd"))],
     [`${place}.image_url.url`, user(image("data:text/html;base64,PGI+"))],
     [`${place}.image_url.url`, user(image("data:image/png;base64,"))],
+    [`${place}.image_url.url`, user(image("data:image/png;base64,iVBOR<"))],
+    [`${place}.image_url.url`, user(image("data:image/png;base64,iVBOR"))],
     [`${place}.image_url.detail`, user(image(png, { detail: "much" }))],
     [`${place}.type`, user({ text: "a" })],
     ["messages[0].content[1].text", user(text("a"), { type: "text" })],

@@ -91,6 +91,20 @@ describe.each(paths)("POST %s", (path) => {
     });
   });
 
+  test("offers the same tool once, and says so", async () => {
+    const backend = scripted({ chat: says("Hi") });
+    const server = await serve(backend);
+    const other = { type: "function", function: { name: "f" } };
+    const answer = await server.post(path, hello({ tools: [weather, other, weather] }));
+    expect(answer.status).toBe(200);
+    expect(backend.asked[0]).toMatchObject({
+      tools: [...asked.tools, { function: { name: "f" } }],
+    });
+    expect(answer.headers.get("x-lintel-warnings")).toBe(
+      "tools: the same tool is there more than once, offered once",
+    );
+  });
+
   test("tells calls in a whole answer", async () => {
     const server = await serve(scripted({ chat: callsTools(...pieces) }));
     const { choices } = await json(await server.post(path, hello({ tools: [weather] })));
@@ -171,6 +185,10 @@ describe.each(paths)("POST %s", (path) => {
     ["tools[0].function.parameters", tool({ parameters: "{" })],
     ["tools[0].function.parameters", tool({ parameters: [] })],
     ["tools", hello({ tools: Array.from({ length: 1025 }, () => weather) })],
+    [
+      "tools[2].function.name",
+      hello({ tools: [weather, weather, { function: { name: "weather" } }] }),
+    ],
     ["tool_choice.type", hello({ tools: [weather], tool_choice: "always" })],
     ["tool_choice", hello({ tools: [weather], tool_choice: 5 })],
     ["tool_choice", hello({ tool_choice: "required" })],

@@ -40,10 +40,10 @@ export function partOf(
     wrong(`${place}.source`, "must be base64 with a media_type and data, or a url");
   }
   if (type === "image") {
-    return { type: "image_url", image_url: { url: url ?? "data:image/png;base64,x" } };
+    return { type: "image_url", image_url: { url: url ?? "data:image/png;base64,eA" } };
   }
   const filename = title ?? "";
-  return { type: "file", file: { file_data: url ?? "data:application/pdf;base64,x", filename } };
+  return { type: "file", file: { file_data: url ?? "data:application/pdf;base64,eA", filename } };
 }
 
 /** A text with its title, as that of a file is told. */

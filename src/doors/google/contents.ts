@@ -6,7 +6,7 @@ import { jsonText } from "../json/long-integers.js";
 import type { Conversation, Place } from "../json/places.js";
 import { CallIds } from "./call-ids.js";
 import { member } from "./member.js";
-import { partOf } from "./parts.js";
+import { dataPlace, partOf } from "./parts.js";
 import { textReturned } from "./returned.js";
 import { detailsOf, extraContentOf } from "./signature.js";
 
@@ -191,7 +191,8 @@ class Reading implements Conversation {
   /** A part of what is said, or nothing where it is none that can be served. */
   #content(part: JsonObject, place: string): Part[] {
     const read = partOf(part, place, (field, why) => this.wrong(field, why));
-    if (read?.type !== undefined) return [{ part: read, place }];
+    if (read?.type === "text") return [{ part: read, place }];
+    if (read?.type !== undefined) return [{ part: read, place: dataPlace(part, place) }];
     if (read === undefined) this.#refuse(part, place);
     return [];
   }

@@ -28,10 +28,9 @@ export function partOf(
   if (part.text != null) return { type: "text", text: part.text };
   const inline = member(part, "inlineData");
   const file = member(part, "fileData");
-  const name = inline === undefined ? "fileData" : "inlineData";
   const data = inline ?? file;
   if (data === undefined) return undefined;
-  const at = `${place}.${name}`;
+  const at = dataPlace(part, place);
   if (!isObject(data)) {
     wrong(at, "must be an object");
     return {};
@@ -55,6 +54,10 @@ export function partOf(
     : (soundOf(kind, content) ??
         ofKind(kind, `data:${kind};base64,${standard(content)}`, filename));
 }
+
+/** Where the image, the file or the sound of a part stands. */
+export const dataPlace = (part: JsonObject, place: string): string =>
+  `${place}.${member(part, "inlineData") === undefined ? "fileData" : "inlineData"}`;
 
 const ofKind = (kind: string, url: string, filename: unknown): JsonObject =>
   kind.startsWith("image/") && kind !== "image/svg+xml"

@@ -1,0 +1,34 @@
+/** Whether what says that it is base64 is that: whoever decodes it passes over the rest, or fails. */
+
+/** So much is decoded at once; whole groups of four letters. */
+const pieceLetters = 64 * 1024;
+/** All pieces take turns in it: what they say is not looked at. */
+const room = Buffer.allocUnsafeSlow((pieceLetters / 4) * 3);
+
+/**
+ * Whether a text is base64 as servers take it: of either alphabet, perhaps in lines, and perhaps without
+ * padding. To count what Node's decoder makes of it is faster than to look at each letter: a fifth of a
+ * second for a picture of 15 MB would hold up all other calls.
+ */
+export function isBase64(text: string): boolean {
+  let end = text.length;
+  while (text.charCodeAt(end - 1) === padding) end--;
+  if (end === 0 || end % 4 === 1) return isLoose(text);
+  for (let at = 0; at < end; at += pieceLetters) {
+    const piece = text.slice(at, Math.min(at + pieceLetters, end));
+    // It passes over what does not belong there.
+    if (room.write(piece, "base64") !== Math.floor(piece.length * 0.75)) return isLoose(text);
+  }
+  return true;
+}
+
+const padding = 0x3d;
+
+/** The same of one that may have blanks and line breaks in it: as it is where there are others. */
+function isLoose(text: string): boolean {
+  if (/[^\w+/=\s-]/.test(text)) return false;
+  const letters = text.replace(/\s+/g, "");
+  const [end = letters] = /^[^=]*/.exec(letters) ?? [];
+  // One letter alone is less than a byte.
+  return end !== "" && end.length % 4 !== 1 && !/[^=]/.test(letters.slice(end.length));
+}
