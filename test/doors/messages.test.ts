@@ -1,6 +1,6 @@
 /** Answers of Anthropic's Messages API. */
 import { describe, expect, test } from "vitest";
-import type { ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import type { LLMRequest, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import { deltaChoice } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
 import { toolCall } from "../../src/core/tool-calls.js";
@@ -281,6 +281,31 @@ describe("calls of tools", () => {
     expect(Buffer.from(thinking.signature, "base64").toString()).toBe(late);
     const each = message.content.flatMap((_: unknown, i: number) => [`start ${i}`, `stop ${i}`]);
     expect(bounds(events)).toEqual(each);
+  });
+
+  test("come back with what their server told late, though blocks have no place for it there", async () => {
+    const signed = '{"google":{"thought_signature":"s"}}';
+    const chat = callsTools(
+      [toolCall(0, "a", "weather", '{"city":"Rome"}')],
+      [toolCall(1, "b", "weather", '{"city":')],
+      [toolCall(0, "", "", "", signed), toolCall(1, "", "", '"Oslo"}', '{"x":1}')],
+    );
+    const { message } = await streamed(chat, { tools });
+    expect(message.content.slice(0, 2)).toEqual([use("a", "Rome"), use("b", "Oslo")]);
+    expect(message.content).toHaveLength(3);
+    const backend = scripted({ chat: says("Hi") });
+    const server = await serve(backend);
+    const turn = { role: "assistant", content: message.content };
+    const results = ["a", "b"].map((id) => ({ type: "tool_result", tool_use_id: id }));
+    const messages = [...hello().messages, turn, { role: "user", content: results }];
+    expect((await server.post(path, { ...hello({ tools }), messages })).status).toBe(200);
+    const [, said] = (backend.asked[0] as LLMRequest).messages;
+    expect(said?.reasoningContent ?? "").toBe("");
+    expect(said?.reasoningDetails ?? "").toBe("");
+    expect(said?.toolCalls).toEqual([
+      toolCall(0, "a", "weather", '{"city":"Rome"}', signed),
+      toolCall(0, "b", "weather", '{"city":"Oslo"}', '{"x":1}'),
+    ]);
   });
 
   test("have arguments as they were written, in one line", async () => {

@@ -19,7 +19,7 @@ import {
 } from "./answer.js";
 import { CallsInTurn } from "./calls-in-turn.js";
 import { messagesError } from "./error.js";
-import { signatureOf } from "./signature.js";
+import { lateExtra, signatureOf } from "./signature.js";
 
 /**
  * Writes the messages of one stream as events.
@@ -49,8 +49,8 @@ class MessageEncoder implements EventEncoder<"chat"> {
   readonly #deltas = new TextEvents();
   /** What the model server wants to see again of what is being thought. */
   #thoughts: Thoughts | undefined;
-  /** Places of calls, by their index. */
-  readonly #calls = new Map<number, number>();
+  /** Places of calls, by their index, and their ids. */
+  readonly #calls = new Map<number, { readonly index: number; readonly id: string }>();
   readonly #turns = new CallsInTurn();
   #finishReason = "";
 
@@ -145,18 +145,24 @@ class MessageEncoder implements EventEncoder<"chat"> {
 
   #call(call: ToolCall): string {
     let said = "";
-    let index = this.#calls.get(call.index);
-    if (index === undefined) {
+    let known = this.#calls.get(call.index);
+    if (!known) {
       said = this.#close();
-      index = this.#count++;
-      this.#open = { kind: "tool_use", index };
-      this.#calls.set(call.index, index);
+      known = { index: this.#count++, id: call.id };
+      this.#open = { kind: "tool_use", index: known.index };
+      this.#calls.set(call.index, known);
       const block = toolBlock(call, "{}");
-      said += event("content_block_start", `"index":${index},"content_block":${block}`);
+      said += event("content_block_start", `"index":${known.index},"content_block":${block}`);
+    } else if (call.extraContent !== "") {
+      // A block has a place for it where it begins alone.
+      this.#thoughts ??= new Thoughts();
+      this.#thoughts.add({ reasoningDetails: lateExtra(known.id, call.extraContent) });
     }
     const args = call.function?.arguments ?? "";
     if (args === "") return said;
-    return said + delta(index, `"type":"input_json_delta","partial_json":${toJsonString(args)}`);
+    return (
+      said + delta(known.index, `"type":"input_json_delta","partial_json":${toJsonString(args)}`)
+    );
   }
 }
 

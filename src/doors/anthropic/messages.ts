@@ -5,7 +5,7 @@ import { tooManyItems } from "../items.js";
 import { jsonText } from "../json/long-integers.js";
 import type { Conversation, Place } from "../json/places.js";
 import { type Part, partOf, textsOf } from "./parts.js";
-import { redactedIn, signedBy } from "./signature.js";
+import { callsExtras, redactedIn, signedBy } from "./signature.js";
 
 /** Reads `system` and `messages`: what tools said is a message of its own in the contract. */
 export function readConversation({ system, messages }: JsonObject): Conversation {
@@ -60,7 +60,7 @@ class Reading implements Conversation {
     const texts: string[] = [];
     const thoughts: string[] = [];
     const details: JsonObject[] = [];
-    const calls: object[] = [];
+    const calls: { id: unknown; extra_content?: unknown }[] = [];
     const places: string[] = [];
     for (const { block, place } of blocks) {
       switch (block.type) {
@@ -84,18 +84,20 @@ class Reading implements Conversation {
           this.#refuse(block, place);
       }
     }
+    const { extras, others } = callsExtras(details);
+    for (const call of calls) call.extra_content ??= extras.get(call.id);
     this.#add(
       {
         ...{ role: "assistant", content: texts.join("") },
         ...(calls.length > 0 && { tool_calls: calls }),
-        ...(thoughts.length > 0 && { reasoning_content: thoughts.join("\n\n") }),
-        ...(details.length > 0 && { reasoning_details: numbered(details) }),
+        ...(thoughts.length > 0 && { reasoning_content: thoughts.filter(Boolean).join("\n\n") }),
+        ...(others.length > 0 && { reasoning_details: numbered(others) }),
       },
       { at, content: `${at}.content`, calls: places },
     );
   }
 
-  #call({ id, name, input, extra_content }: JsonObject, place: string): object {
+  #call({ id, name, input, extra_content }: JsonObject, place: string) {
     if (!isObject(input ?? {})) this.wrong(`${place}.input`, "must be an object");
     let args = "{}";
     try {

@@ -28,6 +28,26 @@ export function signedBy(signature: string, thinking: string): JsonObject[] {
 export const redactedIn = (data: string): JsonObject[] =>
   detailsOf(data) ?? [{ type: "reasoning.encrypted", data, format: claude, index: 0 }];
 
+/** The type of a detail that has what a call has to come back with, where that came after the call had begun. */
+const ofCall = "lintel.extra_content";
+
+/** Such a detail, as a JSON array as text. @param extraContent a JSON object as text */
+export const lateExtra = (id: string, extraContent: string): string =>
+  JSON.stringify([{ type: ofCall, id, extra_content: parseJson(extraContent) }]);
+
+/** Tells such details from the others: what they have by the ids of calls. */
+export function callsExtras(details: readonly JsonObject[]) {
+  const extras = new Map(
+    details.flatMap(({ type, id, extra_content }) =>
+      type === ofCall ? [[id, extra_content] as const] : [],
+    ),
+  );
+  return {
+    extras,
+    others: extras.size > 0 ? details.filter(({ type }) => type !== ofCall) : details,
+  };
+}
+
 function detailsOf(text: string): JsonObject[] | undefined {
   const details = parseJson(unsealed(text));
   return Array.isArray(details) ? details.filter(isObject) : undefined;
