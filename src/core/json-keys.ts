@@ -1,7 +1,7 @@
 /**
  * What of a JSON text `JSON.parse` passes over without a word: that a key stands twice in one
  * object, of which it takes the last (a check before the gateway may have looked at the first),
- * and the digits of integers that are longer than JavaScript's.
+ * the digits of integers that are longer than JavaScript's, and numbers that are larger than its.
  */
 import type { JsonObject } from "./json.js";
 
@@ -9,14 +9,15 @@ import type { JsonObject } from "./json.js";
 export interface PassedOver {
   /** Whether a key stands twice in one object. */
   readonly twice: boolean;
-  /** Whether there may be an integer that lost digits. */
+  /** Whether there may be a number that lost digits, or all of them: 1e400, or the sign of -0. */
   readonly digits: boolean;
 }
 
 /** Keys are looked at by number alone: a set for each object would take more, and most bodies have nothing twice. */
 export function passedOver(text: string, parsed: JsonObject): PassedOver {
   const { keys, digits } = look(text);
-  return { twice: keys !== keysOf(parsed), digits };
+  const found = valuesOf(parsed);
+  return { twice: keys !== found.keys, digits: digits || found.lost };
 }
 
 /** The shortest integer that may be too long: 2 ** 53 has as many digits. */
@@ -55,22 +56,31 @@ function isEscaped(text: string, at: number): boolean {
   return ((at - begin) & 1) === 1;
 }
 
-/** How many keys there are with all that is within. A body may be nested deeper than the stack is. */
-function keysOf(parsed: JsonObject): number {
+/**
+ * How many keys there are with all that is within, and whether there is a number that JSON has none
+ * for. A body may be nested deeper than the stack is.
+ */
+function valuesOf(parsed: JsonObject): { readonly keys: number; readonly lost: boolean } {
   let keys = 0;
+  let lost = false;
   const open: unknown[] = [parsed];
+  const look = (value: unknown) => {
+    if (typeof value === "object") value !== null && open.push(value);
+    else if (typeof value === "number") lost ||= isLost(value);
+  };
   while (open.length > 0) {
     const next = open.pop();
     if (Array.isArray(next)) {
-      for (const item of next) if (typeof item === "object" && item !== null) open.push(item);
+      for (const item of next) look(item);
       continue;
     }
     // Made by JSON.parse, it has no keys but its own: `Object.values` would be slower.
     for (const key in next as JsonObject) {
       keys++;
-      const value = (next as JsonObject)[key];
-      if (typeof value === "object" && value !== null) open.push(value);
+      look((next as JsonObject)[key]);
     }
   }
-  return keys;
+  return { keys, lost };
 }
+
+const isLost = (value: number) => !Number.isFinite(value) || Object.is(value, -0);

@@ -158,11 +158,12 @@ const newCallId = () => `call_${randomId(18)}`;
 /**
  * Arguments of a call, for those that take an object only. What is none stands in one, by the name
  * that the AI SDK has for it.
+ * @param parse reads them. Default: as JavaScript does
  */
-export function argumentsOf({ function: called }: ToolCall): JsonObject {
+export function argumentsOf({ function: called }: ToolCall, parse = parseJson): JsonObject {
   const args = called?.arguments ?? "";
   if (args.trim() === "") return {};
-  const parsed = parseJson(args);
+  const parsed = parse(args);
   return isObject(parsed) ? parsed : { rawInvalidInput: parsed ?? args };
 }
 

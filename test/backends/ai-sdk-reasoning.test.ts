@@ -6,6 +6,7 @@ import type { LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
 import { chat, complete } from "../../src/backends/ai-sdk/chat.js";
 import { optionsOf } from "../../src/backends/ai-sdk/request.js";
 import { Thoughts } from "../../src/core/reasoning.js";
+import { toolCall } from "../../src/core/tool-calls.js";
 import { never } from "../support/calls.js";
 import { say } from "../support/messages.js";
 import { asked, bodies, weatherTools } from "./ai-sdk-calls.js";
@@ -450,6 +451,16 @@ describe("a package that nobody knows", () => {
     for (const name of ["@ai-sdk/openai", "@ai-sdk/huggingface", "@ai-sdk/cohere"]) {
       expect(await handedBack(name, said), name).toEqual([rain]);
     }
+  });
+
+  it("nor a number that JavaScript has none for, where a provider signs what our fetch would put it back into", async () => {
+    const toolCalls = [toolCall(0, "a", "f", '{"id":9007199254740993}')];
+    const input = async (name: string) => {
+      const [call] = (await handedBack(name, say("assistant", "", { toolCalls }))) as object[];
+      return JSON.stringify(call);
+    };
+    expect(await input("@ai-sdk/amazon-bedrock")).toContain('"input":{"id":9007199254740992}');
+    expect(await input("@ai-sdk/anthropic")).toMatch(/"input":\{"id":"\S+:9007199254740993"\}/);
   });
 
   /** What a package's provider gets of a message. */

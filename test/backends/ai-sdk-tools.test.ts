@@ -6,8 +6,10 @@ import { promptOf } from "../../src/backends/ai-sdk/prompt.js";
 import { toolOptions } from "../../src/backends/ai-sdk/tools.js";
 import { asked, bodies, played, weatherTools } from "./ai-sdk-calls.js";
 import { anthropicAt, compatibleAt, openaiAt } from "./ai-sdk-subject.js";
+import { googleAt } from "./ai-sdk-thoughts.js";
 import { echo } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";
+import type { Script, Upstream } from "./upstream.js";
 
 const city = { type: "object", properties: { city: { type: "string" } }, required: ["city"] };
 const none = { type: "object", properties: {} };
@@ -112,6 +114,31 @@ describe("Anthropic", () => {
   });
 });
 
+describe("numbers in calls that JavaScript has none for", () => {
+  const args =
+    '{"ids":[9007199254740993,-12345678901234567890],"most":1e400,"least":-0,"t":"12345678901234567890"}';
+  const conversation = [
+    { role: "user", content: "Look." },
+    { role: "assistant", toolCalls: [call("a", "get_weather", args)] },
+    { role: "tool", content: "rain", toolCallId: "a" },
+  ];
+  const refusing: Script = (exchange) => exchange.sendJson(400, { error: { message: "no" } });
+  const written = async (backend: ReturnType<typeof anthropicAt>, server: Upstream) => {
+    await asked(opened(backend), "chat", { messages: conversation, tools: weatherTools });
+    return String(server.requests[0]?.body);
+  };
+
+  it.each<[string, (url: string) => ReturnType<typeof anthropicAt>, string]>([
+    ["Anthropic", anthropicAt, `"input":${args}`],
+    ["Google", (url) => googleAt(url, { models: [{ id: "m" }] }), `"args":${args}`],
+    ["OpenAI", openaiAt, `"arguments":${JSON.stringify(args)}`],
+    ["a server of OpenAI's form", compatibleAt, `"arguments":${JSON.stringify(args)}`],
+  ])("reach %s as they were written", async (_, backendAt, part) => {
+    const server = await serve(refusing);
+    expect(await written(backendAt(server.url), server)).toContain(part);
+  });
+});
+
 describe("a server of OpenAI's form", () => {
   const body = (request: object) => sent(compatibleAt, "", request);
 
@@ -136,12 +163,12 @@ describe("a server of OpenAI's form", () => {
 
   it("gets a schema that names no type, or has no properties, as that of an object", async () => {
     const parameters = ["{}", '{"type":"object"}', '{"$ref":"#/$defs/a","$defs":{"a":{}}}'];
-    const tools = parameters.map((it) => ({ function: { name: "a", parameters: it } }));
+    const tools = parameters.map((it, i) => ({ function: { name: `f${i}`, parameters: it } }));
     const { tools: got } = await body({ tools });
     expect(got.map((it: { function: object }) => it.function)).toEqual([
-      { name: "a", parameters: none },
-      { name: "a", parameters: none },
-      { name: "a", parameters: { ...none, $ref: "#/$defs/a", $defs: { a: {} } } },
+      { name: "f0", parameters: none },
+      { name: "f1", parameters: none },
+      { name: "f2", parameters: { ...none, $ref: "#/$defs/a", $defs: { a: {} } } },
     ]);
   });
 

@@ -32,6 +32,14 @@ const conversation = [
   say("Blue, and added.", "assistant"),
 ];
 
+const long =
+  '{"id":9007199254740993,"in":[-12345678901234567890,1e400,-0],"t":"12345678901234567890"}';
+const withLong = [
+  say("Look."),
+  messageOf("assistant", "", { toolCalls: [toolCall(0, "a", "weather", long)] }),
+  messageOf("tool", "Blue.", { toolCallId: "a" }),
+];
+
 const turns = (body: string) => `{% for m in messages %}<${"{{ m.role }}"}>${body}{% endfor %}`;
 const hermes = "{# <tool_call> #}";
 const call =
@@ -330,4 +338,19 @@ describe("a template that does not tell of tools", () => {
     const whole = pieces.flatMap((piece) => piece.match(/<\|end\|>|<｜tool▁calls▁begin｜>/g) ?? []);
     expect(whole).toEqual(["<｜tool▁calls▁begin｜>"]);
   });
+});
+
+it.each([
+  [
+    "as JSON",
+    `${hermes}${turns(`{{ m.content }}{% for c in m.tool_calls or [] %}${call}{% endfor %}`)}`,
+    '{"id": 9007199254740993, "in": [-12345678901234567890, 1e400, -0], "t": "12345678901234567890"}',
+  ],
+  [
+    "one by one",
+    `${hermes}${turns("{{ m.content }}{% for c in m.tool_calls or [] %}{{ c.function.name }}{% for k, v in c.function.arguments | items %}({{ k }}={{ v if v is string else v | tojson }}){% endfor %}{% endfor %}")}`,
+    "(id=9007199254740993)(in=[-12345678901234567890, 1e400, -0])(t=12345678901234567890)",
+  ],
+])("numbers that JavaScript has none for are those that were written, %s", (_, source, told) => {
+  expect(rendered(source, withLong).join("")).toContain(told);
 });

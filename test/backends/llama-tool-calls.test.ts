@@ -2,7 +2,8 @@
 import { describe, expect, it } from "vitest";
 import { toolFormOf } from "../../src/backends/llama/tools/families.js";
 import type { ToolForm } from "../../src/backends/llama/tools/form.js";
-import { cuts, form, read } from "./llama-tool-forms.js";
+import { CallReader } from "../../src/backends/llama/tools/reader.js";
+import { callsOf, cuts, form, read } from "./llama-tool-forms.js";
 
 const forms = {
   hermes: form("<tool_call>{'name': 'x'}</tool_call>"),
@@ -275,4 +276,21 @@ describe("a template", () => {
     // MiniMax-M3's has others' mark in it.
     expect(toolFormOf("{{ tools }}]<]minimax[>[<tool_call>")).toBeUndefined();
   });
+});
+
+const long =
+  '{"ids":[9007199254740993,-12345678901234567890],"most":1e400,"t":"12345678901234567890"}';
+it.each<[string, ToolForm, string]>([
+  ["JSON", forms.hermes, `<tool_call>{"name": "add", "arguments": ${long}}</tool_call>`],
+  [
+    "JSON in a text",
+    forms.hermes,
+    `<tool_call>{"name": "add", "arguments": ${JSON.stringify(long)}}</tool_call>`,
+  ],
+  ["a list of calls", forms.mistral, `[TOOL_CALLS] [{"name": "add", "arguments": ${long}}]`],
+  ["a name in front", forms.mistralNamed, `[TOOL_CALLS]add[ARGS]${long}`],
+])("numbers that JavaScript has none for are as the model wrote them in %s", (_, form, text) => {
+  const reader = new CallReader(form, new Map([["add", {}]]));
+  const read = [...reader.push(text), ...reader.flush()];
+  expect(callsOf(read)).toEqual([{ name: "add", args: long }]);
 });

@@ -1,5 +1,6 @@
 /** The `fetch` of providers: undici's, and no further than the guard lets it. */
 import { type Dispatcher, type RequestInit, Response, fetch as send } from "undici";
+import { asWritten } from "../../core/long-numbers.js";
 import { answerLimit } from "../completions/reading.js";
 import { nonsense } from "../http/failure.js";
 import type { Guard } from "../http/guard.js";
@@ -38,7 +39,8 @@ export function guardedFetch({ guard, dispatcher, images }: FetchOptions): Fetch
     const method = init.method?.toUpperCase() ?? "GET";
     if (method !== "GET" && method !== "HEAD") {
       guard.trust(url.origin);
-      const response = await send(url, { ...init, dispatcher, redirect: "manual" });
+      const body = typeof init.body === "string" ? { body: asWritten(init.body) } : {};
+      const response = await send(url, { ...init, ...body, dispatcher, redirect: "manual" });
       if (!response.ok) return refused(response, init.signal);
       const type = response.headers.get("content-type") ?? "";
       if (/\btext\/event-stream\b/i.test(type)) return limited(response, eventLimit, true);

@@ -6,6 +6,8 @@ import type {
   LanguageModelV3ToolResultPart,
 } from "@ai-sdk/provider";
 import type { LLMMessage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import { parseJson } from "../../core/json.js";
+import { parseMarked } from "../../core/long-numbers.js";
 import { argumentsOf, withoutCalls } from "../../core/tool-calls.js";
 import { type IdOf, sameId } from "../call-ids.js";
 import { withoutBlank } from "../completions/blank.js";
@@ -23,6 +25,8 @@ export interface Telling {
   readonly replay?: Replay;
   /** What it is told instead of calls' ids. Default: the ids. */
   readonly idOf?: IdOf;
+  /** Whether our `fetch` puts numbers back that JavaScript has none for. Default: no. */
+  readonly rewritten?: boolean;
 }
 
 /**
@@ -31,8 +35,9 @@ export interface Telling {
  */
 export function promptOf(
   messages: readonly LLMMessage[],
-  { calls, fetched = {}, replay = noReplay, idOf = sameId }: Telling,
+  { calls, fetched = {}, replay = noReplay, idOf = sameId, rewritten = false }: Telling,
 ): LanguageModelV3Prompt {
+  const parse = rewritten ? parseMarked : parseJson;
   const told = withoutBlank(calls ? messages : withoutCalls(messages));
   const prompt: LanguageModelV3Message[] = [];
   /** Names of the tools that were called, by the ids of the calls. */
@@ -40,7 +45,7 @@ export function promptOf(
   for (const message of told) {
     for (const { id, function: called } of message.toolCalls) names.set(id, called?.name ?? "");
     if (message.toolCallId === "") {
-      prompt.push(messageOf(message, fetched, replay, idOf));
+      prompt.push(messageOf(message, fetched, replay, idOf, parse));
       continue;
     }
     const { toolCallId, content } = message;
@@ -59,13 +64,14 @@ function messageOf(
   fetched: Fetched,
   replay: Replay,
   idOf: IdOf,
+  parse: typeof parseJson,
 ): LanguageModelV3Message {
   const { role, content, toolCalls } = message;
   const said = partsOf(message, fetched);
   if (role === "system" || role === "developer") return { role: "system", content };
   if (role !== "assistant") return { role: "user", content: said };
   const { reasoning, signatures, ofMessage } = replay(message);
-  const calls = toolCalls.map((call) => callOf(call, idOf, signatures.get(call.id)));
+  const calls = toolCalls.map((call) => callOf(call, idOf, signatures.get(call.id), parse));
   const words = calls.length > 0 && content.trim() === "" ? [] : said;
   const signed = signedAs(signatures.get(""));
   return {
@@ -80,6 +86,7 @@ function callOf(
   call: ToolCall,
   idOf: IdOf,
   signature: string | undefined,
+  parse: typeof parseJson,
 ): LanguageModelV3ToolCallPart {
   const { id, function: called, extraContent } = call;
   const providerOptions = signedBy(extraContent) ?? signedAs(signature)?.providerOptions;
@@ -87,7 +94,7 @@ function callOf(
     type: "tool-call",
     toolCallId: idOf(id),
     toolName: called?.name ?? "",
-    input: argumentsOf(call),
+    input: argumentsOf(call, parse),
     ...(providerOptions && { providerOptions }),
   };
 }

@@ -80,6 +80,8 @@ export async function optionsOf(
       fetched: await supportedUrls,
       replay,
       idOf: idsFor(refused),
+      // Bedrock's providers sign a request ahead of our `fetch`.
+      rewritten: !configured.package.startsWith("@ai-sdk/amazon-bedrock"),
     }),
     ...(temperature !== undefined && takes("temperature") && { temperature }),
     // Some models refuse top_p beside temperature; at 1 it changes nothing.

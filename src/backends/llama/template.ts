@@ -1,6 +1,7 @@
 /** The model's own chat template: messages to a prompt. */
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidValue } from "../../core/errors.js";
+import { asWritten } from "../../core/long-numbers.js";
 import type { ThoughtMarks } from "../marked-thoughts.js";
 import { type Rendering, TooMuch } from "./bounded.js";
 import { ControlTokenMarks } from "./control-tokens.js";
@@ -90,7 +91,7 @@ export class ChatTemplate {
     const turns = this.#withTools(this.#turns(given, this.#style), tools);
     const split = (prompt: string) =>
       this.#marks
-        .split(this.#thinking(prompt, asked))
+        .split(this.#thinking(asWritten(prompt), asked))
         .flatMap((piece) => this.#assistantMarks.split(piece))
         .flatMap((piece) => this.#runs.cut(piece));
     let partial: string | undefined;

@@ -1,8 +1,8 @@
 /** Conversations of the Messages API, to the contract's. */
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { jsonText } from "../../core/long-numbers.js";
 import { tooManyItems } from "../items.js";
-import { jsonText } from "../json/long-integers.js";
 import type { Conversation, Place } from "../json/places.js";
 import { type Part, partOf, textsOf } from "./parts.js";
 import { callsExtras, redactedIn, signedBy } from "./signature.js";

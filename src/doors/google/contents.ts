@@ -1,8 +1,8 @@
 /** Conversations of the Gemini API, to the contract's. */
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { jsonText } from "../../core/long-numbers.js";
 import { tooManyItems } from "../items.js";
-import { jsonText } from "../json/long-integers.js";
 import type { Conversation, Place } from "../json/places.js";
 import { CallIds } from "./call-ids.js";
 import { member } from "./member.js";

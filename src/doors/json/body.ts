@@ -10,7 +10,7 @@ import { discard, readBytes } from "./bytes.js";
 import { fromFastify, sendError, unsupportedMediaType } from "./error.js";
 import { describeFault, describeTwice } from "./fault.js";
 import type { Known } from "./known.js";
-import { putBack } from "./long-integers.js";
+import { putBack } from "./long-numbers.js";
 
 /** The text of a body, where something in it was passed over. */
 interface Passed extends PassedOver {

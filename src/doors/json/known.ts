@@ -3,7 +3,7 @@ import type { DescField, DescMessage } from "@bufbuild/protobuf";
 
 /**
  * The names that are read of an object, and what is read below each; or all of it, or nothing; or all
- * of it, as a text, which has the integers of the body that are longer than JavaScript's.
+ * of it, as a text, which has the numbers of the body that JavaScript has none for.
  */
 export type Known = boolean | "verbatim" | ReadonlyMap<string, Known>;
 

@@ -1,6 +1,7 @@
 /** Reads what stands behind the mark of a call. */
-import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
+import { isObject, type JsonObject } from "../../../core/json.js";
 import { jsonEnd } from "../../../core/json-end.js";
+import { jsonText, parseMarked } from "../../../core/long-numbers.js";
 import { type NamedCall, pythonEnd, type ToolForm } from "./form.js";
 import { attempt, fail, LiteralReader } from "./literals.js";
 import { Place } from "./place.js";
@@ -87,7 +88,7 @@ function inNamed(text: string, { head, quote }: NamedCall, known: KnownTools): F
 function inJson(text: string, from: number, form: ToolForm["call"], known: KnownTools): Found {
   const end = jsonEnd(text, from);
   if (end === undefined) return "more";
-  const value = parseJson(text.slice(from, end));
+  const value = parseMarked(text.slice(from, end));
   const calls = (Array.isArray(value) ? value : [value]).map((call) => callOf(call, form, known));
   const all = calls.filter((call) => call !== undefined);
   return all.length === 0 || all.length < calls.length ? "none" : { calls: all, end };
@@ -98,7 +99,7 @@ function callOf(call: unknown, form: ToolForm["call"], known: KnownTools): Writt
   if (!isObject(call)) return undefined;
   const [[key, value] = ["", undefined], ...others] = Object.entries(call);
   if (form.as === "keyed" && others.length === 0 && isObject(value)) {
-    return known.has(key) ? { name: key, args: JSON.stringify(value) } : undefined;
+    return known.has(key) ? { name: key, args: jsonText(value) } : undefined;
   }
   const it = isObject(call.function) ? call.function : call;
   const own = form.as === "json" ? form : undefined;
@@ -114,13 +115,13 @@ export function namedCall(
   args: string,
   known: ReadonlySet<string>,
 ): WrittenCall | undefined {
-  const written = unlessTooDeep(() => argsOf(args.trim() || "{}"));
-  return written === undefined || !known.has(name) ? undefined : { name, args: written };
+  const text = unlessTooDeep(() => argsOf(args.trim() || "{}"));
+  return text === undefined || !known.has(name) ? undefined : { name, args: text };
 }
 
 /** Arguments as JSON; some models write them as a text of JSON. */
 function argsOf(value: unknown): string | undefined {
-  if (isObject(value)) return JSON.stringify(value);
-  const parsed = typeof value === "string" ? parseJson(value) : undefined;
-  return isObject(parsed) ? JSON.stringify(parsed) : undefined;
+  if (isObject(value)) return jsonText(value);
+  const parsed = typeof value === "string" ? parseMarked(value) : undefined;
+  return isObject(parsed) ? jsonText(parsed) : undefined;
 }

@@ -1,7 +1,8 @@
 /** What was called, as chat templates read it. */
 import type { LLMMessage, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
 import { messageOf } from "../../../core/chat-messages.js";
-import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
+import { isObject, type JsonObject } from "../../../core/json.js";
+import { parseMarked } from "../../../core/long-numbers.js";
 import { argumentsOf, toolCall } from "../../../core/tool-calls.js";
 import { shortIds } from "../../call-ids.js";
 import { shows } from "../turns.js";
@@ -95,7 +96,7 @@ export function toldMessages(
     const ids = names.ofCalls(toolCalls);
     if (style.isWritten) {
       const all = toolCalls.map((call) =>
-        mark({ name: call.function?.name ?? "", args: argumentsOf(call) }),
+        mark({ name: call.function?.name ?? "", args: argumentsOf(call, parseMarked) }),
       );
       return { message, fields: {}, written: writtenCalls(all, form, first) };
     }
@@ -194,12 +195,12 @@ function argumentsIn(call: ToolCall, { call: form }: ToolForm, { args }: CallSty
   const written = call.function?.arguments || "{}";
   if (args === "json") return written;
   if (form.as === "tagged" && !form.json) return taggedArguments(call);
-  const parsed = parseJson(written);
+  const parsed = parseMarked(written);
   return isObject(parsed) ? parsed : written;
 }
 
 /** Each is written by itself; what makes texts of them does not know of `null`. */
 const taggedArguments = (call: ToolCall): JsonObject =>
   Object.fromEntries(
-    Object.entries(argumentsOf(call)).map(([name, value]) => [name, value ?? "null"]),
+    Object.entries(argumentsOf(call, parseMarked)).map(([name, value]) => [name, value ?? "null"]),
   );

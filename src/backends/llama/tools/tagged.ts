@@ -1,4 +1,5 @@
 /** Reads calls whose arguments stand between marks, as in XML. */
+import { jsonText } from "../../../core/long-numbers.js";
 import type { Found, KnownTools } from "./calls.js";
 import { marksIn, type TaggedCall } from "./form.js";
 import { Place } from "./place.js";
@@ -25,7 +26,7 @@ export function readTagged(text: string, form: TaggedCall, known: KnownTools): F
     args.push([key, argumentOf(written, schema, key, isText)]);
   }
   if (!place.pass(marksIn(form.close))) return place.failure;
-  return { calls: [{ name, args: JSON.stringify(Object.fromEntries(args)) }], end: place.at };
+  return { calls: [{ name, args: jsonText(Object.fromEntries(args)) }], end: place.at };
 }
 
 /** An argument as it is written. */

@@ -1,10 +1,11 @@
 /** What a model means that writes an argument as text, and not as JSON. */
 import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
+import { parseMarked } from "../../../core/long-numbers.js";
 import { Unsupported } from "../grammar/gbnf.js";
 import { referred } from "../grammar/references.js";
 
 /**
- * The value of an argument.
+ * The value of an argument, as `parseMarked` has it.
  * @param schema of all arguments
  * @param isText whether the model says that it is a text
  * @returns the text itself where it is none of what the schema takes besides texts
@@ -23,7 +24,8 @@ export function argumentOf(
   const parsed = parseJson(written);
   const value = parsed === undefined ? pythons.get(written) : parsed;
   if (value === undefined || (types?.has("string") && typeof value === "string")) return text;
-  return types && !types.has(typeOf(value)) ? text : value;
+  if (types && !types.has(typeOf(value))) return text;
+  return parsed === undefined ? value : parseMarked(written);
 }
 
 /** As templates write them that are run by Python. */

@@ -1,16 +1,16 @@
-/** Integers longer than JavaScript's, in what is handed on as a text. */
+/** Numbers that JavaScript has none for, in what is handed on as a text. */
 import { describe, expect, test, vi } from "vitest";
 import { fields } from "../../src/doors/json/known.js";
-import { putBack } from "../../src/doors/json/long-integers.js";
+import { putBack } from "../../src/doors/json/long-numbers.js";
 import { says, scripted } from "../support/scripted.js";
 import { asked } from "./asked.js";
 import { serve } from "./serve.js";
 
 /** Its form is kept, but for blanks, and numbers that JavaScript has are as it writes them. */
 const written =
-  '{"id": 1234567890123456789, "in": [{"a": -98765432109876543210, "9": "1234567890123456789"}], "safe": 9007199254740991, "f": 1.50, "t": "\\"1234567890123456789: \\\\"}';
+  '{"id": 1234567890123456789, "in": [{"a": -98765432109876543210, "9": "1234567890123456789"}], "safe": 9007199254740991, "f": 1.50, "most": [9007199254740993, 1e400, -0, -0.0, 9007199254740993.0], "t": "\\"1234567890123456789: \\\\"}';
 const kept =
-  '{"id":1234567890123456789,"in":[{"9":"1234567890123456789","a":-98765432109876543210}],"safe":9007199254740991,"f":1.5,"t":"\\"1234567890123456789: \\\\"}';
+  '{"id":1234567890123456789,"in":[{"9":"1234567890123456789","a":-98765432109876543210}],"safe":9007199254740991,"f":1.5,"most":[9007199254740993,1e400,-0,-0.0,9007199254740993.0],"t":"\\"1234567890123456789: \\\\"}';
 
 const messages = (input: string, more = "") =>
   `{"model":"chat-1","max_tokens":9,${more}"messages":[{"role":"user","content":"Hi"},
@@ -36,6 +36,14 @@ describe("keep their digits in a conversation", () => {
     expect(request.messages[1]?.toolCalls[0]?.function?.arguments).toBe(kept);
     expect(request.messages[2]?.content).toBe('{"result":1234567890123456789}');
   });
+});
+
+test.each(["1e400", "-1E+400", "-0"])("also %s alone, which has few digits", async (few) => {
+  const input = `{"a":[${few}]}`;
+  const claude = await asked("/v1/messages", messages(input));
+  expect(claude.request.messages[1]?.toolCalls[0]?.function?.arguments).toBe(input);
+  const gemini = await asked(generate, contents(input, "{}"));
+  expect(gemini.request.messages[1]?.toolCalls[0]?.function?.arguments).toBe(input);
 });
 
 test("what is no object is refused as ever", async () => {
