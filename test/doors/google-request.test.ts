@@ -253,6 +253,12 @@ describe("generationConfig", () => {
   test.each([
     [{ responseMimeType: "text/plain", responseSchema: schema }, undefined],
     [{ responseMimeType: "application/json" }, { type: "json_object" }],
+    [{ responseFormat: [{ text: { mimeType: "APPLICATION_JSON" } }] }, { type: "json_object" }],
+    [
+      { response_format: { text: { mime_type: "application/json", schema: { type: "array" } } } },
+      { type: "array" },
+    ],
+    [{ responseFormat: { text: { mimeType: "text/plain" } } }, undefined],
     [{ responseMimeType: "application/json", responseSchema: schema }, written],
     [{ response_mime_type: "application/json", response_schema: schema }, written],
     [
@@ -538,6 +544,11 @@ test.each<[string, object, RegExp]>([
   [
     "generationConfig.responseModalities",
     config({ responseModalities: ["TEXT", "IMAGE"] }),
+    /TEXT only/,
+  ],
+  [
+    "generationConfig.responseModalities",
+    config({ responseFormat: [{ text: {} }, { audio: {} }] }),
     /TEXT only/,
   ],
   [

@@ -191,6 +191,7 @@ describe("settings", () => {
       true,
     ],
     [{ output_config: { effort: "medium" } }, "medium", false],
+    [{ thinking: { type: "between_tools" } }, "", true],
     [{ include_reasoning: true }, "", true],
   ])("say how much to think: %j", async (more, effort, included) => {
     const { request } = await asked(hello(more));
@@ -230,6 +231,8 @@ describe("settings", () => {
     const schema = { type: "object", properties: {} };
     const format = { type: "json_schema", schema };
     const { request } = await asked(hello({ output_config: { format } }));
+    const older = await asked(hello({ output_format: format }));
+    expect(older.request.responseFormat).toEqual(request.responseFormat);
     expect(request.responseFormat).toMatchObject({
       type: "json_schema",
       jsonSchema: { name: "output", schema: JSON.stringify(schema) },
@@ -242,15 +245,31 @@ describe("settings", () => {
       { type: "bash_20250124", name: "bash" },
       { name: "mine", input_schema: { type: "object" } },
     ];
-    const more = { tools, mcp_servers: [{}], container: "c", context_management: null };
+    const more = {
+      ...{ tools, mcp_servers: [{}], container: "c", context_management: null },
+      fallbacks: [{ model: "m" }],
+    };
     const { request, warnings } = await asked(hello({ ...more, metadata: { user_id: "u" } }));
     expect(request.tools.map(({ function: it }) => it?.name)).toEqual(["mine"]);
     expect(warnings).toEqual([
       "container: not supported, ignored",
       "mcp_servers: not supported, ignored",
+      "fallbacks: not supported, ignored",
       "tools: web_search_20250305 is not supported, ignored",
       "tools: bash_20250124 is not supported, ignored",
     ]);
+  });
+
+  test.each([
+    ["thread", { type: "create" }],
+    ["compaction", {}],
+  ])("whose answer nothing here has are refused: %s", async (name, value) => {
+    const server = await serve(scripted({ chat: says("Hi") }));
+    const answer = await server.post(path, hello({ [name]: value }));
+    expect(answer.status).toBe(400);
+    expect((await json(answer)).error).toMatchObject({
+      ...{ code: "unsupported_parameter", param: name },
+    });
   });
 
   test("of more tokens than the model has are cut to those", async () => {

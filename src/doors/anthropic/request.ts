@@ -1,6 +1,6 @@
 /** A request of the Messages API to the contract's. */
 import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
-import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
+import { invalidFields, type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
 import { answerForm } from "../json/fields.js";
@@ -54,14 +54,22 @@ export const messagesFields = fieldsOf(
     tool_choice: fields({ type: true, name: true, disable_parallel_tool_use: true }),
     thinking: fields({ type: true, budget_tokens: true }),
     output_config: fields({ effort: true, format: fields({ type: true, schema: true }) }),
+    output_format: fields({ type: true, schema: true }),
     metadata: fields({ user_id: true }),
-    ...{ container: true, mcp_servers: true, context_management: true },
+    ...{ container: true, mcp_servers: true, context_management: true, fallbacks: true },
+    ...{ thread: fields({ type: true }), compaction: fields({ type: true }) },
   },
   ({ name }) => (renamedFields.includes(name) ? [] : [name]),
 );
 
 /** What Anthropic runs itself, and nothing here does. */
-const hosted = ["container", "mcp_servers", "context_management"];
+const hosted = ["container", "mcp_servers", "context_management", "fallbacks"];
+
+/** What a client looks for in the answer, or leaves out of what it sends, and why there is nothing like it. */
+const refusals: Readonly<Record<string, string>> = {
+  thread: "nothing is kept here, send the whole conversation in messages",
+  compaction: "no conversation is summarized here, ask for a summary in messages",
+};
 
 /** Reads a request; the contract's further fields may stand in it, too. */
 export function readMessages(json: JsonObject): MessagesRequest {
@@ -79,7 +87,8 @@ export function readMessages(json: JsonObject): MessagesRequest {
     tools: offer.tools,
     tool_choice: offer.choice,
     parallel_tool_calls: offer.parallel,
-    response_format: formatOf(config.format),
+    // Its older name, of clients that ask by the beta's path.
+    response_format: formatOf(config.format ?? json.output_format),
     reasoning_effort: effortOf(thinking, config),
     user: objectIn(json, "metadata", wrong).user_id,
     include_reasoning: json.include_reasoning ?? thinks(thinking),
@@ -87,7 +96,7 @@ export function readMessages(json: JsonObject): MessagesRequest {
   const { stream } = answerForm({ stream: json.stream }, violations);
   // Not pushed as arguments, of which there may be too many for the stack.
   const faults = [...violations, ...conversation.violations, ...wrong];
-  const refused = conversation.refused ?? offer.refused;
+  const refused = refusedIn(json) ?? conversation.refused ?? offer.refused;
   const own = new Set([...conversation.violations.map(({ field }) => field), refused?.param]);
   const names = namesOf(conversation.places, offer.places, own);
   const defect = faults.length > 0 ? invalidFields(faults) : refused;
@@ -96,6 +105,11 @@ export function readMessages(json: JsonObject): MessagesRequest {
 
 const asks = (value: unknown): boolean =>
   value != null && !(Array.isArray(value) && value.length === 0);
+
+function refusedIn(json: JsonObject): LintelError | undefined {
+  const name = Object.keys(refusals).find((one) => json[one] != null);
+  return name === undefined ? undefined : unsupported(name, refusals[name]);
+}
 
 const notSupported = (name: string): string => `${name}: not supported, ignored`;
 
@@ -107,7 +121,8 @@ function objectIn(json: JsonObject, name: string, into: Violation[]): JsonObject
 }
 
 /** Who does not ask for thoughts gets none: many a client takes the first block for the text. */
-const thinks = ({ type }: JsonObject): boolean => type === "enabled" || type === "adaptive";
+const thinks = ({ type }: JsonObject): boolean =>
+  type === "enabled" || type === "adaptive" || type === "between_tools";
 
 /** How much to think; `undefined` where that is left to the model. */
 function effortOf({ type, budget_tokens: budget }: JsonObject, { effort }: JsonObject): unknown {

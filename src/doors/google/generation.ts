@@ -1,6 +1,6 @@
 /** What a request of the Gemini API says of how to answer, to the contract's fields. */
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
-import type { JsonObject } from "../../core/json.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 import { effortOfBudget } from "../json/thinking-budget.js";
 import { member, objectIn } from "./member.js";
 import { jsonSchemaOf, withTypes } from "./schema.js";
@@ -33,7 +33,8 @@ export function readGeneration(
   into: Violation[],
 ): Generation {
   const wrong = (field: string, message: string) => into.push({ field, message });
-  const config = objectIn(json, at, () => wrong(at, "must be an object"));
+  const written = objectIn(json, at, () => wrong(at, "must be an object"));
+  const config = withForm(written, wrong);
   for (const name of dropped) {
     const value = member(config, name);
     if (value !== undefined && value !== false && value !== 0) {
@@ -60,8 +61,35 @@ export function readGeneration(
     include_reasoning: thoughts === true,
   };
   const plain = plainSchema(config) !== undefined;
-  const schema = `${at}.response${plain ? "Json" : ""}Schema`;
+  const newer = config !== written;
+  const schema = `${at}.response${newer ? "Format" : plain ? "Json" : ""}${newer ? "" : "Schema"}`;
   return { asked, schema, refused: refusedIn(config) };
+}
+
+/**
+ * The fields that a `responseFormat` of a text stands for, which Vertex AI has in their place: a list
+ * of forms, or one. What asks for another form than a text is as a modality of that.
+ */
+function withForm(config: JsonObject, wrong: (field: string, message: string) => void): JsonObject {
+  const format = member(config, "responseFormat");
+  const forms: readonly unknown[] = Array.isArray(format) ? format : format == null ? [] : [format];
+  if (forms.length === 0) return config;
+  if (!forms.every(isObject)) {
+    wrong(`${at}.responseFormat`, "must be an object, or an array of objects");
+    return config;
+  }
+  const texts = forms.map((form) => member(form, "text"));
+  const text = texts.find(isObject) ?? {};
+  const type = String(member(text, "mimeType") ?? "text/plain").toLowerCase();
+  return {
+    ...config,
+    responseModalities: texts.every(isObject) ? member(config, "responseModalities") : ["OTHER"],
+    response_modalities: undefined,
+    responseMimeType: type.replace(/^(application|text)_/, "$1/"),
+    responseSchema: undefined,
+    response_schema: undefined,
+    responseJsonSchema: text.schema ?? undefined,
+  };
 }
 
 function refusedIn(config: JsonObject): LintelError | undefined {

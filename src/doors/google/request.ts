@@ -46,6 +46,10 @@ const inRequest: Readonly<Record<string, Known>> = {
     ...{ temperature: true, topP: true, topK: true, maxOutputTokens: true, seed: true },
     ...{ stopSequences: true, candidateCount: true, responseModalities: true },
     ...{ responseMimeType: true, responseSchema: true, responseJsonSchema: true },
+    responseFormat: either({
+      text: either({ mimeType: true, schema: true }),
+      ...{ audio: true, image: true, video: true },
+    }),
     thinkingConfig: either({ includeThoughts: true, thinkingBudget: true, thinkingLevel: true }),
   }),
 };

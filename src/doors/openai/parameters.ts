@@ -77,11 +77,14 @@ export const imageParameters = rules({
   partial_images: warn(0),
   background: warn("auto", "opaque"),
   complexity: warn(),
+  frame_count: warn(),
+  frame_duration_ms: warn(),
   moderation: warn("auto"),
   output_compression: warn(100),
   output_format: warn("png"),
   quality: warn("auto", "standard"),
   style: warn("vivid"),
+  svg: { ...warn(), emptyAsks: true },
 });
 
 /** What is read of parameters with rules: of an object its `type`. */
