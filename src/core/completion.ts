@@ -202,8 +202,8 @@ class Stream extends Shaped {
     if (this.#thinking) this.#endThinking(out);
     this.#calls ??= new ToolCalls();
     const called = this.#calls;
-    const pieces = calls.map((call) => called.take(call));
-    out.push(response(this.#stamp, noUsage, deltaChoice("", "", pieces)));
+    const pieces = calls.map((call) => called.take(call)).filter((piece) => piece !== undefined);
+    if (pieces.length > 0) out.push(response(this.#stamp, noUsage, deltaChoice("", "", pieces)));
   }
 
   /** Bytes of what was delivered. */

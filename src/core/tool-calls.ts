@@ -82,6 +82,8 @@ interface Begun {
   readonly pieces: WholeCharacters;
   /** Whether it has no arguments so far. */
   bare: boolean;
+  /** What came ahead of its name; absent: nothing is kept back. */
+  nameless?: ToolCall | undefined;
 }
 
 /**
@@ -105,21 +107,32 @@ export class ToolCalls {
     return this.#take(call, cut || said.trim() !== "" ? said : none);
   }
 
-  /** The piece as callers get it. */
-  take(piece: ToolCall): ToolCall {
-    const { pieces } = this.#at(piece.index);
-    return this.#take(piece, pieces.push(piece.function?.arguments ?? ""));
+  /** The piece as callers get it; `undefined`: it waits for the name, with which clients begin a call. */
+  take(piece: ToolCall): ToolCall | undefined {
+    const call = this.#at(piece.index);
+    if (!call.told) {
+      const [all = piece] = call.nameless ? joinCalls([call.nameless, piece]) : [piece];
+      call.nameless = all.function?.name ? undefined : all;
+      return call.nameless ? undefined : this.#takeSome(all, call);
+    }
+    return this.#takeSome(piece, call);
   }
 
   /**
-   * What is left once no more pieces come: halves of characters, and that there are no arguments.
+   * What is left once no more pieces come: calls without a name, halves of characters, and that there
+   * are no arguments.
    * @param cut whether the answer was cut
    */
   end(cut: boolean): ToolCall[] {
-    return [...this.#begun].flatMap(([index, { pieces, bare }]) => {
-      const left = pieces.end() || (!cut && bare ? none : "");
-      return left === "" ? [] : [this.#take(toolCall(index, "", "", ""), left)];
+    return [...this.#begun].flatMap(([index, call]) => {
+      const first = call.nameless ? [this.#takeSome(call.nameless, call)] : [];
+      const left = call.pieces.end() || (!cut && call.bare ? none : "");
+      return left === "" ? first : [...first, this.#take(toolCall(index, "", "", ""), left)];
     });
+  }
+
+  #takeSome(piece: ToolCall, { pieces }: Begun): ToolCall {
+    return this.#take(piece, pieces.push(piece.function?.arguments ?? ""));
   }
 
   #at(index: number): Begun {

@@ -359,15 +359,24 @@ describe("a model server's calls get the contract's form", () => {
     expect(ofFirst.slice(1)).toEqual(args ? [{ index: 0, function: { arguments: args } }] : []);
   });
 
-  test("a name that comes behind its call's id", async () => {
-    const [first, more] = await streamed([toolCall(0, "a", "", "")], [toolCall(0, "", "f", "{}")]);
-    expect(first).toEqual({
-      index: 0,
-      id: "a",
-      type: "function",
-      function: { name: "", arguments: "" },
-    });
-    expect(more).toEqual({ index: 0, function: { name: "f", arguments: "{}" } });
+  test("a name that comes behind its call's id, or its arguments, stands in the first piece", async () => {
+    const whole = { index: 0, id: "a", type: "function", function: { name: "f", arguments: "{}" } };
+    const late = [[toolCall(0, "a", "", "")], [toolCall(0, "", "f", "{}")]];
+    expect(await streamed(...late)).toEqual([whole]);
+    const later = [
+      [toolCall(0, "a", "", "{")],
+      [toolCall(0, "", "", "}"), toolCall(0, "", "f", "")],
+    ];
+    expect(await streamed(...later)).toEqual([whole]);
+  });
+
+  test("a name that never comes is empty", async () => {
+    const [first, ...more] = await streamed(
+      [toolCall(0, "a", "", '{"a":')],
+      [toolCall(0, "", "", "1}")],
+    );
+    expect(first?.function).toEqual({ name: "", arguments: '{"a":1}' });
+    expect(more).toEqual([]);
   });
 
   test.each([

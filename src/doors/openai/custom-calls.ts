@@ -2,7 +2,7 @@
 import type { LLMMessage, LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { messageOf } from "../../core/chat-messages.js";
 import type { LintelError } from "../../core/errors.js";
-import { joinCalls, toolCall } from "../../core/tool-calls.js";
+import { toolCall } from "../../core/tool-calls.js";
 import { customType } from "../json/chat.js";
 import type { EventEncoder, EventSink } from "../json/sse.js";
 import { InputReader, inputOf } from "./custom-input.js";
@@ -80,8 +80,6 @@ class CallPieces {
   readonly #customs: Customs;
   /** What reads each call of a custom tool, by its index; of another call nothing does. */
   readonly #readers = new Map<number, InputReader | undefined>();
-  /** What came of calls without a name: until that is there, nobody knows what they call. */
-  readonly #nameless = new Map<number, ToolCall>();
 
   constructor(customs: Customs) {
     this.#customs = customs;
@@ -95,19 +93,14 @@ class CallPieces {
     return told.filter((piece) => piece !== undefined);
   }
 
+  /** The first piece of a call has its name. */
   #take(piece: ToolCall): ToolCall | undefined {
-    const { index } = piece;
-    if (this.#readers.has(index)) return this.#next(piece);
-    const before = this.#nameless.get(index);
-    const [all = piece] = before ? joinCalls([before, piece]) : [piece];
-    const name = all.function?.name ?? "";
-    if (name === "") {
-      this.#nameless.set(index, all);
-      return undefined;
+    const { index, function: called } = piece;
+    if (!this.#readers.has(index)) {
+      const isCustom = this.#customs.has(called?.name ?? "");
+      this.#readers.set(index, isCustom ? new InputReader() : undefined);
     }
-    this.#nameless.delete(index);
-    this.#readers.set(index, this.#customs.has(name) ? new InputReader() : undefined);
-    return this.#next(all);
+    return this.#next(piece);
   }
 
   /** The piece of a call whose name is known; of a text there may be nothing to tell. */
@@ -120,8 +113,7 @@ class CallPieces {
   }
 
   #end(): ToolCall[] {
-    const left: ToolCall[] = [...this.#nameless.values()];
-    this.#nameless.clear();
+    const left: ToolCall[] = [];
     for (const [index, reader] of this.#readers) {
       const text = reader?.end() ?? "";
       if (text !== "") left.push(textOf(toolCall(index, "", "", ""), text));
