@@ -4,6 +4,7 @@ import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import type { CallSignal } from "../../src/core/cancellation.js";
 import { deltaChoice } from "../../src/core/chat-messages.js";
+import { LintelError } from "../../src/core/errors.js";
 import type { Checker, Guard, GuardedText } from "../../src/core/guards/guard.js";
 import { guardedStream } from "../../src/core/guards/stream.js";
 import { silent } from "../../src/core/log.js";
@@ -12,7 +13,15 @@ import { Warnings } from "../../src/core/warnings.js";
 import { type PatternSettings, patternChecker } from "../../src/guards/pattern.js";
 import { memoryCache } from "../../src/state/cache/memory.js";
 import { never } from "../support/calls.js";
-import { callsTools, hangsAfter, piece, says, thinks, thought } from "../support/scripted.js";
+import {
+  breaksAfter,
+  callsTools,
+  hangsAfter,
+  piece,
+  says,
+  thinks,
+  thought,
+} from "../support/scripted.js";
 import { guarded, guardOf, mail, user } from "./guarding.js";
 
 const secret = "me@example.com";
@@ -339,6 +348,54 @@ describe("a stream", () => {
     const { ask } = guarded([guard], says("good ".repeat(100), "good ".repeat(100)));
     const { code, messages } = await ask(user("Hello"), "chat");
     expect([code, got(messages).content]).toEqual(["unavailable", "good ".repeat(100)]);
+  });
+
+  describe("that fails in the middle", () => {
+    const failing = (...pieces: string[]) =>
+      breaksAfter(new LintelError("upstream_failed", "the model server failed"), ...pieces);
+
+    test("has all that was said ahead of it, looked at by each guard", async () => {
+      const { guard, seen } = asked(() => ({ action: "pass" }));
+      const { ask } = guarded(
+        [mail("mask", answers), guard],
+        failing("Hello, wo", `rld ${secret}`),
+      );
+      const { code, messages } = await ask(user("Hello"), "chat");
+      const { content, reason } = got(messages);
+      const left = "Hello, world [email]";
+      expect([code, content, reason]).toEqual(["upstream_failed", left, ""]);
+      expect(seen.map(({ text }) => text)).toEqual([left]);
+    });
+
+    test("is blocked for what was held, and keeps its failure where a guard fails, too", async () => {
+      const blocked = guarded([mail("block", answers)], failing("All is well. ", `Ask ${secret}`));
+      const { code, messages } = await blocked.ask(user("Hello"), "chat");
+      const { content, reason } = got(messages);
+      expect([code, content, reason]).toEqual(["ok", "All is well. Ask ", "content_filter"]);
+      const broken = asked(() => {
+        throw new Error("boom");
+      });
+      const both = guarded([broken.guard], failing("Hello"));
+      expect(await both.ask(user("Hello"), "chat")).toMatchObject({ code: "upstream_failed" });
+      expect(broken.seen).toHaveLength(1);
+    });
+  });
+
+  test("has what is said, and what is thought, as one text each, whatever comes between", async () => {
+    const chat: Handle<"chat"> = async function* () {
+      for (const [word, hidden] of [
+        ["Ask me@exam", "Not me@exam"],
+        ["ple.com.", "ple.com!"],
+      ]) {
+        yield [piece(word as string)];
+        yield [thought(hidden as string)];
+      }
+      yield [piece("", "stop", [7, 3])];
+    };
+    const { ask } = guarded([mail("mask", answers)], chat);
+    const { content, thoughts } = got((await ask(user("Hello"), "chat")).messages);
+    // Of a thought nothing is held once the model says something.
+    expect([content, thoughts]).toEqual(["Ask [email].", "Not me@exam[email]!"]);
   });
 
   test("ends for a caller who leaves", async () => {

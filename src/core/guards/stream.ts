@@ -1,7 +1,8 @@
 /**
  * Streamed answers: each piece is delivered once a guard has looked at it. What the model says, and what
- * it thinks, are texts that go on; of both as much of the end is held back as the guard needs. The details
- * of thoughts are delivered when they are complete, and calls of tools at the end.
+ * it thinks, are texts that go on, whatever comes between their pieces; of both as much of the end is held
+ * back as the guard needs. The details of thoughts are delivered when they are complete, and calls of tools
+ * at the end. Of a stream that fails all text is delivered that came ahead of the failure.
  */
 import type { LLMMessage, LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
@@ -37,17 +38,19 @@ export const guardedStream = (
   iterable(async function* () {
     const stream = new GuardedStream(call, guard);
     let delivered = false;
-    for await (const batch of source) {
+    for await (const step of stepsOf(source)) {
       const out: LLMResponse[] = [];
       let thrown: unknown;
       try {
-        for (const message of batch) await stream.take(message, out);
+        if (step instanceof Failure) await stream.cutOff(out);
+        else for (const message of step) await stream.take(message, out);
       } catch (reason) {
         thrown = reason;
       }
       // What was looked at is delivered, whatever is thought of what follows.
       delivered ||= out.length > 0;
       if (out.length > 0) yield out;
+      if (step instanceof Failure && !isBlock(thrown)) throw step.reason;
       if (thrown === undefined) continue;
       if (!delivered || !isBlock(thrown)) throw thrown;
       stop(thrown);
@@ -55,6 +58,24 @@ export const guardedStream = (
       return;
     }
   });
+
+/** How a source failed. */
+class Failure {
+  readonly reason: unknown;
+
+  constructor(reason: unknown) {
+    this.reason = reason;
+  }
+}
+
+/** What a source says, and at the end its failure, where it fails. */
+async function* stepsOf(source: AsyncIterable<Batch>): AsyncGenerator<Batch | Failure> {
+  try {
+    yield* source;
+  } catch (reason) {
+    yield new Failure(reason);
+  }
+}
 
 const isBlock = (thrown: unknown): thrown is LintelError =>
   thrown instanceof LintelError && thrown.code === "content_blocked";
@@ -65,11 +86,10 @@ class GuardedStream {
   readonly #guard: Guard;
   /** The last message, of which those that are made have their stamp. */
   #last: LLMResponse | undefined;
-  /** What the texts that are held are of. */
-  #kind: Kind = "content";
-  #held = "";
-  /** The end of what was looked at before these. */
-  #before = "";
+  readonly #texts: Readonly<Record<Kind, { held: string; before: string }>> = {
+    content: { held: "", before: "" },
+    reasoning: { held: "", before: "" },
+  };
   #thoughts = new Thoughts();
   #calls: ToolCall[] = [];
 
@@ -97,27 +117,32 @@ class GuardedStream {
     return { ...end, usage: settled(this.#call), usageEstimated };
   }
 
+  /**
+   * No more comes, and what is held is all that there is: but for calls, of which nobody knows whether
+   * they are complete. @param out gets what can be delivered @throws LintelError as `ask`
+   */
+  async cutOff(out: LLMResponse[]): Promise<void> {
+    // Who waits for nothing more is told nothing more.
+    if (this.#call.signal.aborted) return;
+    await this.#endThoughts(out);
+    await this.#tell("content", false, out);
+  }
+
   async #takeDelta(delta: LLMMessage, out: LLMResponse[]): Promise<void> {
     const { content, toolCalls, reasoningContent = "", reasoningDetails = "" } = delta;
     if (reasoningContent !== "") await this.#say("reasoning", reasoningContent, out);
-    if (reasoningDetails !== "") {
-      await this.#turnTo("reasoning", out);
-      this.#thoughts.add({ reasoningDetails });
+    if (reasoningDetails !== "") this.#thoughts.add({ reasoningDetails });
+    if (content !== "") {
+      await this.#endThoughts(out);
+      await this.#say("content", content, out);
     }
-    if (content !== "") await this.#say("content", content, out);
     this.#calls.push(...toolCalls);
-  }
-
-  /** Something else follows: what is held of a text is all that there is. */
-  async #endText(out: LLMResponse[]): Promise<void> {
-    await this.#tell(false, out);
-    this.#before = "";
-    await this.#tellThoughts(out);
   }
 
   /** The answer is over. Before nobody knows of a call that it is complete. */
   async #end(out: LLMResponse[]): Promise<void> {
-    await this.#endText(out);
+    await this.#endThoughts(out);
+    await this.#tell("content", false, out);
     if (this.#calls.length === 0) return;
     const calls = joinCalls(this.#calls);
     this.#calls = [];
@@ -125,7 +150,9 @@ class GuardedStream {
     out.push(this.#piece(deltaChoice("", "", said.toolCalls)));
   }
 
-  async #tellThoughts(out: LLMResponse[]): Promise<void> {
+  /** The model says something: clients have its thoughts ahead of that, so that none can be held any longer. */
+  async #endThoughts(out: LLMResponse[]): Promise<void> {
+    await this.#tell("reasoning", false, out);
     const { all } = this.#thoughts;
     if (!all.reasoningDetails) return;
     this.#thoughts = new Thoughts();
@@ -135,36 +162,27 @@ class GuardedStream {
   }
 
   async #say(kind: Kind, text: string, out: LLMResponse[]): Promise<void> {
-    await this.#turnTo(kind, out);
-    this.#held += text;
-    await this.#tell(true, out);
+    this.#texts[kind].held += text;
+    await this.#tell(kind, true, out);
   }
 
-  /** What follows is of a kind: what is held of another is complete. */
-  async #turnTo(kind: Kind, out: LLMResponse[]): Promise<void> {
-    if (kind !== this.#kind) await this.#endText(out);
-    this.#kind = kind;
-  }
-
-  /** Delivers what can be, of the text that is held. @param more whether more of it may come */
-  async #tell(more: boolean, out: LLMResponse[]): Promise<void> {
-    if (this.#held === "") return;
-    const looked = await this.#look(more);
+  /** Delivers what can be, of a text that is held. @param more whether more of it may come */
+  async #tell(kind: Kind, more: boolean, out: LLMResponse[]): Promise<void> {
+    const it = this.#texts[kind];
+    if (it.held === "") return;
+    const looked = await this.#look(kind, more);
     if (looked.length === 0) return;
-    const all = this.#held;
-    this.#before = (this.#before + all.slice(0, looked.length)).slice(-shownBefore);
-    this.#held = all.slice(looked.length);
+    it.before = (it.before + it.held.slice(0, looked.length)).slice(-shownBefore);
+    it.held = it.held.slice(looked.length);
     if (looked.text === "") return;
     const choice =
-      this.#kind === "content"
-        ? deltaChoice(looked.text, "")
-        : reasoningChoice(reasoningOf(looked.text));
+      kind === "content" ? deltaChoice(looked.text, "") : reasoningChoice(reasoningOf(looked.text));
     out.push(this.#piece(choice));
   }
 
   /** How much of what is held was looked at, and what it became. */
-  async #look(more: boolean): Promise<{ length: number; text: string }> {
-    const [text, before] = [this.#held, this.#before];
+  async #look(kind: Kind, more: boolean): Promise<{ length: number; text: string }> {
+    const { held: text, before } = this.#texts[kind];
     const { checker } = this.#guard;
     if (checker.look) {
       const { upTo, verdict } = checker.look(before, text, more);
@@ -173,7 +191,7 @@ class GuardedStream {
       return { length: upTo, text: heeded.action === "replace" ? (heeded.texts[0] ?? told) : told };
     }
     if (more && text.length < pieceLength) return { length: 0, text: "" };
-    const field = `choices[0].delta.${this.#kind === "content" ? "content" : "reasoning_content"}`;
+    const field = `choices[0].delta.${kind === "content" ? "content" : "reasoning_content"}`;
     const piece = { field, role: "assistant", text, ...(before !== "" && { before }) };
     const verdict = await ask(this.#guard, this.#call, "answer", [piece]);
     return {
