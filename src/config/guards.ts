@@ -26,7 +26,7 @@ const common = {
     .enum(["closed", "open"])
     .default("closed")
     .describe(
-      "What happens while it fails: closed: calls fail with 503. open: texts pass without its look, with a warning.",
+      "What happens while it fails: closed: calls fail with 503, and with 400 what it can never look at. open: texts pass without its look, with a warning.",
     ),
 };
 

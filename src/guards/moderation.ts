@@ -1,5 +1,5 @@
 /** The moderation endpoint of an OpenAI-compatible API as a guard of texts and images. */
-import { toLintelError } from "../core/errors.js";
+import { LintelError, toLintelError } from "../core/errors.js";
 import type { GuardedCall, GuardedImage, GuardedText } from "../core/guards/guard.js";
 import {
   imageInput,
@@ -100,9 +100,18 @@ async function ofImage(
   { field, url }: GuardedImage,
   signal: GuardedCall["signal"],
 ): Promise<Flagged | undefined> {
-  const results = await moderations.ask([imageInput(url)], signal);
+  const results = await moderations.ask([imageInput(url)], signal).catch((thrown: unknown) => {
+    throw of(field, thrown);
+  });
   const found = results.flatMap(({ categories }) => categories);
   return results.some(({ flagged }) => flagged) ? { found, field } : undefined;
+}
+
+/** Why a question about one field failed, with that. What the server refuses, nobody can look at; its words are for the log. */
+function of(param: string, thrown: unknown): LintelError {
+  const { code, message } = toLintelError(thrown);
+  const words = code === "invalid_value" ? "its server refuses it" : message;
+  return new LintelError(code, words, { param, cause: thrown });
 }
 
 /** Texts that follow each other and are of one field, as the strings of arguments are, are one. */

@@ -3,6 +3,8 @@ import { describe, expect, test } from "vitest";
 import type { LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Handle } from "../../src/core/call.js";
+import type { DocumentReader } from "../../src/core/documents.js";
+import { LintelError } from "../../src/core/errors.js";
 import type { Checker, Guard, GuardedText, Verdict } from "../../src/core/guards/guard.js";
 import { silent } from "../../src/core/log.js";
 import { memoryCache } from "../../src/state/cache/memory.js";
@@ -394,6 +396,40 @@ describe("a guard", () => {
       ]);
     }
     expect(said[0]).toMatchObject([{ guard: "a", onFailure }, "a guard failed"]);
+  });
+
+  test.each<[string, LintelError | boolean, string, string]>([
+    [
+      "that fails",
+      new LintelError("internal", "no process"),
+      "unavailable",
+      "can't look at it now",
+    ],
+    [
+      "with faults",
+      true,
+      "content_blocked",
+      "can't look at it: the PDF has faults, some of its text may be missing",
+    ],
+  ])("has a reader of PDFs %s: its document is named, or passes", async (_, told, code, words) => {
+    const documents: DocumentReader = {
+      async read() {
+        if (told instanceof LintelError) throw told;
+        return { text: "Hi", pages: 1, blank: 0, damaged: true };
+      },
+    };
+    const messages = [{ role: "user", parts: [file("application/pdf", "%PDF-1.4")] }];
+    const param = "messages[0].parts[0].file.file_data";
+    const closed = guarded([mail()], says("Hi"), {}, { documents });
+    const { error } = await closed.ask({ messages }, "countTokens");
+    expect([error?.code, error?.param, error?.message]).toEqual([
+      code,
+      param,
+      `${param}: the guard "mail" ${words}`,
+    ]);
+    const open = guarded([mail("mask", { onFailure: "open" })], says("Hi"), {}, { documents });
+    const { warnings } = await open.ask({ messages }, "countTokens");
+    expect(warnings[0]).toMatch(/^guards: "mail" (?:failed|can't look)/);
   });
 
   test("is not waited for once its caller has left", async () => {

@@ -73,7 +73,9 @@ test.each([
   const open = await asked(mail("action: flag, on_failure: open"), bytes, more);
   expect(open.bodies).toHaveLength(1);
   expect(open.status).toBe(200);
-  expect(open.warnings).toContain('guards: "g" can\'t look at a document, which was passed on');
+  expect(open.warnings).toContain(
+    'guards: "g" can\'t look at a file or an image, which was passed on',
+  );
 });
 
 test("a PDF that one guard passes unread is the next one's, also where nothing else is said", async () => {

@@ -75,12 +75,15 @@ test("answers are masked, whole and streamed, and a reload takes guards away", a
 });
 
 /** A server that says what becomes of texts and images; its port. */
-async function deciding(say: (question: Question) => object): Promise<number> {
+async function deciding(
+  say: (question: Question) => readonly [status: number, body: object],
+): Promise<number> {
   const server = createServer(async (request, response) => {
     let text = "";
     for await (const part of request) text += part;
-    response.writeHead(200, { "content-type": "application/json" });
-    response.end(JSON.stringify(say(JSON.parse(text))));
+    const [status, body] = say(JSON.parse(text));
+    response.writeHead(status, { "content-type": "application/json" });
+    response.end(JSON.stringify(body));
   }).listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => {
@@ -91,32 +94,96 @@ async function deciding(say: (question: Question) => object): Promise<number> {
 }
 
 interface Question {
-  texts: { text: string }[];
-  images?: { field: string }[];
+  texts?: { text: string }[];
+  input?: unknown[];
 }
 
-test("an image that a server of the operator's blocks is named as each client knows it", async () => {
-  const port = await deciding(({ images: [image] = [] }) =>
-    image ? { action: "block", field: image.field } : { action: "allow" },
-  );
-  const { post } = await guardedGateway(
-    `guards: [{ name: g, type: webhook, url: "http://127.0.0.1:${port}", images: true }]`,
-  );
-  const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } };
-  const content = [{ type: "text", text: "Who?" }, image];
-  const messages = [{ role: "user", content }];
-  const { status, text } = await post("/v1/chat/completions", { model: "m", messages });
-  expect(status).toBe(400);
-  expect(JSON.parse(text).error).toMatchObject({
-    code: "content_blocked",
-    param: "messages[0].content[1].image_url.url",
-  });
-});
+const png = "data:image/png;base64,AA==";
+
+/** A user who shows an image, as clients of each path say it, and what they call it. */
+const shown: readonly (readonly [path: string, body: object, field: string])[] = [
+  ...["/llm", "/v1/chat/completions"].map(
+    (path) =>
+      [
+        path,
+        {
+          model: "m",
+          messages: [
+            {
+              role: "user",
+              content: [
+                { type: "text", text: "Who?" },
+                { type: "image_url", image_url: { url: png } },
+              ],
+            },
+          ],
+        },
+        "messages[0].content[1].image_url.url",
+      ] as const,
+  ),
+  [
+    "/v1/responses",
+    { model: "m", input: [{ role: "user", content: [{ type: "input_image", image_url: png }] }] },
+    "input[0].content[0].image_url",
+  ],
+  [
+    "/v1/messages",
+    {
+      model: "m",
+      max_tokens: 9,
+      messages: [
+        {
+          role: "user",
+          content: [
+            {
+              type: "image",
+              source: { type: "base64", media_type: "image/png", data: "AA==" },
+            },
+          ],
+        },
+      ],
+    },
+    "messages[0].content[0].source",
+  ],
+  [
+    "/v1beta/models/m:generateContent",
+    { contents: [{ parts: [{ inlineData: { mimeType: "image/png", data: "AA==" } }] }] },
+    "contents[0].parts[0]",
+  ],
+];
+
+test.each(shown)(
+  "an image that a guard blocks, or can't look at, has its name on %s",
+  async (path, body, field) => {
+    let answer: [status: number, body: object] = [200, {}];
+    const port = await deciding(({ input: [first] = [] }) =>
+      typeof first === "string" ? [200, { results: [{ flagged: false }] }] : answer,
+    );
+    const { post } = await guardedGateway(
+      `guards: [{ name: g, type: moderation, url: "http://127.0.0.1:${port}", model: x, images: true }]`,
+    );
+    const messages: unknown[] = [];
+    for (answer of [
+      [200, { results: [{ flagged: true }] }],
+      [400, {}],
+      [500, {}],
+    ] as (typeof answer)[]) {
+      const { status, text } = await post(path, body);
+      messages.push([status, JSON.parse(text).error.message]);
+    }
+    expect(messages).toEqual([
+      [400, `${field}: was blocked by the guard "g"`],
+      [400, `${field}: the guard "g" can't look at it: its server refuses it`],
+      [503, `${field}: the guard "g" can't look at it now`],
+    ]);
+  },
+);
 
 test("a stream that a server of the operator's blocks ends as a filtered one", async () => {
-  const port = await deciding(({ texts: [first] }) => ({
-    action: first?.text.includes("bad") ? "block" : "allow",
-  }));
+  const port = await deciding(({ texts: [first] = [] }) => [
+    200,
+    { action: first?.text.includes("bad") ? "block" : "allow" },
+  ]);
   const { chat } = await guardedGateway(
     `guards: [{ name: g, type: webhook, url: "http://127.0.0.1:${port}", look_at: [answers] }]`,
   );

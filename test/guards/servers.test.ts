@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { guardsSchema } from "../../src/config/guards.js";
 import type { GuardedCall } from "../../src/core/guards/guard.js";
+import { silent } from "../../src/core/log.js";
 import { moderationGuard } from "../../src/guards/moderation.js";
 import { type OwnedChecker, openGuards } from "../../src/guards/open.js";
 import { webhookGuard } from "../../src/guards/webhook.js";
@@ -173,10 +174,37 @@ describe("a moderation endpoint", () => {
     expect((await asked("bad")).error?.param).toBe("messages[0].parts[1].text");
     expect(await asked("good")).toMatchObject({
       code: "ok",
-      warnings: ['guards: "a" failed, not all texts were looked at'],
+      warnings: ['guards: "a" can\'t look at a file or an image, which was passed on'],
     });
     const flags = closing(moderationGuard(settings(url, "flag")));
     await expect(flags.check(texts, about, images)).rejects.toThrow();
+  });
+
+  test.each([
+    [400, "content_blocked", "can't look at it: its server refuses it"],
+    [500, "unavailable", "can't look at it now"],
+    [429, "unavailable", "can't look at it now"],
+  ])("that answers with %i about an image has that named", async (status, expected, words) => {
+    const { url } = await serving(({ input }) => {
+      const [first] = input as [string | object];
+      if (typeof first === "string") return { body: { results: results(input) } };
+      return { status, body: { error: { message: "Invalid image." } } };
+    });
+    const lines: object[] = [];
+    const tell = (fields: object) => void lines.push(fields);
+    const log = { ...silent, info: tell, warn: tell };
+    const checker = closing(moderationGuard(settings(url)));
+    const { ask } = guarded([guardOf("a", checker, { images: true })], undefined, {}, { log });
+    const parts = images.map(({ url }) => ({ type: "image_url", imageUrl: { url } }));
+    const { code, error } = await ask({ messages: [{ role: "user", parts }] });
+    const param = "messages[0].parts[0].image_url.url";
+    expect([code, error?.param, error?.message]).toEqual([
+      expected,
+      param,
+      `${param}: the guard "a" ${words}`,
+    ]);
+    const cause = status === 400 ? "its server refuses it" : "the moderation server";
+    expect(lines.at(-1)).toMatchObject({ cause: expect.stringContaining(cause) });
   });
 
   test("that flags one of fewer results than texts blocks, and no field is named", async () => {
@@ -290,6 +318,24 @@ describe("a webhook", () => {
     });
     const { ask } = guarded([guardOf("company", slow, { onFailure: "open" })]);
     expect((await ask(user("Hello"))).code).toBe("ok");
+  });
+
+  test("that can't be reached is told of in the log as what it is, and no model server", async () => {
+    const lines: object[] = [];
+    const log = { ...silent, warn: (fields: object) => void lines.push(fields) };
+    const gone = webhook("http://127.0.0.1:9");
+    const { ask } = guarded([guardOf("company", gone)], undefined, {}, { log });
+    const { code, error } = await ask(user("Hello"));
+    expect([code, error?.param, error?.message]).toEqual([
+      "unavailable",
+      undefined,
+      'the guard "company" can\'t look at this now',
+    ]);
+    const why = "the guard's server can't be reached";
+    expect(lines).toMatchObject([
+      { guard: "company", err: { code: "upstream_unreachable", message: why } },
+      { cause: expect.stringContaining(why), backend: undefined, attempts: 0 },
+    ]);
   });
 
   test("is waited for no more once it is closed, with all guards", async () => {

@@ -77,42 +77,43 @@ export function blocked(
   );
 }
 
-/** A guard that can't look. @throws LintelError `unavailable`, but where calls pass then */
-function failed(
+/**
+ * A guard that can't look, whatever it is that it can't look at.
+ * @param thrown `param` is the field that it can't look at, where it is one; `invalid_value` with one:
+ *   nobody could, now or later
+ * @throws LintelError `content_blocked` for what nobody can look at, else `unavailable`, but where
+ *   calls pass then; the signal's reason
+ */
+export function failed(
   { name, onFailure }: Guard,
   call: Call,
   side: GuardedSide,
   thrown: unknown,
 ): Verdict {
   call.signal.throwIfAborted();
-  const { message, cause } = toLintelError(thrown);
-  call.log.warn({ id: call.id, guard: name, err: cause ?? message, onFailure }, "a guard failed");
+  const error = toLintelError(thrown);
+  const { code, message, param, askedDelay } = error;
+  const unfit = param !== undefined && code === "invalid_value";
+  if (!unfit) call.log.warn({ id: call.id, guard: name, err: error, onFailure }, "a guard failed");
   note(call, { guard: name, side, result: "failed", found: [] });
   const guard = JSON.stringify(name);
-  if (onFailure === "closed") {
-    const error = `the guard ${guard} can't look at this now`;
-    throw new LintelError("unavailable", error, { cause: thrown });
+  if (onFailure === "open") {
+    const passed = unfit
+      ? "can't look at a file or an image, which was passed on"
+      : "failed, not all texts were looked at";
+    call.warnings.add(`guards: ${guard} ${passed}`);
+    return pass;
   }
-  call.warnings.add(`guards: ${guard} failed, not all texts were looked at`);
-  return pass;
-}
-
-/**
- * What a guard can't look at, whatever it is.
- * @throws LintelError `content_blocked` that names the field, but where calls pass then
- */
-export function notSeen(
-  { name, onFailure }: Guard,
-  call: Call,
-  { field, why }: { readonly field: string; readonly why: string },
-): void {
-  note(call, { guard: name, side: "prompt", result: "failed", found: [] });
-  const guard = JSON.stringify(name);
-  if (onFailure === "closed") {
-    const error = `${field}: the guard ${guard} can't look at it: ${why}`;
-    throw new LintelError("content_blocked", error, { param: field });
-  }
-  call.warnings.add(`guards: ${guard} can't look at a document, which was passed on`);
+  const what =
+    param === undefined
+      ? `the guard ${guard} can't look at this`
+      : `${param}: the guard ${guard} can't look at it`;
+  const options = { cause: thrown, ...(param !== undefined && { param }) };
+  if (unfit) throw new LintelError("content_blocked", `${what}: ${message}`, options);
+  throw new LintelError("unavailable", `${what} now`, {
+    ...options,
+    ...(askedDelay !== undefined && { retryAfter: askedDelay }),
+  });
 }
 
 /** Of a stream a guard may say the same many times. */

@@ -2,7 +2,7 @@
 import type { ContentPart, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
 import { type DocumentReader, isReadable, timed } from "../documents.js";
-import { toLintelError } from "../errors.js";
+import { LintelError, toLintelError } from "../errors.js";
 import { fileIn } from "../files.js";
 import { isConversation } from "../methods.js";
 
@@ -10,38 +10,42 @@ import { isConversation } from "../methods.js";
 export interface PdfTexts {
   /** Of each that could be read. */
   readonly texts: ReadonlyMap<ContentPart, string>;
-  /** Those that could not. */
-  readonly unread: readonly { readonly field: string; readonly why: string }[];
+  /** Why others could not, each with its field: `invalid_value` where that is the document's fault. */
+  readonly unread: readonly LintelError[];
 }
 
 /**
  * Reads the PDFs of a call, one after the other: each takes a process, and memory.
  * @param reader absent: the operator has none read
- * @throws LintelError where reading fails for a reason that is not the document's; the signal's reason
+ * @throws the signal's reason
  */
 export async function pdfTexts(call: Call, reader: DocumentReader | undefined): Promise<PdfTexts> {
   const texts = new Map<ContentPart, string>();
-  const unread: { field: string; why: string }[] = [];
+  const unread: LintelError[] = [];
   if (!isConversation(call.method)) return { texts, unread };
   const { caller, signal } = call;
   for (const [i, { parts }] of (call.request as LLMRequest).messages.entries()) {
     for (const [j, part] of parts.entries()) {
       if (!isReadable(part)) continue;
-      const field = `messages[${i}].parts[${j}].file.file_data`;
+      const param = `messages[${i}].parts[${j}].file.file_data`;
       if (!reader) {
-        unread.push({ field, why: "no documents are read here" });
+        unread.push(new LintelError("invalid_value", "no documents are read here", { param }));
         continue;
       }
       const pdf = Buffer.from(fileIn(part)?.data ?? "", "base64");
       try {
         const said = await timed(call, () => reader.read(pdf, caller?.id ?? "", signal));
         texts.set(part, said.text);
+        if (said.damaged) unread.push(new LintelError("invalid_value", faulty, { param }));
       } catch (thrown) {
+        signal.throwIfAborted();
         const { code, message } = toLintelError(thrown);
-        if (code !== "invalid_value") throw thrown;
-        unread.push({ field, why: message });
+        unread.push(new LintelError(code, message, { param, cause: thrown }));
       }
     }
   }
   return { texts, unread };
 }
+
+/** A reader that forgives more may find more in it. */
+const faulty = "the PDF has faults, some of its text may be missing";

@@ -8,7 +8,7 @@ import { isChat, isCoreMethod } from "../methods.js";
 import { fits } from "../pattern.js";
 import { Warnings } from "../warnings.js";
 import { guardedAnswer } from "./answer.js";
-import { notSeen } from "./ask.js";
+import { failed } from "./ask.js";
 import { pdfTexts } from "./documents.js";
 import type { Guard } from "./guard.js";
 import { imagesOf } from "./images.js";
@@ -96,7 +96,7 @@ async function guarded(
     (map) => mapRequest(call.method, call.request, map, texts),
     {
       before(guard) {
-        for (const one of unread) notSeen(guard, call, one);
+        for (const why of unread) failed(guard, call, "prompt", why);
       },
       images: guards.some(({ images }) => images) ? imagesOf(call) : [],
     },
