@@ -95,8 +95,8 @@ export interface Attributes {
   cache?: "hit" | "miss" | "bypass" | undefined;
   /** What guards did about its texts; absent: nothing. */
   guards?: readonly GuardNote[] | undefined;
-  /** The request as they left it, where they replaced something of it: the log and spans have no other. */
-  guarded?: Input<MethodName> | undefined;
+  /** The request as they left it: the log and spans have no other. `null`: they have not looked, or blocked it; absent: there are none. */
+  guarded?: Input<MethodName> | null | undefined;
   /** Token counts as delivered. */
   promptTokens?: number | undefined;
   completionTokens?: number | undefined;
@@ -124,8 +124,11 @@ export interface GuardNote {
 /** What is known of a call's tokens. */
 export type TokenCounts = Pick<Attributes, "promptTokens" | "completionTokens" | "estimated">;
 
-/** Of a call that begins. All fields are there: an object that grows is copied with every other one. */
-export const newAttributes = (door: string): Attributes => ({
+/**
+ * Of a call that begins. All fields are there: an object that grows is copied with every other one.
+ * @param guarded `null` where guards are to look
+ */
+export const newAttributes = (door: string, guarded?: null): Attributes => ({
   door,
   caller: undefined,
   team: undefined,
@@ -144,7 +147,7 @@ export const newAttributes = (door: string): Attributes => ({
   replayed: undefined,
   cache: undefined,
   guards: undefined,
-  guarded: undefined,
+  guarded,
   promptTokens: undefined,
   completionTokens: undefined,
   cachedTokens: undefined,

@@ -17,6 +17,8 @@ interface Shared {
   readonly log: Logger;
   /** Absent: no answers are kept. */
   readonly cache?: unknown;
+  /** Absent or empty: nobody looks at texts. */
+  readonly guards?: readonly unknown[] | undefined;
 }
 
 /** A call with all its fields. */
@@ -33,7 +35,7 @@ export function newCall<M extends MethodName>(
   origin: Origin,
   deadline: number,
   life: Life,
-  { settings, telemetry, log, cache }: Shared,
+  { settings, telemetry, log, cache, guards }: Shared,
 ): WholeCall {
   const id = requestIdOf(origin.requestId);
   const trace = traceOf(origin.header);
@@ -63,7 +65,7 @@ export function newCall<M extends MethodName>(
     affinity: affinityOf(origin, settings),
     life,
     log,
-    attributes: newAttributes(origin.door),
+    attributes: newAttributes(origin.door, guards?.length ? null : undefined),
     warnings: new Warnings(),
     metadata: new Map(),
   };

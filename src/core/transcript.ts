@@ -56,8 +56,7 @@ export class Transcript {
     switch (method) {
       case "chat":
       case "complete": {
-        const { messages } = request as Input<"chat">;
-        const prompt = messages.map((message) => ({
+        const prompt = (request as Input<"chat"> | undefined)?.messages.map((message) => ({
           role: message.role,
           ...thought(message.reasoningContent),
           content: textOf(message),
@@ -72,7 +71,7 @@ export class Transcript {
       }
       case "textToImage":
       case "streamTextToImage": {
-        const { prompt, negativePrompt } = request as Input<"textToImage">;
+        const { prompt, negativePrompt } = (request ?? {}) as Partial<Input<"textToImage">>;
         return { prompt, negativePrompt };
       }
       default:
@@ -81,9 +80,9 @@ export class Transcript {
   }
 }
 
-/** The request, without what guards took out of it. */
-export const requestTold = ({ request, attributes }: Call): Input<MethodName> =>
-  attributes.guarded ?? request;
+/** The request, without what guards took out of it; `undefined`: they have not looked at it, or blocked it. */
+export const requestTold = ({ request, attributes }: Call): Input<MethodName> | undefined =>
+  attributes.guarded === undefined ? request : (attributes.guarded ?? undefined);
 
 /** What was thought, where something was. */
 const thought = (reasoning: string | undefined) => reasoning && { reasoning };

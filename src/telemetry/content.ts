@@ -38,16 +38,17 @@ export function contentAttributes(call: Call, said: Said): Record<string, string
   if (!operationOf(method)) return {};
   const request = requestTold(call);
   if (!isConversation(method)) {
+    if (!request) return {};
     const { prompt, negativePrompt } = request as TextToImageRequest;
     const parts = [prompt, negativePrompt].flatMap((words) => (words ? [text(words)] : []));
     return { "gen_ai.input.messages": JSON.stringify([{ role: "user", parts }]) };
   }
-  const { told, omitted } = lastOf((request as LLMRequest).messages);
+  const { told, omitted } = lastOf((request as LLMRequest | undefined)?.messages ?? []);
   const answer = answerOf(said);
   const answered = answer.parts.length > 0 ? [tell(answer)] : [];
   const omittedParts = [...told, ...answered].reduce((sum, each) => sum + each.omittedParts, 0);
   return {
-    "gen_ai.input.messages": listOf(told),
+    ...(request && { "gen_ai.input.messages": listOf(told) }),
     ...(omitted > 0 && { "lintel.content.omitted_messages": omitted }),
     ...(omittedParts > 0 && { "lintel.content.omitted_parts": omittedParts }),
     ...(answered.length > 0 && { "gen_ai.output.messages": listOf(answered) }),

@@ -25,6 +25,7 @@ export function guard(guards: readonly Guard[], documents?: DocumentReader): Mid
   return (next) => (call) => {
     if (isCoreMethod(call.method)) return next(call);
     const prompts = guards.filter((it) => applies(it, call, "prompts"));
+    if (prompts.length === 0) call.attributes.guarded = call.request;
     const answers = isChat(call.method) ? guards.filter((it) => applies(it, call, "answers")) : [];
     if (prompts.length + answers.length === 0) return next(call);
     const apart = isChat(call.method) ? withoutWords(next, call) : next;
@@ -101,6 +102,6 @@ async function guarded(
       images: guards.some(({ images }) => images) ? imagesOf(call) : [],
     },
   );
-  if (replaced) call.attributes.guarded = request;
+  call.attributes.guarded = replaced ? request : call.request;
   return { ...call, request };
 }
