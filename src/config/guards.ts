@@ -1,5 +1,6 @@
 /** Who looks at the texts of calls. */
 import { z } from "zod";
+import { passUser } from "../backends/end-user.js";
 import { furtherHeaders } from "../backends/fields.js";
 import { wrongWith } from "../guards/expressions.js";
 import { type Kind, kinds } from "../guards/kinds.js";
@@ -106,6 +107,7 @@ const webhook = z
       .optional()
       .describe("Sent as bearer token; best taken from the environment."),
     headers: furtherHeaders(),
+    pass_user: passUser("never"),
     timeout: wait().prefault("10s").describe("Longest time that one question may take."),
   })
   .refine(seesPrompts, unseen);

@@ -1,4 +1,5 @@
 /** A server of the operator's own as a guard of texts. */
+import { type PassUser, toldUser } from "../backends/end-user.js";
 import { LintelError } from "../core/errors.js";
 import type { GuardedCall, GuardedImage, GuardedText, Verdict } from "../core/guards/guard.js";
 import { isObject } from "../core/json.js";
@@ -12,6 +13,8 @@ export interface WebhookSettings {
   readonly url: string;
   readonly api_key?: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  /** Whether it is told whom calls are for. */
+  readonly pass_user: PassUser;
   /** Milliseconds. */
   readonly timeout: number;
 }
@@ -21,7 +24,7 @@ const longestReason = 300;
 
 /** Asks `POST {url}` about all texts and images of a call in one request. */
 export function webhookGuard(settings: WebhookSettings): OwnedChecker {
-  const { name, api_key, timeout } = settings;
+  const { api_key, timeout } = settings;
   const url = new URL(settings.url);
   const own = Object.entries(settings.headers).map(([key, value]) => [key.toLowerCase(), value]);
   const server = new CheckingServer({
@@ -32,7 +35,7 @@ export function webhookGuard(settings: WebhookSettings): OwnedChecker {
   });
   return {
     async check(texts, call, images = []) {
-      const question = questionOf(name, call, texts, images);
+      const question = questionOf(settings, call, texts, images);
       const answer = await server.ask(url.pathname + url.search, question, call.signal);
       return verdictIn(answer, texts, images);
     },
@@ -41,13 +44,13 @@ export function webhookGuard(settings: WebhookSettings): OwnedChecker {
 }
 
 const questionOf = (
-  guard: string,
-  { id, model, caller, side }: GuardedCall,
+  { name: guard, pass_user }: WebhookSettings,
+  { id, model, caller, team, user = "", side }: GuardedCall,
   texts: readonly GuardedText[],
   images: readonly GuardedImage[],
 ) => ({
   guard,
-  ...{ id, model, caller, side },
+  ...{ id, model, caller, team, user: toldUser(user, pass_user), side },
   texts: texts.map(({ field, role, before, text }) => ({ field, role, before, text })),
   ...(images.length > 0 && { images }),
 });

@@ -1,4 +1,5 @@
 /** Guards that ask servers: a moderation endpoint, and a server of the operator's. */
+import { createHash } from "node:crypto";
 import { getEventListeners, once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
@@ -226,6 +227,7 @@ describe("a webhook", () => {
     url: `${url}/check?v=1`,
     api_key: "secret-key",
     headers: { "X-Team": "a" },
+    pass_user: "never" as const,
     timeout: 5000,
   });
   const webhook = (url: string, more = {}) => closing(webhookGuard({ ...settings(url), ...more }));
@@ -241,6 +243,24 @@ describe("a webhook", () => {
       },
     ]);
     expect(Object.keys(seen[0]?.body ?? {})).toHaveLength(6);
+  });
+
+  test("is told the team, and whom the call is for where it is to know", async () => {
+    const { url, seen } = await serving(() => ({ body: { action: "allow" } }));
+    const asked = { ...about, team: "blue", user: "customer-1" };
+    for (const pass_user of ["never", "hashed", "plain"]) {
+      await webhook(url, { pass_user }).check(texts, asked);
+    }
+    const hashed = createHash("sha256").update("customer-1").digest("hex");
+    expect(seen.map(({ body: { team, user } }) => [team, user])).toEqual([
+      ["blue", undefined],
+      ["blue", hashed],
+      ["blue", "customer-1"],
+    ]);
+    const guard = guardOf("company", webhook(url, { pass_user: "plain" }));
+    const whose = { user: "customer-2" };
+    await guarded([guard]).ask({ ...user("Hello"), ...whose });
+    expect(seen.at(-1)?.body).toMatchObject(whose);
   });
 
   test("has the operator's own headers in the place of its own, and holds nothing of a call that is over", async () => {

@@ -22,6 +22,8 @@ export async function ask(
     id,
     model: attributes.model ?? "",
     caller: attributes.caller ?? "",
+    team: attributes.team,
+    user: attributes.user,
     side,
     signal,
   };

@@ -34,6 +34,10 @@ export interface GuardedCall {
   readonly model: string;
   /** `Caller.id`. */
   readonly caller: string;
+  /** `Caller.team`; absent: the caller is of none. */
+  readonly team?: string | undefined;
+  /** Whom the caller asks for, by its own word; absent: it names nobody. */
+  readonly user?: string | undefined;
   readonly side: GuardedSide;
   readonly signal: CallSignal;
 }
