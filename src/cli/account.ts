@@ -62,7 +62,9 @@ function limitTable(limits: Told["limits"]): string {
     amountWords(of.remaining),
     amountWords(of.limit),
     windowWords[of.window] ?? of.window,
-    of.reset_seconds === undefined ? "" : durationWords(of.reset_seconds),
+    of.reset_seconds === undefined
+      ? (neverAgain[of.window] ?? "")
+      : durationWords(of.reset_seconds),
   ]);
   const lines = table(heading, rows);
   const isKnown = limits.every(({ remaining }) => remaining !== undefined);
@@ -73,6 +75,9 @@ const windowWords: Readonly<Record<string, string>> = {
   running: "at a time",
   minute: "60 s",
 };
+
+/** Of which window what is used comes back at no time. */
+const neverAgain: Readonly<Record<string, string>> = { lifetime: "never" };
 
 const amountWords = (amount: number | undefined): string =>
   amount === undefined ? "" : amount.toLocaleString("en", { maximumFractionDigits: 9 });

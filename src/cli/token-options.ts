@@ -31,7 +31,7 @@ export const tokenOptions = {
   concurrent: { value: "N", help: "calls that may run at the same time, or unlimited" },
   budget: {
     value: "N[/PERIOD]",
-    help: "spend per hour, day, week or month (default: month), or unlimited",
+    help: "spend per hour, day, week, month (default) or lifetime, or unlimited",
   },
   team: {
     value: "NAME",
@@ -52,7 +52,7 @@ export const changeOptions = {
   concurrent: resettable(tokenOptions.concurrent),
   budget: {
     value: "N[/PERIOD]",
-    help: `spend per hour, day, week or month, or unlimited, or ${none.limits}`,
+    help: `spend per hour, day, week, month or lifetime, or unlimited, or ${none.limits}`,
   },
   team: { value: "NAME", help: `team that its holder is a member of, or ${none.team}` },
   expires: { value: "WHEN", help: `${expiryHelp}, or never` },

@@ -4,12 +4,13 @@ import type { Config } from "./schema.js";
 
 const day = 86_400_000;
 
-/** The longest that each period lasts, milliseconds. */
+/** The longest that each period lasts, milliseconds. Of a lifetime what is deleted counts on. */
 const lengths: Readonly<Record<BudgetPeriod, number>> = {
   hour: day / 24,
   day,
   week: 7 * day,
   month: 31 * day,
+  lifetime: 0,
 };
 
 /** A line for each. Limits of tokens in the database are not known here. */
@@ -25,6 +26,12 @@ export function budgetWarnings(config: Config): string[] {
   const warnings: string[] = [];
   if (prices.length === 0 && budgets.length > 0) {
     warnings.push("prices is empty: nothing has a price, and no budget is ever spent");
+  }
+  const strangers = [limits.caller, limits.user].some(isForLife);
+  if (auth.mode === "public" && strangers) {
+    warnings.push(
+      "limits.caller or limits.user has a lifetime budget, and auth.mode is public: each bearer token that is made up has a counter that never ends",
+    );
   }
   if (state.redis) return warnings;
   const images =
@@ -42,8 +49,16 @@ export function budgetWarnings(config: Config): string[] {
       `usage.retention is shorter than the ${longest} that a limit lasts: after a restart it knows of less than was used`,
     );
   }
+  if (usage.enabled && isForLife(limits.user)) {
+    warnings.push(
+      "limits.user has a lifetime budget, and there is no state.redis: after a restart its users have used what the records of usage.retention say",
+    );
+  }
   return warnings;
 }
+
+const isForLife = (entry: Config["limits"]["user"]) =>
+  entry?.budget?.period === "lifetime" && counts(entry.budget.amount);
 
 /** Whether there is a limit, and it is not `unlimited`. */
 const counts = (amount: number | undefined) => Number.isFinite(amount);

@@ -20,7 +20,9 @@ const budget = z.strictObject({
   period: z
     .enum(budgetPeriods)
     .default("month")
-    .describe("How long it lasts before it is full again; calendar periods in UTC."),
+    .describe(
+      "How long it lasts before it is full again; calendar periods in UTC. lifetime: it never is.",
+    ),
 });
 
 /** The fields of limits; what is left out is not limited here. */

@@ -104,7 +104,7 @@ function countedNames(
 function limitOf({ quantity, scope, name, counter }: Rule, standing: Standing | undefined) {
   const amount = (counted: number) => (quantity === "spend" ? counted / unit : counted);
   // When calls that run will end nobody knows.
-  const resets = counter.span.type === "running" ? undefined : standing;
+  const resetMs = counter.span.type === "running" ? undefined : standing?.resetMs;
   return create(LimitSchema, {
     quantity: quantities[quantity],
     scope: scopesTold[scope],
@@ -112,7 +112,10 @@ function limitOf({ quantity, scope, name, counter }: Rule, standing: Standing | 
     limit: amount(counter.limit),
     remaining: standing && amount(standing.remaining),
     window: windowOf(counter.span),
-    resetSeconds: resets && Math.ceil(resets.resetMs / 1000),
+    resetSeconds:
+      resetMs === undefined || resetMs === Number.POSITIVE_INFINITY
+        ? undefined
+        : Math.ceil(resetMs / 1000),
   });
 }
 
@@ -137,6 +140,7 @@ const periods: Readonly<Record<BudgetPeriod, LimitWindow>> = {
   day: LimitWindow.DAY,
   week: LimitWindow.WEEK,
   month: LimitWindow.MONTH,
+  lifetime: LimitWindow.LIFETIME,
 };
 
 function windowOf(span: Span): LimitWindow {

@@ -133,6 +133,7 @@ function openUsage(
     flush,
     async between(since: number, until: number) {
       await flush();
+      if (since <= 0) return usage.lifetimes(until);
       const sums = await usage.totals(["token", "team", "model"], { since, until });
       return sums.map(({ group: { token = "", team = "", model = "" }, ...rest }) => {
         return { caller: token, team, model, ...rest };

@@ -204,7 +204,7 @@ describe("what is wrong is said of the field", () => {
     [
       "CreateToken",
       { name: "a", limits: { budget: { amount: 1, period: "year" } } },
-      { "limits.budget.period": "must be one of hour, day, week, month" },
+      { "limits.budget.period": "must be one of hour, day, week, month, lifetime" },
     ],
     [
       "ListTokens",

@@ -9,7 +9,7 @@ import { runHere } from "./here.js";
 const noon = Date.UTC(2026, 0, 15, 12);
 const secret = createToken();
 const settings = {
-  models: [{ model: "chat-*", concurrent: 4 }],
+  models: [{ model: "chat-*", concurrent: 4, budget: { amount: 5, period: "lifetime" } as const }],
   caller: { requestsPerMinute: 600, tokensPerMinute: 200_000 },
   user: { requestsPerMinute: 30 },
   team: { budget: { amount: 12.5, period: "month" } as const, imagesPerDay: 3 },
@@ -48,6 +48,7 @@ tokens       caller         200,000   200,000   60 s        0s
 images       team red             3         3   day         12h
 spend        team red          12.5      12.5   month       16d 12h
 concurrent   model chat-*         4         4   at a time
+spend        model chat-*         5         5   lifetime    never
 `);
   const { stdout: withUser } = await ask("--user", "u-1");
   expect(withUser).toMatch(/^requests +user u-1 +30 +30 +60 s +0s$/m);

@@ -88,7 +88,7 @@ describe("wrong arguments end with 2 and say what was meant", () => {
     [["tokens", "create", "--name", "a", "--rpm", "-1"], "--rpm must be a whole number"],
     [
       ["tokens", "create", "--name", "a", "--budget", "5/year"],
-      "--budget must be a number, or a number per hour, day, week or month, or unlimited: 20, 5/day",
+      "--budget must be a number, or a number per hour, day, week, month or lifetime, or unlimited: 20, 5/day",
     ],
     [["tokens", "create", "--name", "a", "--expires", "soon"], "--expires must be a date, a time"],
     [["tokens", "create", "--name", "a", "--expires", "2020-01-01"], "--expires is in the past"],

@@ -108,7 +108,9 @@ test.each<[string, string[]]>([
   ],
   [
     "limits:\n  caller:\n    budget: { amount: 1, period: year }\n",
-    ["lintel.yaml:3:34: limits.caller.budget.period: must be one of hour, day, week or month"],
+    [
+      "lintel.yaml:3:34: limits.caller.budget.period: must be one of hour, day, week, month or lifetime",
+    ],
   ],
   [
     "limits:\n  models:\n    - requests_per_minute: 1\n",

@@ -356,6 +356,18 @@ test("budgets that are never spent, and limits that a restart forgets, are warne
   expect(await kept("23h", "limits: { user: { images_per_day: 5 } }\n")).toEqual([
     expect.stringMatching(/shorter than the day/),
   ]);
+  // What is deleted of a lifetime's is kept, but for end users, and in mode public counters never end.
+  const strangers = expect.stringMatching(/^limits\.caller or limits\.user has a lifetime budget/);
+  expect(await kept("1h", price + budget("lifetime"))).toEqual([strangers]);
+  const known = "auth: { mode: token }\n";
+  expect(await kept("1h", price + known + budget("lifetime"))).toEqual([]);
+  const ofUsers = budget("lifetime").replace("caller", "user");
+  expect(await kept("1h", price + known + ofUsers)).toEqual([
+    expect.stringMatching(/^limits\.user has a lifetime budget, and there is no state\.redis/),
+  ]);
+  expect(
+    await warned(`${price}${known}${ofUsers}state: { redis: { url: "redis://h" } }\n`),
+  ).toEqual([]);
   const issuer = (said: string) =>
     `auth: { mode: token, oidc: [{ name: o, issuer: "https://o", audience: a, ${said} }] }\n`;
   const monthly = "limits: { budget: { amount: 1 } }";

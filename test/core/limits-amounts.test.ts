@@ -171,6 +171,36 @@ describe("budgets", () => {
     expect(await stranger).toBe("cancelled");
   });
 
+  it("of a lifetime are used up for good, until they are raised", async () => {
+    const budget = (amount: number) => ({ amount, period: "lifetime" }) as const;
+    const { core, clock, store } = limited({ caller: { budget: budget(0.5) } }, { prices });
+    const two = { ...draw, numImagesPerPrompt: 2 };
+    const three = { ...draw, numImagesPerPrompt: 3 };
+    const refusal = async (request: object) => {
+      const { error, code, metadata } = await outcome(core, "textToImage", request);
+      expect([code, metadata.get("x-should-retry")]).toEqual(["rate_limited", "false"]);
+      return [error?.message, error?.param];
+    };
+    expect(await refusal(three)).toEqual([
+      "limit reached: this request alone may take more than a lifetime budget of 0.5 for this caller; ask for less",
+      "num_images_per_prompt",
+    ]);
+    expect((await outcome(core, "textToImage", draw)).code).toBe("ok");
+    clock.now = Date.UTC(2040, 0, 1);
+    expect(await refusal(two)).toEqual([
+      "limit reached: this request may take more than is left of a lifetime budget of 0.5 for this caller, which does not begin anew; ask for less",
+      "num_images_per_prompt",
+    ]);
+    expect((await outcome(core, "textToImage", draw)).code).toBe("ok");
+    expect(await refusal(draw)).toEqual([
+      "limit reached: a lifetime budget of 0.5 for this caller; it is used up, and does not begin anew",
+      undefined,
+    ]);
+    const raised = limited({ caller: { budget: budget(0.75) } }, { prices, store });
+    expect((await outcome(raised.core, "textToImage", draw)).code).toBe("ok");
+    expect((await outcome(raised.core, "textToImage", draw)).code).toBe("rate_limited");
+  });
+
   it("of nothing allow nothing that has a price", async () => {
     const budget = { amount: 0, period: "day" } as const;
     const { core } = limited({ caller: { budget } }, { prices });

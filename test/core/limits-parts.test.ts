@@ -1,11 +1,17 @@
 /** What limits are made of: periods, prices, what was used before, and how waits are written. */
 import { expect, it } from "vitest";
 import { durationText } from "../../src/core/limits/headers.js";
-import { pastScopes, usedCounters } from "../../src/core/limits/history.js";
+import {
+  type PastLimits,
+  pastScopes,
+  type UsedCounter,
+  usedCounters,
+} from "../../src/core/limits/history.js";
 import { periodAt } from "../../src/core/limits/period.js";
 import { costOf, priceOf } from "../../src/core/limits/prices.js";
 import { scopes } from "../../src/core/limits/rules.js";
 import type { LimitSettings } from "../../src/core/limits/settings.js";
+import type { UsageHistory } from "../../src/core/usage/history.js";
 import { noon } from "../support/limits.js";
 
 it("counts budgets to the billionth", () => {
@@ -48,6 +54,12 @@ it("finds the calendar's periods", () => {
   );
 });
 
+async function usedBy(history: UsageHistory, counting: PastLimits): Promise<UsedCounter[]> {
+  const used: UsedCounter[] = [];
+  for await (const some of usedCounters(history, pastScopes(counting), noon)) used.push(...some);
+  return used;
+}
+
 it("goes on with what usage says was used before", async () => {
   const row = { calls: 1, promptTokens: 0, completionTokens: 0 };
   const today = [{ ...row, caller: "a", model: "image-1", images: 3, spend: 4 }];
@@ -66,9 +78,7 @@ it("goes on with what usage says was used before", async () => {
     global: { budget: { amount: 1, period: "month" } },
     models: [{ model: "image-*", imagesPerDay: 10, requestsPerMinute: 1 }],
   };
-  expect(
-    await usedCounters(history, pastScopes({ limits: settings, callersOwn: false }), noon),
-  ).toEqual([
+  expect(await usedBy(history, { limits: settings, callersOwn: false })).toEqual([
     { key: "caller:a:images", period: "day", start: day, used: 3 },
     { key: "model:image-*:images", period: "day", start: day, used: 3 },
     { key: "global:spend-month", period: "month", start: month, used: 14 },
@@ -76,7 +86,7 @@ it("goes on with what usage says was used before", async () => {
   const budget = { amount: Number.POSITIVE_INFINITY, period: "month" } as const;
   const limits = { caller: { imagesPerDay: 5 }, global: { budget }, models: [] };
   // Callers with limits of their own may have a budget of any period.
-  const all = await usedCounters(history, pastScopes({ limits, callersOwn: true }), noon);
+  const all = await usedBy(history, { limits, callersOwn: true });
   expect(all.map(({ key }) => key)).toEqual([
     "caller:a:spend-hour",
     "caller:a:images",
@@ -85,6 +95,8 @@ it("goes on with what usage says was used before", async () => {
     "caller:b:spend-week",
     "caller:a:spend-month",
     "caller:b:spend-month",
+    "caller:a:spend-lifetime",
+    "caller:b:spend-lifetime",
   ]);
   // By two entries, and once.
   expect(all).toContainEqual({ key: "caller:a:images", period: "day", start: day, used: 3 });
@@ -106,7 +118,7 @@ it("goes on with what usage says end users used before, each of its caller", asy
   };
   const user = { imagesPerDay: 5, budget: { amount: 1, period: "month" }, concurrent: 1 } as const;
   const limits: LimitSettings = { models: [], user };
-  const used = await usedCounters(history, pastScopes({ limits, callersOwn: false }), noon);
+  const used = await usedBy(history, { limits, callersOwn: false });
   const [one, other] = [scopes.user("a", "b:c"), scopes.user("a:b", "c")];
   const [day, month] = [Date.UTC(2026, 0, 15), Date.UTC(2026, 0, 1)];
   expect(used).toEqual([

@@ -26,7 +26,7 @@ async function limited() {
   const parts: Partial<CoreParts> = {
     limits: {
       settings: {
-        models: [{ model: "chat-*", concurrent: 4 }],
+        models: [{ model: "chat-*", concurrent: 4, budget: { amount: 5, period: "lifetime" } }],
         caller: { requestsPerMinute: 2 },
         team: { budget: { amount: 0.5, period: "week" } },
         user: { requestsPerMinute: 1 },
@@ -84,6 +84,14 @@ test("GET /account", async () => {
         limit: 4,
         remaining: 4,
         window: "running",
+      },
+      {
+        quantity: "spend",
+        scope: "model",
+        name: "chat-*",
+        limit: 5,
+        remaining: 4.9,
+        window: "lifetime",
       },
     ],
   });
@@ -161,8 +169,9 @@ test.each(wires)("%s", async (wire) => {
     },
     { quantity: LimitQuantity.SPEND, scope: LimitScope.TEAM, name: "red", remaining: 0.5 },
     { quantity: LimitQuantity.CONCURRENT, scope: LimitScope.MODEL, name: "chat-*", remaining: 4 },
+    { quantity: LimitQuantity.SPEND, window: LimitWindow.LIFETIME, remaining: 5 },
   ]);
-  expect(told.limits[2]?.resetSeconds).toBeUndefined();
+  for (const i of [2, 3]) expect(told.limits[i]?.resetSeconds).toBeUndefined();
   const ofUser = await client.getAccount({ user: "u-1" }, { headers });
   expect(ofUser.limits[1]).toMatchObject({ scope: LimitScope.USER, name: "u-1", remaining: 1 });
   await expect(

@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { createToken, hashToken } from "../../src/core/tokens.js";
 import { drawing } from "../backends/openai-images-subject.js";
 import { echo } from "../backends/openai-subject.js";
 import { type Script, Upstream } from "../backends/upstream.js";
@@ -233,6 +234,38 @@ it("what is left of a day or a budget is told rightly after a restart", async ()
   const after = await gateway(text);
   expect(await asking(after.url, "me").left()).toEqual({ images: 3, spend: 7 });
   expect(await asking(after.url, "other").left()).toEqual({ images: 5, spend: 9 });
+});
+
+it("a lifetime budget goes on after restarts, also when the records of its calls are deleted", async () => {
+  const { server } = await modelServer();
+  const directory = mkdtempSync(join(tmpdir(), "lintel-lifetime-"));
+  onTestFinished(() => rmSync(directory, { recursive: true }));
+  const token = createToken();
+  const started = async (retention: string) => {
+    const it = await gateway(
+      settings(
+        server.url,
+        `
+auth: { mode: token, tokens: [{ name: alice, hash: "${hashToken(token)}", limits: { budget: { amount: 9, period: lifetime } } }] }
+limits: { global: { images_per_day: 50 } }
+usage: { retention: ${retention} }
+state: { directory: "${directory}" }`,
+      ),
+    );
+    return { it, alice: asking(it.url, token) };
+  };
+  const draws = async (retention: string) => {
+    const { it, alice } = await started(retention);
+    expect((await alice.draw(2)).status).toBe(200);
+    const left = await alice.left();
+    await it.running.close(0);
+    return left;
+  };
+  expect(await draws("90d")).toEqual({ spend: 7, images: 48 });
+  expect(await draws("1ms")).toEqual({ spend: 5, images: 46 });
+  const { alice } = await started("90d");
+  expect(await alice.left()).toEqual({ spend: 5, images: 50 });
+  expect((await alice.draw(6)).message).toContain("is left of a lifetime budget of 9");
 });
 
 it.skipIf(!redisBinary)("queues are fair to callers over all gateways with one Redis", async () => {

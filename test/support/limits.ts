@@ -3,6 +3,7 @@ import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Caller } from "../../src/core/call.js";
 import type { Core } from "../../src/core/core.js";
 import type { CallerLimits, LimitSettings, Price } from "../../src/core/limits/settings.js";
+import type { LimitStore } from "../../src/core/limits/store.js";
 import type { ModelSettings } from "../../src/core/settings.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
 import { outcome as outcomeOf } from "./calls.js";
@@ -24,10 +25,12 @@ export function limited(
     members?: Record<string, string>;
     models?: readonly ModelSettings[];
     served?: readonly Model[];
+    /** Default: an empty one. */
+    store?: LimitStore;
   } = {},
 ) {
   const clock = { now: noon };
-  const store = memoryLimits({ clock: () => clock.now });
+  const store = more.store ?? memoryLimits({ clock: () => clock.now });
   const served = more.served ?? [chatModel("chat-1"), chatModel("chat-2"), imageModel("image-1")];
   const backend = scripted(
     more.handlers ?? { chat: says("a", "b", "c"), streamTextToImage: paints(1) },

@@ -85,17 +85,18 @@ function scopesOf(
 }
 
 /**
- * Reads what the current periods' counters would stand at.
+ * Reads what the current periods' counters would stand at, those of one kind of period at a time, the shortest first:
+ * a lifetime's take all records there are.
  * @param now of calls that begin later nothing is in it
  * @throws Error while the history can't be read
  */
-export async function usedCounters(
+export async function* usedCounters(
   history: UsageHistory,
   counting: readonly PastScope[],
   now: number,
-): Promise<UsedCounter[]> {
-  const used: UsedCounter[] = [];
+): AsyncGenerator<readonly UsedCounter[]> {
   for (const period of budgetPeriods) {
+    const used: UsedCounter[] = [];
     const due = counting.filter((scope) => scope.period === period);
     const { start } = periodAt(period, now);
     const shared = due.filter(({ of }) => of);
@@ -110,8 +111,8 @@ export async function usedCounters(
         if (used.length % usersAtOnce === 0) await setImmediate();
       }
     }
+    if (used.length > 0) yield used;
   }
-  return used;
 }
 
 /** Sums by counter, of entries of one period. */

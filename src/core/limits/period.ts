@@ -1,7 +1,7 @@
 /** Periods of the calendar, in UTC. */
 import type { BudgetPeriod } from "./settings.js";
 
-/** A stretch of time: its start, and the start of the next; milliseconds since the epoch. */
+/** A stretch of time: its start, and the start of the next, `Infinity` where there is none; milliseconds since the epoch. */
 export interface Period {
   readonly start: number;
   readonly end: number;
@@ -26,6 +26,8 @@ export function periodAt(kind: BudgetPeriod, now: number): Period {
       const month = (more: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + more);
       return { start: month(0), end: month(1) };
     }
+    case "lifetime":
+      return { start: 0, end: Number.POSITIVE_INFINITY };
   }
 }
 

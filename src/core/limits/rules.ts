@@ -214,7 +214,11 @@ function rulesOf(
   if (budget) {
     const { amount, period } = budget;
     const limit = Math.round(amount * unit);
-    add("spend", { type: "calendar", period }, limit, `a budget of ${amount} per ${period}`);
+    const what =
+      period === "lifetime"
+        ? `a lifetime budget of ${amount}`
+        : `a budget of ${amount} per ${period}`;
+    add("spend", { type: "calendar", period }, limit, what);
   }
   return rules;
 }

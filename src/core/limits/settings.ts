@@ -1,7 +1,7 @@
 /** What an operator can limit. */
 
-/** How long a budget can last before it is full again; calendar periods in UTC. */
-export const budgetPeriods = ["hour", "day", "week", "month"] as const;
+/** How long a budget can last before it is full again; calendar periods in UTC. A `lifetime` never ends. */
+export const budgetPeriods = ["hour", "day", "week", "month", "lifetime"] as const;
 
 /** One of them. */
 export type BudgetPeriod = (typeof budgetPeriods)[number];

@@ -142,10 +142,10 @@ class Plan {
     return this.claims.map(({ counter, amount }) => (counter.estimated ? 0 : amount));
   }
 
-  /** Whether the prompt alone is more than a limit. */
-  isLongPrompt(rule: Rule): boolean {
+  /** Whether the prompt alone is more than there is of a limit. */
+  isLongPrompt(rule: Rule, most: number): boolean {
     const { promptTokens } = this.#demand;
-    return this.#amountOf(rule, { promptTokens }) > rule.counter.limit;
+    return this.#amountOf(rule, { promptTokens }) > most;
   }
 
   #amountOf({ quantity }: Rule, amounts: Amounts): number {
@@ -173,6 +173,7 @@ function refusal(
     call.attributes.refusedBy = { quantity: rule.quantity, scope: rule.scope };
   }
   const words = rule?.words ?? "";
+  const left = standings[refused]?.remaining ?? 0;
   // OpenAI's clients come again by themselves: to no purpose, or when it is time.
   if (waitMs > longestRetry) call.metadata.set("x-should-retry", "false");
   else call.metadata.set("retry-after-ms", `${Math.min(Math.ceil(waitMs), longestPause)}`);
@@ -181,13 +182,22 @@ function refusal(
     if (!rule?.counter.limit) {
       return new LintelError("rate_limited", `limit reached: ${words}`, { retryAfter: 3600 });
     }
-    const message = `limit reached: this request alone may take more than ${words}; ask for less`;
-    const ofChat = plan.isLongPrompt(rule) ? "messages" : "max_tokens";
+    // Of a lifetime what is used never comes back, so that waiting helps nobody.
+    const alone = (plan.claims[refused]?.amount ?? 0) > rule.counter.limit;
+    if (!alone && left === 0) {
+      const message = `limit reached: ${words}; it is used up, and does not begin anew`;
+      return new LintelError("rate_limited", message, { retryAfter: 3600 });
+    }
+    const message = alone
+      ? `limit reached: this request alone may take more than ${words}; ask for less`
+      : `limit reached: this request may take more than is left of ${words}, which does not begin anew; ask for less`;
+    const ofChat = plan.isLongPrompt(rule, alone ? rule.counter.limit : left)
+      ? "messages"
+      : "max_tokens";
     const param = isConversation(call.method) ? ofChat : "num_images_per_prompt";
     return new LintelError("rate_limited", message, { param, retryAfter: 3600 });
   }
   const retryAfter = Math.max(1, Math.ceil(waitMs / 1000));
-  const left = standings[refused]?.remaining ?? 0;
   if (rule?.quantity === "images" && left > 0) {
     const message = `limit reached: ${words}, ${left} left; ask for less, or try again in ${retryAfter} s`;
     return new LintelError("rate_limited", message, { param: "num_images_per_prompt", retryAfter });

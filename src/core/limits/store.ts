@@ -5,7 +5,7 @@ import type { BudgetPeriod } from "./settings.js";
 export type Span =
   /** Any stretch of so many milliseconds. What counts leaves after it, at most a sixtieth later. */
   | { readonly type: "sliding"; readonly ms: number }
-  /** A period of the calendar in UTC. */
+  /** A period of the calendar in UTC, or a lifetime, which has no end. */
   | { readonly type: "calendar"; readonly period: BudgetPeriod }
   /** As long as the call runs. */
   | { readonly type: "running" };
@@ -31,7 +31,7 @@ export interface Claim {
 export interface Standing {
   /** What is left; never negative. */
   readonly remaining: number;
-  /** After which time the whole limit is there again if nobody calls, milliseconds. */
+  /** After which time the whole limit is there again if nobody calls, milliseconds; `Infinity`: never. */
   readonly resetMs: number;
 }
 
@@ -87,7 +87,8 @@ export interface LimitStore {
   reserve(claims: readonly Claim[], lastsMs?: number): Verdict | Promise<Verdict>;
   /**
    * Tells how counters stand, and counts nothing. What running calls claimed counts. Of a period of the
-   * calendar `resetMs` is the time to its end, also where nothing was used. Never throws or rejects.
+   * calendar `resetMs` is the time to its end, also where nothing was used; a lifetime's is `Infinity`. Never throws
+   * or rejects.
    * @returns in the order of the counters; `undefined`: that is not known now, since the store is away or
    *   what was used before this process began is not read yet
    */

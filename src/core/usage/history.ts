@@ -34,13 +34,15 @@ export interface UsageHistory {
   /**
    * Sums of the calls that began at a time or later, in all gateways with this
    * database; what this machine's processes left behind is in it.
-   * @param from milliseconds since the epoch
+   * @param from milliseconds since the epoch; 0: spend of records that are deleted is in it, too, but not that of
+   *   callers whom nobody knew
    * @param until calls that began then or later are left out
    * @throws Error while the database is away
    */
   between(from: number, until: number): Promise<readonly UsedSoFar[]>;
   /**
-   * The same for each end user of each caller who used any; at most `mostUsers`, those who used most.
+   * The same for each end user of each caller who used any; at most `mostUsers`, those who used most. Of deleted
+   * records nothing is in it.
    * @throws Error while the database is away
    */
   ofUsers(

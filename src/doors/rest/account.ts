@@ -55,4 +55,5 @@ const windowWords: Readonly<Record<LimitWindow, string>> = {
   [LimitWindow.DAY]: "day",
   [LimitWindow.WEEK]: "week",
   [LimitWindow.MONTH]: "month",
+  [LimitWindow.LIFETIME]: "lifetime",
 };

@@ -54,6 +54,16 @@ export const migrations: readonly (readonly string[])[] = [
     "ALTER TABLE lintel_usage ADD COLUMN team TEXT",
     "ALTER TABLE lintel_usage ADD COLUMN end_user TEXT",
   ],
+  // What budgets that never begin anew count of records that are deleted. Of those without a token the caller is empty.
+  [
+    `CREATE TABLE lintel_usage_past (
+      caller TEXT NOT NULL,
+      team TEXT NOT NULL,
+      model TEXT NOT NULL,
+      spend DOUBLE PRECISION NOT NULL,
+      PRIMARY KEY (caller, team, model)
+    )`,
+  ],
 ];
 
 /** Where the version stands. Made before everything else. */

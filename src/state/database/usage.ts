@@ -1,5 +1,5 @@
 /** Usage in a database: records come in, sums go out. */
-import type { UsedByUser } from "../../core/usage/history.js";
+import type { UsedByUser, UsedSoFar } from "../../core/usage/history.js";
 import type {
   Group,
   UsageFilter,
@@ -7,7 +7,7 @@ import type {
   UsageSums,
   UsageTotals,
 } from "../../core/usage/sums.js";
-import { type Row, rowsOf, type Sql, type Value, ValueRefused } from "./sql.js";
+import { type Row, type Sql, type Value, ValueRefused } from "./sql.js";
 import { columns } from "./usage-line.js";
 
 /** Rows of one insertion; PostgreSQL takes 65535 values. */
@@ -115,22 +115,74 @@ export class DatabaseUsage implements UsageSums {
   }
 
   /**
-   * Deletes records of calls that began before a time, which may have a fraction.
+   * What all calls there ever were came to, by caller, team and model; deleted records as far as `purge` keeps them.
+   * @param until calls that began then or later are left out
+   */
+  async lifetimes(until: number): Promise<readonly UsedSoFar[]> {
+    // In one statement: what is deleted meanwhile counts once.
+    const text = `SELECT caller, team, model, SUM(calls) AS calls, SUM(prompt) AS prompt,
+        SUM(completion) AS completion, SUM(images) AS images, SUM(spend) AS spend FROM (
+          SELECT caller, COALESCE(team, '') AS team, COALESCE(model, '') AS model, 1 AS calls,
+            prompt_tokens AS prompt, completion_tokens AS completion, images,
+            CAST(COALESCE(spend, 0) AS DOUBLE PRECISION) AS spend
+          FROM lintel_usage WHERE at < ?
+          UNION ALL SELECT caller, team, model, 0, 0, 0, 0, spend FROM lintel_usage_past
+        ) AS every GROUP BY 1, 2, 3`;
+    const [rows = []] = await this.#sql.run([{ text, values: [Math.ceil(until)], long: true }]);
+    return rows.map((row) => ({
+      caller: String(row.caller),
+      team: String(row.team),
+      model: String(row.model),
+      calls: Number(row.calls),
+      promptTokens: Number(row.prompt),
+      completionTokens: Number(row.completion),
+      images: Number(row.images),
+      spend: Number(row.spend),
+    }));
+  }
+
+  /**
+   * Deletes records of calls that began before a time, which may have a fraction. What they cost is kept, summed up by
+   * caller, team and model, for budgets that never begin anew.
    * @returns how many
    */
   async purge(before: number): Promise<number> {
-    const text = `DELETE FROM lintel_usage WHERE id IN
-      (SELECT id FROM lintel_usage WHERE at < ? LIMIT ${purgeSize}) RETURNING at`;
     // PostgreSQL takes no fractions where whole numbers stand.
-    const whole = Math.ceil(before);
+    const values = [Math.ceil(before)];
+    const statements = purging[this.#sql.kind].map((text) => ({ text, values }));
     let deleted = 0;
     for (;;) {
-      const { length } = await rowsOf(this.#sql, text, [whole]);
+      const length = (await this.#sql.run(statements)).at(-1)?.length ?? 0;
       deleted += length;
       if (length < purgeSize) return deleted;
     }
   }
 }
+
+const oldest = `(SELECT id FROM lintel_usage WHERE at < ? ORDER BY at, id LIMIT ${purgeSize})`;
+
+/** Adds to the sums what records cost. Callers whom nobody knew may have had any number of names. */
+const summing = (from: string) => `INSERT INTO lintel_usage_past (caller, team, model, spend)
+  SELECT CASE WHEN token IS NULL AND caller <> 'anonymous' THEN '' ELSE caller END AS whose,
+    COALESCE(team, '') AS members, COALESCE(model, '') AS named, SUM(CAST(spend AS DOUBLE PRECISION))
+  FROM ${from} AND spend > 0 GROUP BY 1, 2, 3 ORDER BY 1, 2, 3
+  ON CONFLICT (caller, team, model) DO UPDATE SET spend = lintel_usage_past.spend + excluded.spend`;
+
+/**
+ * What deletes the oldest records, in one transaction; the last statement answers a row for each. In SQLite one
+ * transaction writes at a time. Of PostgreSQL's, two gateways' may meet: only what one has deleted it sums up.
+ */
+const purging: Readonly<Record<Sql["kind"], readonly string[]>> = {
+  sqlite: [
+    summing(`lintel_usage WHERE id IN ${oldest}`),
+    `DELETE FROM lintel_usage WHERE id IN ${oldest} RETURNING at`,
+  ],
+  postgres: [
+    `WITH gone AS (DELETE FROM lintel_usage WHERE id IN ${oldest} RETURNING *),
+      summed AS (${summing("gone WHERE TRUE")} RETURNING 1)
+    SELECT at FROM gone`,
+  ],
+};
 
 /** Of a record: whoever has a whole answer to a chat, and no backend was asked, has one that was kept. */
 const isCacheHit = "outcome = 'ok' AND attempts = 0 AND method IN ('chat', 'complete')";

@@ -6,6 +6,8 @@
  */
 export const calendar = `
 local DAY = 86400000
+-- When a lifetime ends, and what never comes is away.
+local NEVER = math.huge
 
 -- The days from the epoch to the first of a month, which is told in months since the epoch.
 -- Years begin in March here, so that the odd day is their last.
@@ -17,6 +19,7 @@ end
 
 -- The period in UTC that a time lies in: its start, and the start of the next.
 local function periodAt(kind, at)
+  if kind == 'lifetime' then return 0, NEVER end
   if kind == 'month' then
     local days = floor(at / DAY)
     local month = floor(days / 30.436875)
@@ -54,14 +57,16 @@ local function period(key, kind)
   return { start = start, stop = stop, used = used, fresh = false, known = since == start }
 end
 
--- The key's life ends at a time that depends on the period alone: it is said once.
+-- The key's life ends at a time that depends on the period alone: it is said once. That of a lifetime
+-- does not end, nor does what running calls claim of it.
 local function keep(key, state, used, claims)
   if state.known then
     call('HSET', key, 'u', int(used))
     return
   end
-  if state.fresh and claims then call('DEL', claims) end
   call('HSET', key, 's', int(state.start), 'u', int(used))
+  if state.stop == NEVER then return end
+  if state.fresh and claims then call('DEL', claims) end
   call('PEXPIRE', key, int(math.max(state.stop - now, 0) + DAY))
 end
 `;

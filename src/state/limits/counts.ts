@@ -124,7 +124,7 @@ class SlidingCount implements Count {
   }
 }
 
-/** What counts in a period of the calendar. */
+/** What counts in a period of the calendar, or for good. */
 export class CalendarCount implements Count {
   readonly #kind: BudgetPeriod;
   #period: Period = { start: 0, end: 0 };

@@ -231,6 +231,6 @@ function tidying(counts: Map<string, Counted>): (now: Moment) => void {
 /** A short wait where what was really used leaves room: the calls that claim the rest end some time. */
 function waitFor(amount: number, { all, claimed }: Counted, limit: number, now: Moment): number {
   const wait = all.waitFor(amount, limit, now);
-  if (!claimed || wait <= claimedWaitMs || wait === Number.POSITIVE_INFINITY) return wait;
+  if (!claimed || wait <= claimedWaitMs || amount > limit) return wait;
   return all.waitFor(amount - claimed.total, limit, now) === 0 ? claimedWaitMs : wait;
 }

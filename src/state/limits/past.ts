@@ -136,25 +136,25 @@ export class PastUsage {
     restoring.again?.cancel();
     const { ended } = restoring;
     try {
-      const used = await usedCounters(this.#history, restoring.scopes, restoring.until);
-      if (this.#closed || !this.#running.has(restoring)) return;
-      for (const [i, { key, period, ...entry }] of used.entries()) {
-        if (i > 0 && i % usersAtOnce === 0) {
-          await setImmediate();
+      const { scopes, until } = restoring;
+      for await (const used of usedCounters(this.#history, scopes, until)) {
+        for (const [i, { key, period, ...entry }] of used.entries()) {
+          if (i > 0 && i % usersAtOnce === 0) await setImmediate();
           if (this.#closed || !this.#running.has(restoring)) return;
-        }
-        const more = entry.used - usedOf(restoring.known.entries, key, entry.start);
-        if (more <= 0) continue;
-        const span = { type: "calendar", period } as const;
-        this.#store.restore(
-          { key, span, limit: 0, estimated: true },
-          { start: entry.start, used: more },
-        );
-        for (const { known } of this.#running) {
-          const used = usedOf(known.entries, key, entry.start) + more;
-          known.entries.set(key, { start: entry.start, used });
+          const more = entry.used - usedOf(restoring.known.entries, key, entry.start);
+          if (more <= 0) continue;
+          const span = { type: "calendar", period } as const;
+          this.#store.restore(
+            { key, span, limit: 0, estimated: true },
+            { start: entry.start, used: more },
+          );
+          for (const { known } of this.#running) {
+            const used = usedOf(known.entries, key, entry.start) + more;
+            known.entries.set(key, { start: entry.start, used });
+          }
         }
       }
+      if (this.#closed || !this.#running.has(restoring)) return;
       restoring.complete();
       if (restoring.late) {
         restoring.late = false;

@@ -108,10 +108,11 @@ export class RedisLimits implements LimitStore {
     if (counters.length === 0) return [];
     // What this process lets through meanwhile says nothing of what was used.
     if (!this.#connection.available) return unknown();
-    const keys = counters.map(({ key }) => this.#prefix + key);
+    const keys = counters.flatMap((counter) => this.#keysOf(counter));
     const args: (string | number)[] = [this.#time()];
-    for (const { span, limit } of counters) {
-      args.push(letters[span.type], limit, spanArgument(span));
+    for (const counter of counters) {
+      const { span, limit } = counter;
+      args.push(letters[span.type], limit, spanArgument(span), claimStep(counter));
     }
     return this.#connection
       .ask((client) => runScript(client, peekScript, keys, args))
@@ -216,15 +217,17 @@ function claimStep({ span, estimated }: Claim["counter"]): number {
 const standingsOf = (answer: readonly number[], count: number): Standing[] =>
   Array.from({ length: count }, (_, i) => ({
     remaining: answer[2 * i] ?? 0,
-    resetMs: answer[2 * i + 1] ?? 0,
+    resetMs: timeTold(answer[2 * i + 1] ?? 0),
   }));
+
+/** Below 0: never. */
+const timeTold = (ms: number) => (ms < 0 ? Number.POSITIVE_INFINITY : ms);
 
 function verdictOf(answer: readonly number[], claims: readonly Claim[], id: string): Verdict {
   const [refused = 0, wait = 0, ...rest] = answer;
   const standings = standingsOf(rest, claims.length);
   if (refused > 0) {
-    const waitMs = wait < 0 ? Number.POSITIVE_INFINITY : wait;
-    return { granted: false, standings, refused: refused - 1, waitMs };
+    return { granted: false, standings, refused: refused - 1, waitMs: timeTold(wait) };
   }
   const reservation: RedisReservation = { claims, id, settled: false };
   return { granted: true, standings, reservation };

@@ -5,7 +5,8 @@
  *
  * - sliding: `t` the total, `f` the first step that is kept, and the amount of
  *   each step under its number
- * - calendar: `s` the start of the period, `u` what was used
+ * - calendar: `s` the start of the period, `u` what was used. Of a lifetime what running calls claim is not in it:
+ *   what those of a gateway that was killed had reserved would be used for good
  * - running: a lease for each call, by when it ends
  *
  * Beside a counter of estimates stand its claims, what running calls may give back: a sliding
@@ -87,7 +88,19 @@ local function take(key, stepMs, at, amount)
   local less = math.min(amount, counted or 0)
   if less > 0 then call('HSET', key, 't', int(total - less), fieldOf(asked), int(counted - less)) end
 end
-${calendar}`;
+${calendar}
+-- What counts of a period. What calls claim of a lifetime stands beside it alone.
+local function usedOf(state, claims, claimStep)
+  if state.stop < NEVER then return state.used end
+  return state.used + slide(claims, claimStep)
+end
+
+-- A time as answers have it: there is no number for never.
+local function told(ms)
+  if ms == NEVER then return -1 end
+  return math.ceil(ms)
+end
+`;
 
 /**
  * Counts a call against all of its counters, or none.
@@ -96,11 +109,12 @@ ${calendar}`;
  * its kind, limit, amount, the step or the name of the period, and the step of its claims
  * (0: it has none).
  * Answers: position of the counter that refused or 0, the wait or -1 for ever,
- * and for each counter what remains and when it is reset.
+ * and for each counter what remains and when it is reset or -1 for never.
  */
 export const reserveScript = script(`${common}
 local refused, wait = 0, 0
 local function refuse(i, ms)
+  if ms == NEVER then ms = -1 end
   if wait >= 0 and (ms < 0 or ms > wait) then refused, wait = i, ms end
 end
 -- Refuses for a short while where only claims are in the way.
@@ -147,7 +161,7 @@ for i = 1, (#KEYS - 1) / 2 do
     end
   elseif kind == 'c' then
     state.p = period(key, ARGV[at + 3])
-    state.total, state.reset = state.p.used, state.p.stop - now
+    state.total, state.reset = usedOf(state.p, state.claims, state.claimStep), state.p.stop - now
     if amount > limit then refuse(i, -1)
     elseif state.total + amount > limit then refuseFor(i, state, state.reset) end
   else
@@ -170,7 +184,7 @@ for i, state in ipairs(states) do
       count(key, state.p, amount, total, state.step, state.first, state.counted)
       last = state.step
     elseif kind == 'c' then
-      keep(key, state.p, total + amount, claims)
+      if state.p.stop < NEVER then keep(key, state.p, total + amount, claims) end
     else
       local lease = tonumber(ARGV[4])
       call('ZADD', key, int(now + lease), ARGV[3])
@@ -186,21 +200,21 @@ for i, state in ipairs(states) do
   if last then reset = (last + STEPS + 1) * state.p - now
   elseif total == 0 then reset = 0 end
   answer[2 * i + 1] = math.max(state.limit - total, 0)
-  answer[2 * i + 2] = math.ceil(reset)
+  answer[2 * i + 2] = told(reset)
 end
 return answer
 `);
 
 /**
  * Tells how counters stand, and counts nothing.
- * KEYS: the counters. ARGV: time; then for each counter its kind, limit, and the step or the
- * name of the period.
- * Answers for each counter what remains, and when it is reset; of a period, when that ends.
+ * KEYS: each counter and its claims. ARGV: time; then for each counter its kind, limit, the step or the
+ * name of the period, and the step of its claims.
+ * Answers for each counter what remains, and when it is reset; of a period, when that ends, -1 for never.
  */
 export const peekScript = script(`${common}
 local answer = {}
-for i, key in ipairs(KEYS) do
-  local a = 2 + (i - 1) * 3
+for i = 1, #KEYS / 2 do
+  local key, a = KEYS[2 * i - 1], 2 + (i - 1) * 4
   local kind, limit, p = ARGV[a], tonumber(ARGV[a + 1]), ARGV[a + 2]
   local total, reset = 0, 0
   if kind == 's' then
@@ -216,12 +230,12 @@ for i, key in ipairs(KEYS) do
     end
   elseif kind == 'c' then
     local state = period(key, p)
-    total, reset = state.used, state.stop - now
+    total, reset = usedOf(state, KEYS[2 * i], tonumber(ARGV[a + 3])), state.stop - now
   else
     total = call('ZCOUNT', key, '(' .. int(now), '+inf')
   end
   answer[2 * i - 1] = math.max(limit - total, 0)
-  answer[2 * i] = math.ceil(reset)
+  answer[2 * i] = told(reset)
 end
 return answer
 `);
@@ -256,7 +270,9 @@ for i = 1, (#KEYS - 1) / 2 do
     else take(key, stepMs, at, -more) end
   elseif at and kind == 'c' then
     local state = period(key, p)
-    if more > 0 or at >= state.start then
+    if state.stop == NEVER then
+      if took > 0 then keep(key, state, state.used + took) end
+    elseif more > 0 or at >= state.start then
       keep(key, state, math.max(0, state.used + more), claims)
     end
   end

@@ -40,9 +40,10 @@ describe.skipIf(noPostgres !== undefined)("the least rights in PostgreSQL", () =
     const gateway = open("gateway");
     expect((await gateway.tokens.changes(0)).tokens).toHaveLength(1);
     expect(await gateway.tokens.find(["none"])).toEqual([]);
-    expect(await gateway.usage.insert(linesOf(record({ at: 1 }), record()))).toEqual([]);
+    expect(await gateway.usage.insert(linesOf(record({ at: 1, spend: 1 }), record()))).toEqual([]);
     expect(await gateway.usage.totals([])).toMatchObject([{ calls: 2 }]);
     expect(await gateway.usage.purge(2)).toBe(1);
+    expect(await gateway.usage.lifetimes(Date.now())).toHaveLength(1);
     await expect(gateway.tokens.create({ name: "bob" })).rejects.toThrow();
 
     expect(await open("report").usage.totals(["token"])).toMatchObject([{ calls: 1 }]);

@@ -148,6 +148,7 @@ onEveryDatabase((make) => {
       { text: "ALTER TABLE lintel_usage DROP COLUMN team" },
       { text: "ALTER TABLE lintel_tokens DROP COLUMN team" },
       { text: "ALTER TABLE lintel_usage DROP COLUMN end_user" },
+      { text: "DROP TABLE lintel_usage_past" },
       { text: "DELETE FROM lintel_migrations WHERE version > 1" },
     ]);
     await old.close();
@@ -155,6 +156,7 @@ onEveryDatabase((make) => {
     expect(await usage.totals([])).toMatchObject([{ calls: 1, spend: 7, cachedTokens: 0 }]);
     const newer = record({ cachedTokens: 3, reasoningTokens: 2, user: "u-1" });
     expect(await usage.insert(linesOf(newer))).toEqual([]);
+    expect(await usage.lifetimes(Date.now())).toMatchObject([{ calls: 2, spend: 7 }]);
     expect(await usage.totals(["user"])).toMatchObject([
       { group: { user: "" }, calls: 1 },
       { group: { user: "u-1" }, calls: 1 },
@@ -283,5 +285,46 @@ onEveryDatabase((make) => {
     expect(await usage.purge(day + 20)).toBe(1);
     expect(await usage.purge(day + 20)).toBe(0);
     expect(await usage.totals([])).toMatchObject([{ calls: 10 }]);
+  });
+
+  test("what deleted records cost is kept, by caller, team and model", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    const old = { at: day, team: "red", user: "u" };
+    await usage.insert(
+      linesOf(
+        record({ ...old, spend: 2 ** 50 }),
+        record({ ...old, spend: 3 }),
+        record({ ...old, model: "chat-2" }),
+        record({ at: day, spend: 5 }),
+        record({ at: day, caller: "anon-1", token: undefined, spend: 7 }),
+        record({ at: day, caller: "anon-2", token: undefined, model: undefined, spend: 1 }),
+        record({ at: day, caller: "anonymous", token: undefined, spend: 4 }),
+        record({ ...old, at: day + 9, spend: 10, images: 2 }),
+        record({ ...old, at: day + 10, spend: 100 }),
+      ),
+    );
+    const lifetimes = async () =>
+      (await usage.lifetimes(day + 10))
+        .filter(({ spend }) => spend > 0)
+        .map(({ caller, team, model, spend }) => [caller, team, model, spend])
+        .sort();
+    const red = ["alice", "red", "chat-1", 2 ** 50 + 13];
+    const others = [
+      ["alice", "", "chat-1", 5],
+      ["anonymous", "", "chat-1", 4],
+    ];
+    expect(await lifetimes()).toEqual(
+      [red, ...others, ["anon-1", "", "chat-1", 7], ["anon-2", "", "", 1]].sort(),
+    );
+    // Two gateways at once, and again.
+    const second = new DatabaseUsage(again());
+    const deleted = await Promise.all([usage.purge(day + 5), second.purge(day + 5)]);
+    expect(deleted.reduce((a, b) => a + b)).toBe(7);
+    const kept = [red, ...others, ["", "", "chat-1", 7], ["", "", "", 1]].sort();
+    expect(await lifetimes()).toEqual(kept);
+    expect(await usage.purge(day + 9.5)).toBe(1);
+    expect(await lifetimes()).toEqual(kept);
+    expect(await usage.totals([])).toMatchObject([{ calls: 1, spend: 100 }]);
   });
 });

@@ -27,6 +27,7 @@ const minute = (limit: number, estimated = false) =>
   counter({ type: "sliding", ms: 60_000 }, limit, estimated);
 const day = (limit: number) => counter({ type: "calendar", period: "day" }, limit, true);
 const month = (limit: number) => counter({ type: "calendar", period: "month" }, limit, true);
+const lifetime = (limit: number) => counter({ type: "calendar", period: "lifetime" }, limit, true);
 const slots = (limit: number) => counter({ type: "running" }, limit);
 
 const one = (of: Counter, amount = 1): Claim => ({ counter: of, amount });
@@ -268,6 +269,32 @@ export function limitContract(name: string, open: (clock: Clock) => Promise<Subj
       expect([which, waitMs]).toEqual([1, Date.UTC(2026, 1, 1) - clock.now]);
       clock.now = Date.UTC(2026, 1, 1);
       granted(await store.reserve([one(daily, 5), one(monthly, 8)]));
+    });
+
+    it("never begins a lifetime anew, and goes on with it where it is raised", async () => {
+      const limit = lifetime(10);
+      const never = Number.POSITIVE_INFINITY;
+      expect(await store.peek([limit])).toEqual([{ remaining: 10, resetMs: never }]);
+      const { reservation, standings } = granted(await store.reserve([one(limit, 8)]));
+      expect(standings).toEqual([{ remaining: 2, resetMs: never }]);
+      expect(await other.peek([limit])).toEqual(standings);
+      // A call that runs may give back what it claimed.
+      expect(refused(await other.reserve([one(limit, 3)])).waitMs).toBe(2000);
+      expect(refused(await other.reserve([one(limit, 11)])).waitMs).toBe(never);
+      store.settle(reservation, [6]);
+      await subject.arrived();
+      clock.now = Date.UTC(2040, 0, 1);
+      expect(refused(await other.reserve([one(limit, 5)]))).toMatchObject({
+        waitMs: never,
+        standings: [{ remaining: 4, resetMs: never }],
+      });
+      await spend(other, one(limit, 4));
+      expect(await store.peek([limit])).toEqual([{ remaining: 0, resetMs: never }]);
+      const raised = { ...limit, limit: 15 };
+      refused(await store.reserve([one(raised, 6)]));
+      await spend(store, one(raised, 5));
+      clock.now = noon;
+      refused(await other.reserve([one(raised)]));
     });
 
     it("does not give back to a day what was counted on the day before", async () => {

@@ -144,6 +144,26 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
     expect(await life(ofHour)).toBeGreaterThan(day);
   });
 
+  it("keeps a lifetime for ever, but not what calls of a gateway that was killed had reserved", async () => {
+    const clock = { now: 60_000_000 };
+    const { client, store } = await opened("life:", () => clock.now);
+    const { counter } = budget("lifetime");
+    const left = async () => (await store.peek([counter]))[0]?.remaining;
+    const ended = await store.reserve([budget("lifetime", 4)]);
+    const long = await store.reserve([budget("lifetime", 2)]);
+    if (!ended.granted || !long.granted) throw new Error("refused");
+    store.settle(ended.reservation, [3]);
+    expect((await store.reserve([budget("lifetime", 5)])).granted).toBe(true);
+    expect(await left()).toBe(0);
+    expect(await client.pttl("life:{limits}:spend-lifetime")).toBe(-1);
+    expect(await client.pttl("life:{limits}:claims:spend-lifetime")).toBeGreaterThan(0);
+    clock.now += 2 * 3_600_000;
+    expect(await left()).toBe(7);
+    // One that ran longer than that counts all the same.
+    store.settle(long.reservation, [2]);
+    expect(await left()).toBe(5);
+  });
+
   it("counts on with what gateways before it have counted, and they with what it has", async () => {
     const now = 60_000_000;
     const { client, store } = await opened("form:", () => now);
