@@ -100,6 +100,7 @@ export async function start(
       routing: () => core.routing.snapshot(),
       limits: counting.limits,
       budgets: () => core.budgets?.snapshot() ?? [],
+      alerts: () => now.setup.alerts?.counts,
       answers: counting.answers,
       cache: cache.connection,
       images: media.state,

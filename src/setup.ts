@@ -1,5 +1,6 @@
 /** What a configuration makes, and a reload makes anew as far as it changed. */
 import { isDeepStrictEqual } from "node:util";
+import { AlertWebhook } from "./alerts/webhook.js";
 import { createBackend } from "./backends/index.js";
 import type { BackendContext } from "./backends/kind.js";
 import { issuerSettings } from "./config/auth.js";
@@ -59,6 +60,8 @@ export interface Setup {
   readonly backends: readonly SetUpBackend[];
   readonly checker: OwnedChecker | undefined;
   readonly guards: OwnedGuards | undefined;
+  /** Who is told of budgets. */
+  readonly alerts: AlertWebhook | undefined;
   readonly issuers: OidcCallers | undefined;
   readonly documents: OwnedReader | undefined;
   readonly core: Core;
@@ -102,13 +105,16 @@ export async function setUp(config: Config, stores: Stores, before?: Setup): Pro
       : own(await openChecker(config.safety.checker, stores.log));
     const sameGuards = before && isDeepStrictEqual(before.config.guards, config.guards);
     const guards = sameGuards ? before.guards : own(await openGuards(config.guards));
+    const alerts = isDeepStrictEqual(before?.config.budget_alerts, config.budget_alerts)
+      ? before?.alerts
+      : own(alertsOf(config, stores.log, before?.alerts));
     const sameIssuers = before && isDeepStrictEqual(oidcOf(before.config), oidcOf(config));
     const issuers = sameIssuers
       ? before.issuers
       : own(await openIssuers(config, stores.log, before?.issuers));
     const sameDocuments = before && isDeepStrictEqual(before.config.documents, config.documents);
     const documents = sameDocuments ? before.documents : own(readerOf(config));
-    const others = { checker, guards, issuers, documents };
+    const others = { checker, guards, alerts, issuers, documents };
     const parts = [...backends.map(({ backend }) => backend), ...Object.values(others)];
     return {
       config,
@@ -131,9 +137,10 @@ function coreFor(
     backends,
     checker,
     guards,
+    alerts,
     issuers,
     documents,
-  }: Pick<Setup, "backends" | "checker" | "guards" | "issuers" | "documents">,
+  }: Pick<Setup, "backends" | "checker" | "guards" | "alerts" | "issuers" | "documents">,
 ): Core {
   const settings = coreSettings(config);
   const most = mostPixels(settings.bounds);
@@ -143,7 +150,7 @@ function coreFor(
     log,
     callers: [issuers, state.tokens].filter((source) => source !== undefined),
     usage: state.usage && { sink: state.usage, prices: config.prices },
-    limits: limitParts(config, counting.limits),
+    limits: limitParts(config, counting.limits, alerts),
     prices: config.prices,
     idempotency: counting.idempotency && {
       store: counting.idempotency,
@@ -160,6 +167,11 @@ function coreFor(
     sanitize: (png) => sanitizePng(png, most),
     blur: (png, signal) => blurring.blur(png, signal),
   });
+}
+
+/** Tells of budgets, where somebody wants to hear. @param before whose place it takes */
+function alertsOf({ budget_alerts }: Config, log: Logger, before: AlertWebhook | undefined) {
+  return budget_alerts && new AlertWebhook(budget_alerts, log, before?.counts);
 }
 
 /** Reads documents, where somebody does. */

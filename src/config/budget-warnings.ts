@@ -24,6 +24,9 @@ export function budgetWarnings(config: Config): string[] {
     .flatMap((entry) => entry?.budget ?? [])
     .filter(({ amount }) => counts(amount));
   const warnings: string[] = [];
+  if (config.budget_alerts && budgets.length === 0 && auth.mode !== "token") {
+    warnings.push("budget_alerts tells of nothing: there is no budget");
+  }
   if (prices.length === 0 && budgets.length > 0) {
     warnings.push("prices is empty: nothing has a price, and no budget is ever spent");
   }

@@ -17,6 +17,7 @@ const live: ReadonlySet<string> = new Set<keyof Config>([
   "auth",
   "backends",
   "bounds",
+  "budget_alerts",
   "default_models",
   "documents",
   "expose_sources",

@@ -1,5 +1,6 @@
 /** How much may be asked of a gateway, and what it costs. */
 import { z } from "zod";
+import type { AlertSink } from "../core/limits/alerts.js";
 import type { PastLimits } from "../core/limits/history.js";
 import type { LimitSettings } from "../core/limits/settings.js";
 import type { LimitParts } from "../core/limits/step.js";
@@ -77,12 +78,22 @@ export const idempotencySchema = z.strictObject({
     ),
 });
 
-/** What the core limits, or `undefined` where nobody can have any limit. */
-export function limitParts(config: Config, store: LimitStore): LimitParts | undefined {
+/**
+ * What the core limits, or `undefined` where nobody can have any limit.
+ * @param sink who is told of budgets
+ */
+export function limitParts(
+  config: Config,
+  store: LimitStore,
+  sink?: AlertSink,
+): LimitParts | undefined {
   const settings = limitSettings(config);
   const some = settings.global || settings.caller || settings.user || settings.models.length > 0;
   if (!some && !callersOwn(config)) return undefined;
-  return { settings, prices: config.prices, store };
+  const { budget_alerts } = config;
+  const alerts = sink &&
+    budget_alerts && { at: budget_alerts.at, scopes: new Set(budget_alerts.scopes), sink };
+  return { settings, prices: config.prices, store, alerts };
 }
 
 /** The stores' part of the configuration. */

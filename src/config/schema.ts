@@ -10,6 +10,7 @@ import { isNetwork } from "../doors/forwarded.js";
 import { adminSchema } from "./admin.js";
 import { authSchema } from "./auth.js";
 import { boundsSchema } from "./bounds.js";
+import { budgetAlertsSchema } from "./budget-alerts.js";
 import { cacheSchema } from "./cache.js";
 import { documentsSchema } from "./documents.js";
 import { name, origin, path } from "./fields.js";
@@ -174,6 +175,9 @@ export const configSchema = z.strictObject({
   prices: pricesSchema
     .prefault([])
     .describe("What models cost, in the unit of budgets. A model without a price costs nothing."),
+  budget_alerts: budgetAlertsSchema
+    .optional()
+    .describe("Who is told when budgets are nearly used up. Default: nobody."),
   idempotency: idempotencySchema
     .prefault({})
     .describe("Answers that are given again to who asks again with the same Idempotency-Key."),

@@ -18,6 +18,7 @@ import { type Idempotency, type IdempotencyParts, idempotency } from "./idempote
 import { images } from "./images.js";
 import { InFlight } from "./in-flight.js";
 import { Life } from "./life.js";
+import { BudgetAlerts } from "./limits/alerts.js";
 import { Budgets } from "./limits/budgets.js";
 import { Rules } from "./limits/rules.js";
 import type { Price } from "./limits/settings.js";
@@ -153,7 +154,9 @@ export function createCore(parts: CoreParts): Core {
 function limitsOf({ limits, settings: { auth }, callers }: CoreParts) {
   if (!limits) return undefined;
   const rules = new Rules(limits.settings);
-  return { ...limits, rules, budgets: new Budgets({ rules, auth, callers, clock: limits.clock }) };
+  const alerts = limits.alerts && new BudgetAlerts(limits.alerts, limits.store);
+  const budgets = new Budgets({ rules, auth, callers, clock: limits.clock, alerts });
+  return { ...limits, rules, budgets };
 }
 
 /** The steps of every call, outermost first. */

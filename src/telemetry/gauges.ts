@@ -17,6 +17,8 @@ export interface Sources {
   readonly limits?: Pick<LimitStore, "state"> | undefined;
   /** How much of budgets is used. */
   budgets?(): readonly BudgetUse[];
+  /** What became of alerts of budgets; nothing: nobody is told of any. */
+  alerts?(): { readonly sent: number; readonly lost: number } | undefined;
   /** Where answers for `Idempotency-Key` are, if not in this process. */
   readonly answers?: Outages | undefined;
   /** Where answers are kept for who asks the same, if not in this process. */
@@ -123,6 +125,14 @@ export function gauges(sources: Sources): Metric[] {
         attributes: attributesOf(budget),
         value: ratio,
       })),
+    ),
+    counter(
+      "lintel.budget.alerts",
+      "{alert}",
+      "Alerts of budgets that were sent, and that could not be.",
+      Object.entries(sources.alerts?.() ?? {}).flatMap(([result, count]) =>
+        one(count, { "lintel.alert.result": result }),
+      ),
     ),
     gauge(
       "lintel.usage.waiting",

@@ -210,6 +210,15 @@ test.each<[string, string[]]>([
       "lintel.yaml:5:16: state.redis.tls.ca: the file missing.pem does not exist",
     ],
   ],
+  [
+    "budget_alerts:\n  url: https://u:p@hooks.example.com/a\n  at: [0.8, 1.2, 0]\n  scopes: [user]\n",
+    [
+      "lintel.yaml:2:8: budget_alerts.url: must carry no user and password: put them into headers",
+      "lintel.yaml:3:13: budget_alerts.at[1]: must be above 0, and at most 1, which is all of it",
+      "lintel.yaml:3:18: budget_alerts.at[2]: must be above 0, and at most 1, which is all of it",
+      "lintel.yaml:4:12: budget_alerts.scopes[0]: must be one of global, model, team or caller",
+    ],
+  ],
   ["idempotency: { ttl: 0 }\n", ["lintel.yaml:1:21: idempotency.ttl: must be longer than 0"]],
   ["usage: { retention: 0 }\n", ["lintel.yaml:1:21: usage.retention: must be longer than 0"]],
   ["media: { ttl: 0s }\n", ["lintel.yaml:1:15: media.ttl: must be longer than 0"]],

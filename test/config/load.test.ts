@@ -368,6 +368,10 @@ test("budgets that are never spent, and limits that a restart forgets, are warne
   expect(
     await warned(`${price}${known}${ofUsers}state: { redis: { url: "redis://h" } }\n`),
   ).toEqual([]);
+  const alerts = 'budget_alerts: { url: "http://h" }\n';
+  expect(await warned(`${price}${budget("day")}${alerts}`)).toEqual([]);
+  expect(await warned(alerts + known)).toEqual([]);
+  expect(await warned(alerts)).toEqual(["budget_alerts tells of nothing: there is no budget"]);
   const issuer = (said: string) =>
     `auth: { mode: token, oidc: [{ name: o, issuer: "https://o", audience: a, ${said} }] }\n`;
   const monthly = "limits: { budget: { amount: 1 } }";

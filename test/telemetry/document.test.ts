@@ -75,6 +75,7 @@ limits:
   caller: { budget: { amount: 9, period: month } }
 cache: { ttl: 1h }
 guards: [{ name: mail, type: pattern, find: [email] }]
+budget_alerts: { url: "http://127.0.0.1:1" }
 prices: [{ model: m, output: 1 }, { model: scarce, input: 1 }]
 models:
   - name: m

@@ -52,6 +52,7 @@ limits:
   models: [{ model: scarce, requests_per_minute: 0 }]
   global: { budget: { amount: 9, period: month } }
 guards: [{ name: mail, type: pattern, find: [email] }]
+budget_alerts: { url: "http://127.0.0.1:1" }
 backends:
 ${at("a")}
 ${at("b")}

@@ -4,9 +4,11 @@ import type { Caller } from "../call.js";
 import type { CallerSource } from "../callers/source.js";
 import { Recent } from "../recent.js";
 import type { AuthSettings } from "../settings.js";
+import type { BudgetAlerts, Watched } from "./alerts.js";
+import { sameEndMs } from "./period.js";
 import type { Rule, Rules } from "./rules.js";
 import type { BudgetPeriod, CallerLimits } from "./settings.js";
-import type { Claim, Standing } from "./store.js";
+import type { Claim, Standing, Verdict } from "./store.js";
 
 /** How much of one budget is used. */
 export interface BudgetUse {
@@ -23,12 +25,14 @@ export interface BudgetsParts {
   readonly rules: Rules;
   readonly auth: AuthSettings;
   readonly callers?: readonly CallerSource[] | undefined;
+  /** Who is told of those that are nearly used up; absent: nobody. */
+  readonly alerts?: BudgetAlerts | undefined;
   /** Milliseconds since the epoch. Default: the system's. */
   readonly clock?: (() => number) | undefined;
 }
 
 /** A budget that was seen. */
-interface Entry {
+interface Entry extends Watched {
   readonly scope: BudgetUse["scope"];
   readonly name: string;
   readonly period: BudgetPeriod;
@@ -55,9 +59,6 @@ const mostRemembered = 10_000;
 
 /** Budgets of callers and teams that are told, those that are fullest: each is a series. */
 const mostTold = 1000;
-
-/** By how much ends of one period may differ, milliseconds: they are told as times that are left, after a way. */
-const sameEndMs = 600_000;
 
 /** The budgets of a configuration, but for those of end users and of callers whom nobody knows. */
 export class Budgets {
@@ -124,7 +125,23 @@ export class Budgets {
       // What was reserved in a period that has ended counts in it alone.
       if (Math.abs(entry.endsAt - endsAt) > sameEndMs) continue;
       entry.used = Math.max(0, entry.used + (amounts[claim] ?? amount) - amount);
+      this.#parts.alerts?.look(entry, false);
     }
+  }
+
+  /** A call was refused, maybe for a budget that has too little left. */
+  refuse(
+    claimed: readonly Claimed[],
+    claims: readonly Claim[],
+    { refused, standings, waitMs }: Extract<Verdict, { granted: false }>,
+  ): void {
+    const { alerts } = this.#parts;
+    const { amount = 0, counter } = claims[refused] ?? {};
+    const { resetMs = 0 } = standings[refused] ?? {};
+    // Not one that alone is more than all of it, nor one that only calls which run are in the way of.
+    if (!alerts || !counter || amount > counter.limit || waitMs < resetMs) return;
+    const its = claimed.find(({ claim }) => claim === refused);
+    if (its) alerts.look(its.entry, true);
   }
 
   /** Each budget whose period has not ended. Of callers and teams together the fullest 1000. */
@@ -209,7 +226,17 @@ function entryOf(
 ): Entry | undefined {
   if (span.type !== "calendar") return undefined;
   const { period } = span;
-  return { scope, name, period, key, limits: undefined, limit, used: 0, endsAt: 0 };
+  return {
+    scope,
+    name,
+    period,
+    key,
+    limits: undefined,
+    limit,
+    used: 0,
+    endsAt: 0,
+    told: undefined,
+  };
 }
 
 const useOf = ({ scope, name, period, used, limit }: Entry): BudgetUse => ({

@@ -7,6 +7,9 @@ export interface Period {
   readonly end: number;
 }
 
+/** By how much ends of one period may differ, milliseconds: stores tell them as times that are left, after a way. */
+export const sameEndMs = 600_000;
+
 const hour = 3_600_000;
 const day = 24 * hour;
 /** The epoch was a Thursday; weeks begin on Mondays. */

@@ -5,6 +5,7 @@ import { deferred } from "../iterate.js";
 import { isConversation, isCoreMethod } from "../methods.js";
 import type { Bounds } from "../settings.js";
 import { takenBy } from "../settle.js";
+import type { AlertParts } from "./alerts.js";
 import type { Budgets, Claimed } from "./budgets.js";
 import { demandOf } from "./demand.js";
 import { tellStandings } from "./headers.js";
@@ -19,6 +20,8 @@ export interface LimitParts {
   /** First match counts; a model without an entry costs nothing. */
   readonly prices: readonly Price[];
   readonly store: LimitStore;
+  /** Who is told of budgets that are nearly used up; absent: nobody. */
+  readonly alerts?: AlertParts | undefined;
   /** By which budgets' periods end in metrics, milliseconds since the epoch. Default: the system's. */
   readonly clock?: (() => number) | undefined;
 }
@@ -64,7 +67,10 @@ export function limit({ rules, prices, store, budgets, bounds }: LimitStepParts)
     tellStandings(plan.rules, standings, call.metadata);
     const seen = plan.spends && !verdict.alone;
     const claimed = seen ? budgets.see(call.caller, plan.rules, standings) : undefined;
-    if (!verdict.granted) throw refusal(call, plan, verdict);
+    if (!verdict.granted) {
+      if (claimed) budgets.refuse(claimed, plan.claims, verdict);
+      throw refusal(call, plan, verdict);
+    }
     const { reservation } = verdict;
     if (call.signal.aborted) {
       settle(reservation, plan.none(), claimed);

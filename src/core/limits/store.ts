@@ -99,6 +99,12 @@ export interface LimitStore {
    * @param amounts in the order of the claims, 0 or more, also above what was claimed
    */
   settle(reservation: Reservation, amounts: readonly number[]): void;
+  /**
+   * Whether nobody who shares the store has asked this before, with the same name. Never throws or rejects.
+   * @param forMs for how long that is remembered, milliseconds
+   * @returns true also where the store is away
+   */
+  isFirst(name: string, forMs: number): boolean | Promise<boolean>;
   readonly state: StoreState;
   /** Writes down what is on its way; nothing is counted any more. */
   close(): Promise<void>;

@@ -184,6 +184,8 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
       snapshots.set(snapshot, reservations);
       return snapshot;
     },
+    // Nobody shares it, and who asks remembers.
+    isFirst: () => true,
     get size() {
       return counts.size;
     },

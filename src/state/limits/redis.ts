@@ -130,6 +130,17 @@ export class RedisLimits implements LimitStore {
     else this.#owed.send(() => this.#settleThere(id, claims, amounts, local !== undefined));
   }
 
+  isFirst(name: string, forMs: number): boolean | Promise<boolean> {
+    if (!this.#connection.available) return true;
+    const key = `${this.#prefix}first:${name}`;
+    return this.#connection
+      .ask((client) => client.set(key, "1", "PX", Math.ceil(forMs), "NX"))
+      .then(
+        (set) => set !== null,
+        () => true,
+      );
+  }
+
   get state(): StoreState {
     const { available, outages } = this.#connection;
     return { kind: "redis", available, outages, decidedWithout: this.#decidedWithout };

@@ -208,6 +208,15 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
     });
   });
 
+  it("says once, to whom of all asks first, and for as long as is wanted", async () => {
+    const { client, store } = await opened("first:");
+    const { store: other } = await opened("first:");
+    const asked = await Promise.all([store, other, store].map((it) => it.isFirst("a", 5000)));
+    expect(asked.filter(Boolean)).toHaveLength(1);
+    expect(await client.pttl("first:{limits}:first:a")).toBeGreaterThan(0);
+    expect(await other.isFirst("b", 5000.5)).toBe(true);
+  });
+
   it("asks nothing at the end of a call of which there is nothing to put right", async () => {
     const { client, store } = await opened("once:");
     const counter = { key: "requests", limit: 10, estimated: false } as const;

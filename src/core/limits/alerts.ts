@@ -1,0 +1,117 @@
+/** Tells somebody when a budget passes a share of its amount. */
+import { systemClock } from "../routing/clock.js";
+import { periodAt, sameEndMs } from "./period.js";
+import { unit } from "./prices.js";
+import type { BudgetPeriod } from "./settings.js";
+import type { LimitStore } from "./store.js";
+
+/** Scopes whose budgets are told of: end users are nobody's business but their callers'. */
+export const alertScopes = ["global", "model", "team", "caller"] as const;
+
+/** One of them. */
+export type AlertScope = (typeof alertScopes)[number];
+
+/** A budget that passed a share. */
+export interface BudgetAlert {
+  readonly scope: AlertScope;
+  /** Of the entry of the models' limits, the team or the caller; empty for the gateway's own budget. */
+  readonly name: string;
+  readonly period: BudgetPeriod;
+  /** The largest of the configured shares that it passed. */
+  readonly threshold: number;
+  /** In the unit of the price table. */
+  readonly amount: number;
+  /** The same, with what calls that run have reserved. */
+  readonly used: number;
+  /** Whether a call was refused for it: then it counts as used up, whatever is left. */
+  readonly refused: boolean;
+  /** When it begins anew, milliseconds since the epoch; absent: never. */
+  readonly endsAt?: number | undefined;
+}
+
+/** Who is told. */
+export interface AlertSink {
+  /** Takes an alert over; returns at once and never throws. */
+  send(alert: BudgetAlert): void;
+}
+
+/** Who is told of what. */
+export interface AlertParts {
+  /** Shares of a budget, above 0 to 1, ascending. */
+  readonly at: readonly number[];
+  readonly scopes: ReadonlySet<AlertScope>;
+  readonly sink: AlertSink;
+}
+
+/** How a budget stands. */
+export interface Watched {
+  readonly scope: AlertScope;
+  readonly name: string;
+  readonly period: BudgetPeriod;
+  /** Of its counter. */
+  readonly key: string;
+  /** In billionths of the unit. */
+  readonly limit: number;
+  readonly used: number;
+  /** When its period ends, milliseconds since the epoch; `Infinity`: never. */
+  readonly endsAt: number;
+  /** What was told of it last. */
+  told: Told | undefined;
+}
+
+interface Told {
+  readonly threshold: number;
+  /** One that is raised or lowered is told of anew. */
+  readonly limit: number;
+  readonly start: number;
+}
+
+const day = 86_400_000;
+
+/** How long it is remembered that a lifetime's share was told, milliseconds. */
+const lifetimeMs = 400 * day;
+
+/** Each budget, share and period is told once, by whichever gateway of those that share a store sees it first. */
+export class BudgetAlerts {
+  readonly #parts: AlertParts;
+  readonly #store: LimitStore;
+
+  constructor(parts: AlertParts, store: LimitStore) {
+    this.#parts = parts;
+    this.#store = store;
+  }
+
+  /** @param refused whether a call was just refused since there is not enough left */
+  look(budget: Watched, refused: boolean): void {
+    const { at, scopes } = this.#parts;
+    const { limit, period, endsAt } = budget;
+    if (!scopes.has(budget.scope)) return;
+    const reached = refused ? 1 : budget.used / limit;
+    const threshold = at.findLast((share) => share <= reached);
+    if (threshold === undefined) return;
+    const { start } = periodAt(period, endsAt - sameEndMs);
+    const { told } = budget;
+    if (told?.limit === limit && told.start === start && told.threshold >= threshold) return;
+    budget.told = { threshold, limit, start };
+    const alert = alertOf(budget, threshold, refused);
+    void this.#tell(alert, `${budget.key}:${start}:${limit}:${threshold}`);
+  }
+
+  async #tell(alert: BudgetAlert, name: string): Promise<void> {
+    const { endsAt } = alert;
+    const now = systemClock.wall(systemClock.now());
+    const forMs = endsAt === undefined ? lifetimeMs : Math.max(0, endsAt - now) + day;
+    if (await this.#store.isFirst(name, forMs)) this.#parts.sink.send(alert);
+  }
+}
+
+const alertOf = (
+  { scope, name, period, limit, used, endsAt }: Watched,
+  threshold: number,
+  refused: boolean,
+): BudgetAlert => ({
+  ...{ scope, name, period, threshold, refused },
+  amount: limit / unit,
+  used: used / unit,
+  endsAt: endsAt === Number.POSITIVE_INFINITY ? undefined : endsAt,
+});

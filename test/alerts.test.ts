@@ -1,0 +1,336 @@
+/** Who is told when budgets are nearly used up: when, of what, and how it arrives. */
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { AlertWebhook, bodyOf } from "../src/alerts/webhook.js";
+import type { Caller } from "../src/core/call.js";
+import { CurrentCore } from "../src/core/current.js";
+import { type AlertScope, alertScopes, type BudgetAlert } from "../src/core/limits/alerts.js";
+import type { BudgetPeriod, LimitSettings } from "../src/core/limits/settings.js";
+import type { LimitStore } from "../src/core/limits/store.js";
+import { type Logger, silent } from "../src/core/log.js";
+import { createToken, hashToken } from "../src/core/tokens.js";
+import { memoryLimits } from "../src/state/limits/memory.js";
+import { echo } from "./backends/openai-subject.js";
+import { Upstream } from "./backends/upstream.js";
+import { outcome, start } from "./support/calls.js";
+import { coreOf } from "./support/core.js";
+import { gateway } from "./support/gateway.js";
+import { noon } from "./support/limits.js";
+import { chatModel } from "./support/models.js";
+import { hangsAfter, says, scripted } from "./support/scripted.js";
+
+describe("budgets that pass a share", () => {
+  /** Each token of an answer is one, and a prompt is free. */
+  const prices = [{ model: "*", output: 1_000_000 }];
+  const budget = (amount: number, period: BudgetPeriod = "month") => ({
+    budget: { amount, period },
+  });
+  const auth = { mode: "token", tokens: [] } as const;
+  const find = (id: string): Caller => ({ id, token: `id of ${id}`, team: "red" });
+
+  function bench(more: { scopes?: AlertScope[]; isFirst?: LimitStore["isFirst"] } = {}) {
+    const clock = { now: noon };
+    const store = memoryLimits({ clock: () => clock.now });
+    if (more.isFirst) store.isFirst = more.isFirst;
+    const sent: BudgetAlert[] = [];
+    const alerts = {
+      at: [0.5, 0.8, 1],
+      scopes: new Set(more.scopes ?? alertScopes),
+      sink: { send: (alert: BudgetAlert) => void sent.push(alert) },
+    };
+    const core = (settings: Partial<LimitSettings>, chat = says("a", "b", "c")) =>
+      coreOf(
+        [scripted({ chat }, [chatModel("m")])],
+        { auth },
+        {
+          callers: [{ find }],
+          limits: {
+            ...{ settings: { models: [], ...settings }, prices, store, alerts },
+            clock: () => clock.now,
+          },
+        },
+      );
+    /** What was told since it was asked last. */
+    const told = async () => {
+      await new Promise(setImmediate);
+      return sent
+        .splice(0)
+        .map(({ scope, name, threshold, used, refused }) =>
+          [scope, name, threshold, used, ...(refused ? ["refused"] : [])]
+            .join(" ")
+            .replace("  ", " "),
+        )
+        .sort();
+    };
+    return { clock, core, told, sent };
+  }
+  const hello = { model: "m", maxTokens: 4, messages: [{ role: "user", content: "Hello" }] };
+  const call = async (core: ReturnType<typeof coreOf>, more: object = {}) =>
+    (await outcome(core, "chat", { ...hello, ...more }, { credential: "ann" })).code;
+
+  it("are told of once for each share and period, and when they refuse calls", async () => {
+    const { core, told, clock, sent } = bench();
+    const it = core({ global: budget(10) });
+    await call(it);
+    expect(await told()).toEqual([]);
+    await call(it);
+    await new Promise(setImmediate);
+    expect(sent).toEqual([
+      {
+        ...{ scope: "global", name: "", period: "month", threshold: 0.5, refused: false },
+        ...{ amount: 10, used: 6, endsAt: Date.UTC(2026, 1, 1) },
+      },
+    ]);
+    expect(await told()).toEqual(["global 0.5 6"]);
+    await call(it);
+    expect(await told()).toEqual(["global 0.8 9"]);
+    expect(await call(it)).toBe("rate_limited");
+    expect(await call(it)).toBe("rate_limited");
+    expect(await told()).toEqual(["global 1 9 refused"]);
+    // Of the next month, and of several shares at once the largest.
+    clock.now = Date.UTC(2026, 1, 1);
+    await call(it, { maxTokens: 9 });
+    expect(await told()).toEqual([]);
+    await Promise.all([call(it, { maxTokens: 3 }), call(it, { maxTokens: 3 })]);
+    expect(await told()).toEqual(["global 0.8 9"]);
+  });
+
+  it("are told of for whom they are, but not for end users, and as is chosen", async () => {
+    const settings = {
+      ...{ global: budget(100), caller: budget(6), user: budget(6), team: budget(6, "lifetime") },
+      models: [{ model: "*", ...budget(6, "hour") }],
+    };
+    const all = bench();
+    await call(all.core(settings), { user: "u" });
+    const { sent } = all;
+    expect(sent.find(({ scope }) => scope === "team")?.endsAt).toBeUndefined();
+    expect(await all.told()).toEqual(["caller ann 0.5 3", "model * 0.5 3", "team red 0.5 3"]);
+    const some = bench({ scopes: ["team"] });
+    await call(some.core(settings), { user: "u" });
+    expect(await some.told()).toEqual(["team red 0.5 3"]);
+  });
+
+  it("are not told of for calls that run, nor for one that alone wants too much", async () => {
+    const { core, told } = bench();
+    const { handle } = hangsAfter();
+    const it = core({ global: budget(10) }, handle);
+    const leaving = new AbortController();
+    const running = start(it, "chat", { ...hello, maxTokens: 10 }, { signal: leaving.signal });
+    const next = running.messages[Symbol.asyncIterator]().next();
+    expect(await call(it)).toBe("rate_limited");
+    leaving.abort();
+    await expect(next).rejects.toMatchObject({ code: "cancelled" });
+    expect(await call(it, { maxTokens: 11 })).toBe("rate_limited");
+    expect(await told()).toEqual([]);
+  });
+
+  it("are told of anew where they are raised, and not where a reload changes nothing", async () => {
+    const { core, told } = bench();
+    const it = new CurrentCore(core({ team: budget(10) }));
+    for (let i = 0; i < 3; i++) await call(it);
+    expect(await told()).toEqual(["team red 0.5 6", "team red 0.8 9"]);
+    await it.replace(core({ team: budget(10) }));
+    expect(await call(it, { maxTokens: 1 })).toBe("ok");
+    expect(await told()).toEqual(["team red 1 12"]);
+    await it.replace(core({ team: budget(20) }));
+    expect(await told()).toEqual([]);
+    await call(it);
+    expect(await told()).toEqual(["team red 0.5 15"]);
+  });
+
+  it("are told of by the first alone of those who share a store", async () => {
+    const names: string[] = [];
+    const isFirst = async (name: string, forMs: number) => {
+      names.push(name);
+      expect(forMs).toBeGreaterThanOrEqual(86_400_000);
+      return names.length > 1;
+    };
+    const { core, told } = bench({ isFirst });
+    const it = core({ global: budget(6) });
+    await call(it);
+    expect(await told()).toEqual([]);
+    await call(it, { maxTokens: 3 });
+    expect(await told()).toEqual(["global 1 6"]);
+    const month = Date.UTC(2026, 0, 1);
+    expect(names).toEqual([0.5, 1].map((at) => `global:spend-month:${month}:6000000000:${at}`));
+  });
+});
+
+interface Seen {
+  readonly path: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: ReturnType<typeof bodyOf>;
+}
+
+/** A server that answers with these statuses in turn, 0 with nothing at all, and the last for good. */
+async function receiver(...statuses: number[]) {
+  const seen: Seen[] = [];
+  const http = createServer(async (request, response) => {
+    let text = "";
+    for await (const part of request) text += part;
+    seen.push({ path: request.url, headers: request.headers, body: JSON.parse(text) });
+    const status = statuses.length > 1 ? statuses.shift() : statuses[0];
+    if (status) response.writeHead(status).end("ok");
+  }).listen(0, "127.0.0.1");
+  await once(http, "listening");
+  onTestFinished(() => {
+    http.close();
+    http.closeAllConnections();
+  });
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/services/T0/secret?a=b`;
+  return { url, seen, leave: () => new Promise((left) => http.close(left)) };
+}
+
+const alert: BudgetAlert = {
+  ...{ scope: "caller", name: "ann", period: "month", threshold: 0.8, refused: false },
+  ...{ amount: 50, used: 40.25, endsAt: Date.UTC(2026, 1, 1) },
+};
+
+describe("a webhook", () => {
+  const open = (url: string, more: { pauses?: number[]; timeout?: number } = {}) => {
+    const warned: [object, string | undefined][] = [];
+    const log = {
+      ...silent,
+      warn: (fields: object, text?: string) => warned.push([fields, text]),
+    } as Logger;
+    const { pauses = [1, 1], timeout = 10_000 } = more;
+    const headers = { Authorization: "Bearer s" };
+    const webhook = new AlertWebhook({ url, headers, timeout }, log, undefined, pauses);
+    onTestFinished(() => webhook.close());
+    return { webhook, warned };
+  };
+  const lost = (reason: unknown) => [
+    { scope: "caller", name: "ann", threshold: 0.8, reason },
+    "an alert of a budget can't be sent",
+  ];
+
+  it("gets a POST of JSON for each alert, in their order", async () => {
+    const { url, seen } = await receiver(200);
+    const { webhook } = open(url);
+    for (const name of ["ann", "bob", "cat"]) webhook.send({ ...alert, name });
+    await expect.poll(() => webhook.counts).toEqual({ sent: 3, lost: 0 });
+    expect(seen.map(({ body }) => body.name)).toEqual(["ann", "bob", "cat"]);
+    expect(seen[0]?.path).toBe("/services/T0/secret?a=b");
+    expect(seen[0]?.headers).toMatchObject({
+      authorization: "Bearer s",
+      "content-type": "application/json",
+    });
+    expect(seen[0]?.body).toEqual({
+      text: 'Budget of the caller "ann": 80% is used (40.25 of 50 per month; it begins anew at 2026-02-01T00:00Z).',
+      event: "budget",
+      time: expect.stringMatching(/^\d{4}-.*Z$/),
+      ...{ scope: "caller", name: "ann", period: "month", threshold: 0.8, refused: false },
+      ...{ amount: 50, used: 40.25, ratio: 0.805, resets_at: "2026-02-01T00:00:00.000Z" },
+    });
+  });
+
+  it.each<[Partial<BudgetAlert>, string]>([
+    [
+      { scope: "global", name: "", threshold: 1, used: 50.5 },
+      "Budget of the whole gateway: it is used up (50.5 of 50 per month; it begins anew at 2026-02-01T00:00Z).",
+    ],
+    [
+      { scope: "team", period: "lifetime", refused: true, used: 1 / 3, endsAt: undefined },
+      'Budget of the team "ann": calls are refused (0.333333 of 50 in all; it does not begin anew).',
+    ],
+    [
+      { name: '<!channel> & "\n' },
+      'Budget of the caller "&lt;!channel&gt; &amp; \\"\\n": 80% is used (40.25 of 50 per month; it begins anew at 2026-02-01T00:00Z).',
+    ],
+  ])("is told of %j in words", (different, words) => {
+    expect(bodyOf({ ...alert, ...different }, 0).text).toBe(words);
+  });
+
+  it("that fails is asked again, and not for ever", async () => {
+    const { url, seen } = await receiver(503, 429, 200, 500);
+    const { webhook, warned } = open(url);
+    webhook.send(alert);
+    await expect.poll(() => webhook.counts).toEqual({ sent: 1, lost: 0 });
+    expect(seen).toHaveLength(3);
+    webhook.send(alert);
+    await expect.poll(() => webhook.counts).toEqual({ sent: 1, lost: 1 });
+    expect(seen).toHaveLength(6);
+    expect(warned).toEqual([lost("it answers with status 500")]);
+  });
+
+  it("that does not know it is asked once, and its address is in no log", async () => {
+    const { url, seen } = await receiver(404);
+    const { webhook, warned } = open(url);
+    webhook.send(alert);
+    await expect.poll(() => webhook.counts).toEqual({ sent: 0, lost: 1 });
+    expect(seen).toHaveLength(1);
+    expect(warned).toEqual([lost("it answers with status 404")]);
+    expect(JSON.stringify(warned)).not.toContain("secret");
+  });
+
+  it("that is not there loses what was for it", async () => {
+    const { url, leave } = await receiver(200);
+    await leave();
+    const { webhook, warned } = open(url);
+    webhook.send(alert);
+    await expect.poll(() => webhook.counts).toEqual({ sent: 0, lost: 1 });
+    expect(warned).toEqual([lost(expect.stringContaining("ECONNREFUSED"))]);
+  });
+
+  it("that hangs holds up so many and no more, and no end", async () => {
+    const { url, seen } = await receiver(0);
+    const { webhook, warned } = open(url);
+    for (let i = 0; i < 1003; i++) webhook.send(alert);
+    await expect.poll(() => seen).toHaveLength(1);
+    expect(webhook.counts).toEqual({ sent: 0, lost: 2 });
+    expect(warned).toEqual([lost("too many wait"), lost("too many wait")]);
+    await webhook.close();
+    expect(webhook.counts.lost).toBe(1003);
+  });
+
+  it("that takes too long is given up", async () => {
+    const { url } = await receiver(0, 200);
+    const { webhook } = open(url, { timeout: 20 });
+    webhook.send(alert);
+    await expect.poll(() => webhook.counts).toEqual({ sent: 1, lost: 0 });
+  });
+});
+
+it("a gateway tells, goes on to tell after a reload, and counts it", async () => {
+  const upstream = await Upstream.start(echo);
+  onTestFinished(() => upstream.close());
+  const [first, second] = [await receiver(200), await receiver(200)];
+  const token = createToken();
+  const text = (url: string) => `
+telemetry: { prometheus: true }
+auth: { mode: token, tokens: [{ name: ann, hash: "${hashToken(token)}" }] }
+prices: [{ model: m, output: 1000000 }]
+limits: { caller: { budget: { amount: 200, period: lifetime } } }
+budget_alerts: { url: "${url}", at: [0.1, 0.01], headers: { X-From: lintel } }
+backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]
+`;
+  const running = await gateway(text(first.url));
+  const chat = async () => {
+    const response = await fetch(`${running.url}/llm`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+      body: JSON.stringify({
+        ...{ model: "m", max_tokens: 5 },
+        messages: [{ role: "user", content: "a b c" }],
+      }),
+    });
+    expect(response.status).toBe(200);
+    await response.text();
+  };
+  await chat();
+  await expect.poll(() => first.seen.length).toBe(1);
+  expect(first.seen[0]?.headers["x-from"]).toBe("lintel");
+  expect(first.seen[0]?.body).toMatchObject({ scope: "caller", name: "ann", threshold: 0.01 });
+  running.write(text(second.url));
+  await running.reload();
+  for (let i = 0; i < 10; i++) await chat();
+  await expect.poll(() => second.seen.length).toBe(1);
+  expect(second.seen[0]?.body).toMatchObject({ threshold: 0.1, period: "lifetime" });
+  expect(first.seen).toHaveLength(1);
+  const metrics = async () => (await fetch(`${running.url}/metrics`)).text();
+  await expect
+    .poll(metrics)
+    .toMatch(/lintel_budget_alerts_total\{lintel_alert_result="sent"[^}]*\} 2/);
+});
