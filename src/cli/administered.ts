@@ -8,6 +8,7 @@ import { type CallOptions, type Client, Code, ConnectError } from "@connectrpc/c
 import { type Token, TokensService } from "../../gen/lintel/admin/v1/tokens_pb.js";
 import { UsageService } from "../../gen/lintel/admin/v1/usage_pb.js";
 import { tokenPolicy } from "../config/admin.js";
+import { isPublic } from "../config/quantities.js";
 import { handlers } from "../core/admin/handlers.js";
 import { totalsOf } from "../core/admin/messages.js";
 import { type AdminInput, type AdminMethod, adminMethods } from "../core/admin/methods.js";
@@ -136,18 +137,30 @@ function isRemote(given: Given): boolean {
   return remote;
 }
 
+/** Whether what goes there can be read by others than this machine. */
+function isInClear(address: string): boolean {
+  if (!address.startsWith("http:")) return false;
+  const { hostname } = new URL(address);
+  return isPublic({ host: hostname.replace(/^\[|\]$/g, ""), port: 0 });
+}
+
 async function onServer<S extends typeof TokensService | typeof UsageService>(
   given: Given,
   service: S,
   work: (client: Client<S>, options: CallOptions) => Promise<number>,
 ): Promise<number> {
   const called = async (client: Client<S>, options: CallOptions) => {
+    const address = given.text("server") ?? "";
+    if (isInClear(address)) {
+      say(
+        `warning: the administrator's token goes to ${address} without TLS: whoever listens in on the way has it`,
+      );
+    }
     try {
       return await work(client, options);
     } catch (error) {
       if (ConnectError.from(error).code !== Code.Unimplemented) throw error;
-      const where = given.text("server");
-      say(`lintel: administration is not served at ${where}: has its configuration admin?`);
+      say(`lintel: administration is not served at ${address}: has its configuration admin?`);
       return 1;
     }
   };

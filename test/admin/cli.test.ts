@@ -112,3 +112,24 @@ it("create --yaml --admin prints an administrator's token, and lines that make i
   expect(await create("--admin")).toMatchObject({ code: 2 });
   expect(await create("--admin", "--yaml", "--rpm", "5")).toMatchObject({ code: 2 });
 });
+
+it("warns once where the administrator's token goes without TLS to another machine", async () => {
+  environment(secret);
+  const { url } = await administered();
+  const { port } = new URL(url);
+  // This machine, too, but not said to be.
+  const warnings = async (host: string) => {
+    const { code, stderr } = await runHere([
+      "tokens",
+      "list",
+      "--server",
+      `http://${host}:${port}`,
+    ]);
+    expect(code).toBe(0);
+    return stderr.split("\n").filter((line) => line.startsWith("warning: "));
+  };
+  expect(await warnings("0.0.0.0")).toEqual([
+    `warning: the administrator's token goes to http://0.0.0.0:${port} without TLS: whoever listens in on the way has it`,
+  ]);
+  for (const host of ["localhost", "127.0.0.1"]) expect(await warnings(host)).toEqual([]);
+});

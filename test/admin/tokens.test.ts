@@ -186,6 +186,16 @@ describe("what is wrong is said of the field", () => {
       { name: "a", limits: { concurrent: { amount: -1 } } },
       { "limits.concurrent.amount": "must be from 0 to 999999999999" },
     ],
+    ...[1e30, -1e30].map((amount): [string, object, Record<string, string>] => [
+      "CreateToken",
+      { name: "a", limits: { concurrent: { amount } } },
+      { "limits.concurrent.amount": "must be from 0 to 999999999999" },
+    ]),
+    [
+      "CreateToken",
+      { name: "a", limits: { budget: { amount: 1e30 } } },
+      { "limits.budget.amount": "must be from 0 to 999999999999" },
+    ],
     [
       "CreateToken",
       { name: "a", limits: { concurrent: 5 } },

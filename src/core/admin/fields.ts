@@ -1,9 +1,17 @@
 /** Fields of requests that have a meaning beyond their type: times, limits, pages. */
 import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
-import type { Budget, Expiry, Limit, Limits } from "../../../gen/lintel/admin/v1/tokens_pb.js";
+import {
+  type Budget,
+  type Expiry,
+  type Limit,
+  LimitSchema,
+  type Limits,
+} from "../../../gen/lintel/admin/v1/tokens_pb.js";
 import type { LimitChanges } from "../callers/registry.js";
 import type { Violation } from "../errors.js";
 import { budgetPeriods, type CallerLimits } from "../limits/settings.js";
+import type { Range } from "../range.js";
+import { compileRange, rangeOf } from "../rules.js";
 
 /** Where what is wrong goes. */
 export type Into = Violation[];
@@ -11,8 +19,8 @@ export type Into = Violation[];
 /** Last time that can be written with four digits for the year, milliseconds since the epoch. */
 const latest = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
-/** Largest amount of a limit. */
-const mostAmount = 999_999_999_999;
+/** Of any limit: budgets have the same range. What is wrong with it is said by who reads the field it stands in. */
+const wrongAmount = compileRange(rangeOf(LimitSchema.field.amount) as Range);
 
 /** A time in milliseconds since the epoch. */
 export function timeOf(time: Timestamp | undefined, field: string, into: Into): number | undefined {
@@ -96,10 +104,8 @@ function amountOf(
 ): number | bigint | null | undefined {
   switch (kind.case) {
     case "amount": {
-      // Written so that NaN is refused.
-      const fits = kind.value >= 0 && kind.value <= mostAmount;
-      if (!fits)
-        into.push({ field: `${field}.amount`, message: `must be from 0 to ${mostAmount}` });
+      const message = wrongAmount(kind.value);
+      if (message) into.push({ field: `${field}.amount`, message });
       return kind.value;
     }
     case "unlimited":
