@@ -286,10 +286,12 @@ describe("a webhook", () => {
   });
 
   it("that takes too long is given up", async () => {
-    const { url } = await receiver(0, 200);
-    const { webhook } = open(url, { timeout: 20 });
+    const { url, seen } = await receiver(0);
+    const { webhook, warned } = open(url, { timeout: 20, pauses: [1] });
     webhook.send(alert);
-    await expect.poll(() => webhook.counts).toEqual({ sent: 1, lost: 0 });
+    await expect.poll(() => webhook.counts).toEqual({ sent: 0, lost: 1 });
+    expect(seen.length).toBeLessThanOrEqual(2);
+    expect(warned).toEqual([lost(expect.stringContaining("ms"))]);
   });
 });
 
