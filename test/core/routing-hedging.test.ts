@@ -130,16 +130,35 @@ describe("hedging", () => {
     await settled();
   });
   it("one that fails leaves the call to the other", async () => {
-    for (const loser of ["first", "second"]) {
+    for (const code of ["unavailable", "upstream_failed"] as const) {
+      for (const loser of ["first", "second"]) {
+        const first = gate("first");
+        const { core, clock, second } = await warm(first.handle);
+        const answer = textOf(run(core, "chat", hello));
+        await clock.advance(100);
+        const [bad, good] = loser === "first" ? [first, second] : [second, first];
+        bad.fail(new LintelError(code, "away"));
+        await settled();
+        good.open();
+        expect(await answer).toBe(loser === "first" ? "second" : "first");
+      }
+    }
+  });
+  it("when both fail, and one of them as no other attempt may follow, none does", async () => {
+    for (const codes of [
+      ["upstream_failed", "unavailable"],
+      ["unavailable", "upstream_failed"],
+    ] as const) {
       const first = gate("first");
-      const { core, clock, second } = await warm(first.handle);
-      const answer = textOf(run(core, "chat", hello));
+      const { core, clock, all, second } = await warm(first.handle);
+      const answer = run(core, "chat", hello).catch((error: unknown) => error);
       await clock.advance(100);
-      const [bad, good] = loser === "first" ? [first, second] : [second, first];
-      bad.fail(new LintelError("unavailable", "away"));
-      await settled();
-      good.open();
-      expect(await answer).not.toBe(loser);
+      for (const [i, one] of [first, second].entries()) {
+        one.fail(new LintelError(codes[i] ?? "internal", "broken"));
+        await settled();
+      }
+      expect(await answer).toEqual(failure("upstream_failed"));
+      expect(all.map((it) => it.asked.length)).toEqual([21, 1]);
     }
   });
   it("when both fail, another attempt follows", async () => {
@@ -174,12 +193,12 @@ describe("hedging", () => {
     const answer = run(core, "chat", hello).catch((error: unknown) => error);
     await clock.advance(100);
     const before = stateOf(core, "b");
-    first.fail(new LintelError("upstream_failed", "broken"));
-    expect(await answer).toEqual(failure("upstream_failed"));
-    expect(stateOf(core, "a")).toMatchObject({ inFlight: 0, attempts: 21, failures: 1 });
+    first.fail(new LintelError("too_large", "too long", { retry: "never" }));
+    expect(await answer).toEqual(failure("too_large"));
+    expect(stateOf(core, "a")).toMatchObject({ inFlight: 0, attempts: 21, failures: 0 });
     expect(before).toMatchObject({ inFlight: 1, failures: 0 });
     expect(stateOf(core, "b")).toMatchObject({ inFlight: 0, attempts: 1, failures: 0 });
-    expect(lines).toEqual([expect.objectContaining({ backend: "a", code: "upstream_failed" })]);
+    expect(lines).toEqual([expect.objectContaining({ backend: "a", code: "too_large" })]);
     expect(clock.timers).toBe(0);
   });
   it("a caller who leaves ends both", async () => {

@@ -44,16 +44,17 @@ export interface Hedge {
   second(): Started | undefined;
   /**
    * One failed.
-   * @returns why; the other goes on if another target may do better
+   * @returns why; the other goes on unless that is about the request
    */
   lost(attempt: Attempt, thrown: unknown): LintelError;
 }
 
-/** The first that is answered; where all fail, the last to. */
+/** The first that is answered; where all fail, one after which no other attempt may follow, or else the last to. */
 export function hedged(start: Started, hedge: Hedge): Promise<Outcome> {
   return new Promise((resolve) => {
     let running = 0;
     let over = false;
+    let final: Outcome | undefined;
     const end = (outcome: Outcome) => {
       over = true;
       resolve(outcome);
@@ -71,7 +72,12 @@ export function hedged(start: Started, hedge: Hedge): Promise<Outcome> {
           if (over) return;
           running--;
           const failure = hedge.lost(attempt, thrown);
-          if (running === 0 || failure.retry === "never") end({ attempt, failure });
+          const outcome: Outcome = { attempt, failure };
+          if (failure.retry === "never") final ??= outcome;
+          // A server's own fault is not the other's, which runs already.
+          const both = failure.retry === "never" && failure.code !== "upstream_failed";
+          if (both) end(outcome);
+          else if (running === 0) end(final ?? outcome);
         },
       );
     };
