@@ -1,11 +1,14 @@
 /** One temporary folder for a run of the tests and all that they start, gone when they end. */
 import { chmodSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 
-/** @returns what takes the folder away */
-export default function temporaryFolder(): () => void {
-  const folder = mkdtempSync(join(tmpdir(), "lintel-tests-"));
+const name = "lintel-tests-";
+
+/** @returns what takes the folder away; `undefined` where another project of the run has made it */
+export default function temporaryFolder(): (() => void) | undefined {
+  if (basename(tmpdir()).startsWith(name)) return undefined;
+  const folder = mkdtempSync(join(tmpdir(), name));
   // Servers that run as another user keep their own folders in it.
   chmodSync(folder, 0o711);
   process.env.TMPDIR = folder;
