@@ -57,6 +57,13 @@ it("goes on with what each user used before a restart", async () => {
   expect(await draw(before, "bob", "other")).toBe("ok");
   await before.running.close(0);
   const after = await gateway(text);
+  // A start waits for the records, but not for ever.
+  await expect
+    .poll(async () => {
+      const headers = { authorization: "Bearer me" };
+      return (await fetch(`${after.url}/account?user=ann`, { headers })).json();
+    })
+    .toMatchObject({ limits: [{ remaining: 0 }, { remaining: 1 }] });
   expect(await draw(after, "ann")).toContain("2 images per day for this user");
   expect(await draw(after, "bob")).toBe("ok");
   expect(await draw(after, "bob")).toContain("for this user");
