@@ -1,10 +1,7 @@
 /** Guards as an operator has them: a whole gateway, its doors, and a reload. */
 
-import { once } from "node:events";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
-import { guardedGateway, secret } from "./guarded-gateway.js";
+import { expect, test } from "vitest";
+import { deciding, guardedGateway, secret } from "./guarded-gateway.js";
 
 test("a prompt is blocked on every path of JSON, with the client's name of the field", async () => {
   const { chat, post } = await guardedGateway(
@@ -74,30 +71,6 @@ test("answers are masked, whole and streamed, and a reload takes guards away", a
   expect((await chat(said)).text).toContain(secret);
 });
 
-/** A server that says what becomes of texts and images; its port. */
-async function deciding(
-  say: (question: Question) => readonly [status: number, body: object],
-): Promise<number> {
-  const server = createServer(async (request, response) => {
-    let text = "";
-    for await (const part of request) text += part;
-    const [status, body] = say(JSON.parse(text));
-    response.writeHead(status, { "content-type": "application/json" });
-    response.end(JSON.stringify(body));
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  onTestFinished(() => {
-    server.close();
-    server.closeAllConnections();
-  });
-  return (server.address() as AddressInfo).port;
-}
-
-interface Question {
-  texts?: { text: string }[];
-  input?: unknown[];
-}
-
 const png = "data:image/png;base64,AA==";
 
 /** A user who shows an image, as clients of each path say it, and what they call it. */
@@ -148,7 +121,7 @@ const shown: readonly (readonly [path: string, body: object, field: string])[] =
   [
     "/v1beta/models/m:generateContent",
     { contents: [{ parts: [{ inlineData: { mimeType: "image/png", data: "AA==" } }] }] },
-    "contents[0].parts[0]",
+    "contents[0].parts[0].inlineData",
   ],
 ];
 

@@ -1,4 +1,7 @@
 /** A whole gateway with guards, and the model server behind it. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { onTestFinished } from "vitest";
 import { echo } from "../backends/openai-subject.js";
 import { type Script, Upstream } from "../backends/upstream.js";
@@ -44,4 +47,29 @@ export function asking(url: string) {
       headers,
     );
   return { post, chat };
+}
+
+/** What a guard that is a server is asked. */
+export interface Question {
+  texts?: { text: string }[];
+  input?: unknown[];
+}
+
+/** A server that says what becomes of texts and images; its port. */
+export async function deciding(
+  say: (question: Question) => readonly [status: number, body: object],
+): Promise<number> {
+  const server = createServer(async (request, response) => {
+    let text = "";
+    for await (const part of request) text += part;
+    const [status, body] = say(JSON.parse(text));
+    response.writeHead(status, { "content-type": "application/json" });
+    response.end(JSON.stringify(body));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return (server.address() as AddressInfo).port;
 }

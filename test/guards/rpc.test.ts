@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import { chatOver, me } from "../doors/rpc-server.js";
-import { guardedGateway, secret } from "./guarded-gateway.js";
+import { deciding, guardedGateway, secret } from "./guarded-gateway.js";
 
 const said = (content: string) => ({ model: "m", messages: [{ role: "user", content }] });
 
@@ -45,6 +45,52 @@ describe.each(["gRPC, binary", "gRPC-Web on HTTP/1, binary", "Connect on HTTP/1,
             metadata: { param: "messages[0].content" },
           },
         ]);
+      }
+      expect(prompts).toEqual([]);
+    });
+
+    test("an image that a guard blocks, or can't look at, is named, and reaches no model", async () => {
+      let answer: readonly [status: number, body: object] = [200, {}];
+      const port = await deciding(({ input: [first] = [] }) =>
+        typeof first === "string" ? [200, { results: [{ flagged: false }] }] : answer,
+      );
+      const { url, prompts } = await guardedGateway(
+        `guards: [{ name: g, type: moderation, url: "http://127.0.0.1:${port}", model: x, images: true }]`,
+      );
+      const client = chatOver(wire, url);
+      const image = { type: "image_url", imageUrl: { url: "data:image/png;base64,AA==" } };
+      const parts = [{ type: "text", text: "Who?" }, image];
+      const shown = { model: "m", messages: [{ role: "user", parts }] };
+      const param = "messages[0].parts[1].image_url.url";
+      for (const [status, body, code, reason, words] of [
+        [
+          200,
+          { results: [{ flagged: true }] },
+          Code.FailedPrecondition,
+          "content_blocked",
+          'was blocked by the guard "g"',
+        ],
+        [
+          400,
+          {},
+          Code.FailedPrecondition,
+          "content_blocked",
+          'the guard "g" can\'t look at it: its server refuses it',
+        ],
+        [500, {}, Code.Unavailable, "unavailable", 'the guard "g" can\'t look at it now'],
+      ] as const) {
+        answer = [status, body];
+        for (const call of [
+          () => client.complete(shown, me),
+          () => all(client.chat(shown, me)),
+          () => client.countTokens(shown, me),
+        ]) {
+          const error = ConnectError.from(await call().catch((thrown: unknown) => thrown));
+          expect([error.code, error.rawMessage]).toEqual([code, `${param}: ${words}`]);
+          expect(error.findDetails(ErrorInfoSchema)).toMatchObject([
+            { reason, metadata: { param } },
+          ]);
+        }
       }
       expect(prompts).toEqual([]);
     });
