@@ -58,6 +58,15 @@ const everywhere = (text: string) => ({
       reasoningDetails: JSON.stringify([
         { type: "reasoning.text", text, signature: text },
         { type: "reasoning.summary", summary: text },
+        {
+          type: "reasoning.text",
+          id: "1a",
+          format: "f",
+          signature: "s",
+          content: text,
+          data: text,
+        },
+        { type: "reasoning.encrypted", data: "e" },
       ]),
       toolCalls: [
         {
@@ -69,6 +78,7 @@ const everywhere = (text: string) => ({
     },
     { role: "tool", toolCallId: "a", content: text },
   ],
+  stop: [text],
   tools: [
     {
       type: "function",
@@ -99,9 +109,9 @@ const fields = [
   "messages[2].tool_calls[0].function.arguments",
   "messages[2].tool_calls[0].function.arguments",
   "messages[2].reasoning_content",
-  "messages[2].reasoning_details",
-  "messages[2].reasoning_details",
+  ...Array<string>(4).fill("messages[2].reasoning_details"),
   "messages[3].content",
+  "stop[0]",
   "tools[0].function.name",
   "tools[0].function.description",
   "tools[0].function.parameters",

@@ -8,6 +8,7 @@ import type {
 } from "../../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../../gen/lintel/v1/image_pb.js";
 import { fileIn, textOfFile } from "../files.js";
+import type { JsonObject } from "../json.js";
 import { isConversation, type MethodName } from "../methods.js";
 import { detailsIn } from "../reasoning.js";
 import { mapJsonTexts } from "./json-texts.js";
@@ -62,7 +63,7 @@ function mapImageRequest(request: TextToImageRequest, map: MapText): TextToImage
 }
 
 function mapConversation(request: LLMRequest, map: MapText, pdfs: Pdfs): LLMRequest {
-  const { responseFormat } = request;
+  const { responseFormat, stop } = request;
   const schema = responseFormat?.jsonSchema;
   const at = "response_format.json_schema";
   return {
@@ -70,6 +71,8 @@ function mapConversation(request: LLMRequest, map: MapText, pdfs: Pdfs): LLMRequ
     messages: request.messages.map((message, i) =>
       mapMessage(message, `messages[${i}]`, map, pdfs),
     ),
+    // One of which nothing is left would stop everything, or be refused.
+    stop: stop.map((text, i) => one(text, { field: `stop[${i}]` }, map)).filter(Boolean),
     tools: request.tools.map((tool, i) => mapTool(tool, `tools[${i}].function`, map)),
     ...(responseFormat &&
       schema && {
@@ -182,17 +185,20 @@ function joinedTexts(parts: readonly ContentPart[]): { part: ContentPart; i: num
   return joined;
 }
 
-/** Members of a detail of thoughts that are texts; others are signatures, and what is encrypted. */
-const detailTexts = ["text", "summary"] as const;
+/** Members of a detail of thoughts that say of what kind it is, and its signature: no model reads them as texts. */
+const ofForm: ReadonlySet<string> = new Set(["type", "id", "format", "index", "signature"]);
+
+/** Whether a member may be text that a model reads: what is encrypted is none. */
+const isTold = (detail: JsonObject, name: string): boolean =>
+  !ofForm.has(name) && !(name === "data" && detail.type === "reasoning.encrypted");
 
 /** Details of thoughts. They stay as they are written where nothing takes the place of a text of theirs. */
 function mapDetails(details: string, place: TextPlace, map: MapText): string {
   let changed = false;
   const mapped = detailsIn(details).map((detail) => {
     const texts: Record<string, string> = {};
-    for (const name of detailTexts) {
-      const text = detail[name];
-      if (typeof text !== "string" || text === "") continue;
+    for (const [name, text] of Object.entries(detail)) {
+      if (typeof text !== "string" || text === "" || !isTold(detail, name)) continue;
       texts[name] = map(text, place);
       changed ||= texts[name] !== text;
     }
