@@ -80,8 +80,8 @@ export async function optionsOf(
       fetched: await supportedUrls,
       replay,
       idOf: idsFor(refused),
-      // Bedrock's providers sign a request ahead of our `fetch`.
-      rewritten: !configured.package.startsWith("@ai-sdk/amazon-bedrock"),
+      // Others than the SDK's own may send by other means than our `fetch`; Bedrock's sign a request ahead of it.
+      rewritten: /^@ai-sdk\/(?!amazon-bedrock)/.test(configured.package),
     }),
     ...(temperature !== undefined && takes("temperature") && { temperature }),
     // Some models refuse top_p beside temperature; at 1 it changes nothing.
