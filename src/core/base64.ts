@@ -24,11 +24,24 @@ export function isBase64(text: string): boolean {
 
 const padding = 0x3d;
 
-/** The same of one that may have blanks and line breaks in it: as it is where there are others. */
+/** The same of one that may have blanks and line breaks in it, letter by letter: without them it would be copied. */
 function isLoose(text: string): boolean {
-  if (/[^\w+/=\s-]/.test(text)) return false;
-  const letters = text.replace(/\s+/g, "");
-  const [end = letters] = /^[^=]*/.exec(letters) ?? [];
+  let letters = 0;
+  let padded = false;
+  for (let at = 0; at < text.length; at++) {
+    const kind = kinds[text.charCodeAt(at)];
+    if (kind === isLetter && !padded) letters++;
+    else if (kind === isPadding) padded = true;
+    else if (kind !== isBlank) return false;
+  }
   // One letter alone is less than a byte.
-  return end !== "" && end.length % 4 !== 1 && !/[^=]/.test(letters.slice(end.length));
+  return letters > 0 && letters % 4 !== 1;
 }
+
+const [isLetter, isPadding, isBlank] = [1, 2, 3];
+/** By the codes of characters. */
+const kinds = Array.from({ length: 128 }, (_, code) => {
+  const letter = String.fromCharCode(code);
+  if (/[\w+/-]/.test(letter)) return isLetter;
+  return letter === "=" ? isPadding : /\s/.test(letter) ? isBlank : 0;
+});

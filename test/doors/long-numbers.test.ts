@@ -46,6 +46,15 @@ test.each(["1e400", "-1E+400", "-0"])("also %s alone, which has few digits", asy
   expect(gemini.request.messages[1]?.toolCalls[0]?.function?.arguments).toBe(input);
 });
 
+test("numbers that only look like one stay numbers", async () => {
+  const input =
+    '{"a":[0.12345678901234567890,-1.5e-7,1e-400,0,-0.5,9007199254740991],"b":1e20,"c":123456789012345678.5e1}';
+  const { request } = await asked("/v1/messages", messages(input));
+  expect(request.messages[1]?.toolCalls[0]?.function?.arguments).toBe(
+    '{"a":[0.12345678901234568,-1.5e-7,0,0,-0.5,9007199254740991],"b":1e20,"c":123456789012345678.5e1}',
+  );
+});
+
 test("what is no object is refused as ever", async () => {
   const server = await serve(scripted({ chat: says("Hi") }));
   const answer = await server.post("/v1/messages", messages("1234567890123456789"));

@@ -1,6 +1,6 @@
 /** Numbers of bodies that JavaScript has none for, where they are handed on as they were written. */
 import { isObject, type JsonObject } from "../../core/json.js";
-import { parseKeeping } from "../../core/long-numbers.js";
+import { keep, parseForKeeping } from "../../core/long-numbers.js";
 import { below, type Known } from "./known.js";
 
 /**
@@ -10,14 +10,7 @@ import { below, type Known } from "./known.js";
  */
 export function putBack(text: string, json: JsonObject, known: Known): void {
   if (!hasVerbatim(known)) return;
-  let whole: unknown;
-  try {
-    whole = parseKeeping(text);
-  } catch {
-    // Nested deeper than V8 looks at each value: what is to be written out again is refused for that.
-    return;
-  }
-  into(json, whole as JsonObject, known);
+  into(json, parseForKeeping(text) as JsonObject, known);
 }
 
 /** Whether anything is handed on as it was written. */
@@ -29,7 +22,9 @@ function into(json: Record<string, unknown>, whole: JsonObject, known: Known): v
     const own = below(known, key);
     const other = whole[key];
     if (own === "verbatim") {
-      if (typeof value === "object") json[key] = other;
+      if (typeof value !== "object" || value === null) continue;
+      keep(other as object);
+      json[key] = other;
     } else if (own instanceof Map) {
       // Items of a list are read as the list is.
       const [values, others] = Array.isArray(value)
