@@ -7,6 +7,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { guardsSchema } from "../../src/config/guards.js";
 import type { GuardedCall } from "../../src/core/guards/guard.js";
 import { silent } from "../../src/core/log.js";
+import { createToken, hashToken } from "../../src/core/tokens.js";
 import { moderationGuard } from "../../src/guards/moderation.js";
 import { type OwnedChecker, openGuards } from "../../src/guards/open.js";
 import { webhookGuard } from "../../src/guards/webhook.js";
@@ -259,8 +260,12 @@ describe("a webhook", () => {
     ]);
     const guard = guardOf("company", webhook(url, { pass_user: "plain" }));
     const whose = { user: "customer-2" };
-    await guarded([guard]).ask({ ...user("Hello"), ...whose });
-    expect(seen.at(-1)?.body).toMatchObject(whose);
+    const token = createToken();
+    const tokens = [{ name: "a", hash: hashToken(token), team: "red", models: ["*"] }];
+    const { ask } = guarded([guard], undefined, { auth: { mode: "token", tokens } });
+    const { code } = await ask({ ...user("Hello"), ...whose }, "complete", { credential: token });
+    expect(code).toBe("ok");
+    expect(seen.at(-1)?.body).toMatchObject({ ...whose, caller: "a", team: "red" });
   });
 
   test("has the operator's own headers in the place of its own, and holds nothing of a call that is over", async () => {
