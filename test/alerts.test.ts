@@ -126,6 +126,20 @@ describe("budgets that pass a share", () => {
     expect(await told()).toEqual([]);
   });
 
+  it("are told of by their shares, too, when a large call was refused long before", async () => {
+    const { core, told } = bench();
+    const it = core({ global: budget(10) });
+    await call(it);
+    expect(await call(it, { maxTokens: 8 })).toBe("rate_limited");
+    expect(await told()).toEqual(["global 1 3 refused"]);
+    await call(it);
+    await call(it);
+    expect(await call(it)).toBe("rate_limited");
+    expect(await told()).toEqual(["global 0.5 6", "global 0.8 9"]);
+    await call(it, { maxTokens: 1 });
+    expect(await told()).toEqual([]);
+  });
+
   it("are told of anew where they are raised, and not where a reload changes nothing", async () => {
     const { core, told } = bench();
     const it = new CurrentCore(core({ team: budget(10) }));

@@ -60,7 +60,10 @@ export interface Watched {
 }
 
 interface Told {
+  /** The largest that was passed by use; 0: none. */
   readonly threshold: number;
+  /** Whether a call that was refused was told of, as the largest share is. */
+  readonly refused: boolean;
   /** One that is raised or lowered is told of anew. */
   readonly limit: number;
   readonly start: number;
@@ -90,9 +93,12 @@ export class BudgetAlerts {
     const threshold = at.findLast((share) => share <= reached);
     if (threshold === undefined) return;
     const { start } = periodAt(period, endsAt - sameEndMs);
-    const { told } = budget;
-    if (told?.limit === limit && told.start === start && told.threshold >= threshold) return;
-    budget.told = { threshold, limit, start };
+    const before = budget.told;
+    const same = before?.limit === limit && before.start === start;
+    const told = same ? before : { threshold: 0, refused: false, limit, start };
+    // One large call is refused long before the smaller shares are passed: these are told of all the same.
+    if (told.threshold >= threshold || (told.refused && threshold === at.at(-1))) return;
+    budget.told = refused ? { ...told, refused } : { ...told, threshold };
     const alert = alertOf(budget, threshold, refused);
     void this.#tell(alert, `${budget.key}:${start}:${limit}:${threshold}`);
   }
