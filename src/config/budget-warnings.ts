@@ -24,8 +24,11 @@ export function budgetWarnings(config: Config): string[] {
     .flatMap((entry) => entry?.budget ?? [])
     .filter(({ amount }) => counts(amount));
   const warnings: string[] = [];
-  if (config.budget_alerts && budgets.length === 0 && auth.mode !== "token") {
-    warnings.push("budget_alerts tells of nothing: there is no budget");
+  const ofNobody = [limits.global, ...limits.models].some((one) => counts(one?.budget?.amount));
+  if (config.budget_alerts && auth.mode !== "token" && !ofNobody) {
+    warnings.push(
+      `budget_alerts tells of nothing: limits.global and limits.models have no budget, and auth.mode: ${auth.mode} knows no callers`,
+    );
   }
   if (prices.length === 0 && budgets.length > 0) {
     warnings.push("prices is empty: nothing has a price, and no budget is ever spent");

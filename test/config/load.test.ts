@@ -369,9 +369,16 @@ test("budgets that are never spent, and limits that a restart forgets, are warne
     await warned(`${price}${known}${ofUsers}state: { redis: { url: "redis://h" } }\n`),
   ).toEqual([]);
   const alerts = 'budget_alerts: { url: "http://h" }\n';
-  expect(await warned(`${price}${budget("day")}${alerts}`)).toEqual([]);
-  expect(await warned(alerts + known)).toEqual([]);
-  expect(await warned(alerts)).toEqual(["budget_alerts tells of nothing: there is no budget"]);
+  const day = budget("day");
+  for (const told of [day.replace("caller", "global"), known, known + day]) {
+    expect(await warned(price + told + alerts)).toEqual([]);
+  }
+  // Callers whom nobody knows are not told of, nor are end users.
+  for (const none of ["", day, day.replace("caller", "user")]) {
+    expect(await warned(price + none + alerts)).toEqual([
+      expect.stringMatching(/^budget_alerts tells of nothing: /),
+    ]);
+  }
   const issuer = (said: string) =>
     `auth: { mode: token, oidc: [{ name: o, issuer: "https://o", audience: a, ${said} }] }\n`;
   const monthly = "limits: { budget: { amount: 1 } }";
