@@ -45,14 +45,18 @@ async function fill(sql: Sql) {
   await tokens.revoke("left");
   const rotated = await tokens.rotate(`o'neil, "x"`, { graceMs: 3_600_000 });
   if (!alice || !other || !rotated || "refused" in rotated) throw new Error("not made");
-  await new DatabaseUsage(sql).insert(
+  const usage = new DatabaseUsage(sql);
+  await usage.insert(
     linesOf(
+      record({ id: "old", at: 1, team: "red", spend: 12_345_678_901_234 }),
+      record({ id: "older", at: 0, token: undefined, model: undefined, spend: 3 }),
       record({ id: "full", firstMs: 1.25, spend: 12_345_678_901_234, estimated: true }),
       record({ id: "told", cachedTokens: 4, reasoningTokens: 0 }),
       record({ id: "bare", token: undefined, model: undefined, backend: undefined }),
       record({ id: "odd", caller: `a, "b"\nc\r\nd 'é😀\\N`, model: "", durationMs: 20.25 }),
     ),
   );
+  expect(await usage.purge(2)).toBe(2);
   return [alice.secret, other.secret, rotated.secret];
 }
 
@@ -77,7 +81,7 @@ describe.skipIf(noPostgres !== undefined || missing.length > 0)("SQLite's tables
 
     const after = openNamed(url);
     onTestFinished(() => after.close());
-    for (const table of ["lintel_tokens", "lintel_usage", "lintel_counters"]) {
+    for (const table of ["lintel_tokens", "lintel_usage", "lintel_usage_past", "lintel_counters"]) {
       const text = `SELECT * FROM ${table} ORDER BY 1`;
       const rows = await rowsOf(before, text);
       expect(rows.length).toBeGreaterThan(0);
