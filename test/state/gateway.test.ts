@@ -229,10 +229,10 @@ it("what is left of a day or a budget is told rightly after a restart", async ()
   const text = settings(server.url, `${limits}\nstate: { directory: "${directory}" }`);
   const before = await gateway(text);
   expect((await asking(before.url, "me").draw(2)).status).toBe(200);
-  expect(await asking(before.url, "me").left()).toEqual({ images: 3, spend: 7 });
+  // A start waits for what was used before, but not for ever.
+  await expect.poll(() => asking(before.url, "me").left()).toEqual({ images: 3, spend: 7 });
   await before.running.close(0);
   const after = await gateway(text);
-  // A start waits for what was used before, but not for ever.
   await expect.poll(() => asking(after.url, "me").left()).toEqual({ images: 3, spend: 7 });
   expect(await asking(after.url, "other").left()).toEqual({ images: 5, spend: 9 });
 });

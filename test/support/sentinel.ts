@@ -12,8 +12,10 @@ import { type RedisServer, redisBinary } from "./redis.js";
 export interface Sentinels {
   /** `redis://127.0.0.1:PORT` of each. */
   readonly urls: readonly string[];
-  /** Port of the server that they take for the primary. */
+  /** Port of the server that the first of them takes for the primary. */
   primary(): number;
+  /** The same of each. */
+  primaries(): number[];
   /** Asks one of them something. */
   ask(...words: string[]): string;
   close(): Promise<void>;
@@ -61,13 +63,17 @@ export async function startSentinels(
     }),
   );
   const secret = password ? ["-a", password, "--no-auth-warning"] : [];
-  const ask = (...words: string[]) =>
-    execFileSync("redis-cli", ["-p", `${ports[0]}`, ...secret, "sentinel", ...words], {
+  const askAt = (port: number | undefined, ...words: string[]) =>
+    execFileSync("redis-cli", ["-p", `${port}`, ...secret, "sentinel", ...words], {
       encoding: "utf8",
     }).trim();
+  const ask = (...words: string[]) => askAt(ports[0], ...words);
+  const primaryAt = (port: number | undefined) =>
+    Number(askAt(port, "get-master-addr-by-name", name).split("\n")[1]);
   return {
     urls: ports.map((port) => `redis://127.0.0.1:${port}`),
-    primary: () => Number(ask("get-master-addr-by-name", name).split("\n")[1]),
+    primary: () => primaryAt(ports[0]),
+    primaries: () => ports.map(primaryAt),
     ask,
     async close() {
       await Promise.all(
