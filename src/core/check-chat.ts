@@ -1,16 +1,10 @@
 /** What the rules in the proto can't say of messages, tools and forms of answers. */
-import type {
-  ContentPart,
-  FunctionTool,
-  LLMMessage,
-  LLMRequest,
-} from "../../gen/lintel/v1/chat_pb.js";
+import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import { isBase64 } from "./base64.js";
 import type { Violation } from "./errors.js";
 import { inlineFile, longestHead } from "./files.js";
 import { areObjects, isJsonOf, isObject } from "./json.js";
 import { fits } from "./pattern.js";
-import { areAlike } from "./tool-calls.js";
 
 /**
  * Looks at what a request says in its messages, of tools and of the answer's form.
@@ -33,7 +27,6 @@ export function checkChat(request: LLMRequest, hosts: readonly string[], into: V
   for (const [i, { function: tool }] of tools.entries()) {
     checkSchema(`tools[${i}].function.parameters`, tool?.parameters, into);
   }
-  if (tools.length > 1) checkNames(tools, into);
   if (toolChoice) checkChoice(request, toolChoice, into);
   if (responseFormat?.type !== "json_schema") return;
   const { jsonSchema } = responseFormat;
@@ -168,20 +161,6 @@ const onlyOf = (field: string, role: string): Violation => ({
 
 function checkSchema(field: string, schema: string | undefined, into: Violation[]): void {
   checkObject(field, schema, ": a JSON Schema", into);
-}
-
-/** Nobody would know which of two is called. The same one twice is offered once. */
-function checkNames(tools: LLMRequest["tools"], into: Violation[]): void {
-  const known = new Map<string, FunctionTool>();
-  for (const [i, { function: tool }] of tools.entries()) {
-    if (!tool || tool.name === "") continue;
-    const other = known.get(tool.name);
-    if (!other) known.set(tool.name, tool);
-    else if (!areAlike(tool, other)) {
-      const message = "must be the name of no other tool";
-      into.push({ field: `tools[${i}].function.name`, message });
-    }
-  }
 }
 
 function checkObject(

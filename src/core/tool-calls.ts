@@ -26,20 +26,33 @@ export const areAlike = (one: FunctionTool, other: FunctionTool): boolean =>
   one.parameters === other.parameters &&
   one.strict === other.strict;
 
+/** Tools of which each has a name of its own. */
+export interface Offer {
+  readonly tools: Tool[];
+  /** What of the request's was left out; absent: nothing. */
+  readonly warning?: string;
+}
+
 /**
- * The tools of a request, each name once; the same list where none is there twice. OpenAI takes
- * the same one twice, as clients have it that gather tools; Anthropic and Google refuse that.
- * @param tools of which those with one name are alike
+ * The tools of a request, each name once. OpenAI takes several with one name, as clients have them that gather tools,
+ * and whoever runs them looks for the last; Anthropic and Google refuse that.
  */
-export function offeredOnce(tools: Tool[]): Tool[] {
-  if (tools.length < 2) return tools;
+export function offeredOnce(tools: Tool[]): Offer {
+  if (tools.length < 2) return { tools };
   const byName = new Map<string | undefined, Tool>();
-  // The first of a name keeps its place.
+  let alike = true;
+  // The last of a name has the place of the first.
   for (const tool of tools) {
     const name = tool.function?.name;
-    if (!byName.has(name)) byName.set(name, tool);
+    const other = byName.get(name)?.function;
+    if (other && tool.function) alike &&= areAlike(tool.function, other);
+    byName.set(name, tool);
   }
-  return byName.size === tools.length ? tools : [...byName.values()];
+  if (byName.size === tools.length) return { tools };
+  const warning = alike
+    ? "tools: the same tool is there more than once, offered once"
+    : "tools: several tools have one name, the last of them is offered";
+  return { tools: [...byName.values()], warning };
 }
 
 /** Whether a message calls tools, or is what came of a call. */

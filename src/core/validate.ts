@@ -52,9 +52,9 @@ const isImage = (call: Call): call is ImageCall =>
 /** The call, whose tools have a name each. */
 function withToolsOnce(call: Call<"chat">): Call {
   const { request, warnings } = call;
-  const tools = offeredOnce(request.tools);
-  if (tools === request.tools) return call;
-  warnings.add("tools: the same tool is there more than once, offered once");
+  const { tools, warning } = offeredOnce(request.tools);
+  if (warning === undefined) return call;
+  warnings.add(warning);
   return { ...call, request: { ...request, tools } };
 }
 

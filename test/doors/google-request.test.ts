@@ -489,15 +489,6 @@ test.each<[string, object]>([
   ["tools[0].functionDeclarations", hello({ tools: [{ functionDeclarations: 5 }] })],
   ["tools[1].functionDeclarations[0]", hello({ tools: [{}, { functionDeclarations: [5] }] })],
   [
-    "tools[1].functionDeclarations[0].name",
-    hello({
-      tools: [
-        { functionDeclarations: [{ name: "f" }] },
-        { functionDeclarations: [{ name: "f", description: "Another." }] },
-      ],
-    }),
-  ],
-  [
     "tools[1].functionDeclarations[1].name",
     hello({ tools: [{ googleSearch: {} }, { functionDeclarations: [{ name: "f" }, {}] }] }),
   ],

@@ -105,6 +105,21 @@ describe.each(paths)("POST %s", (path) => {
     );
   });
 
+  test("offers the last tool of a name, and says so", async () => {
+    const backend = scripted({ chat: says("Hi") });
+    const server = await serve(backend);
+    const [first, other, last] = ["weather", "f", "weather"].map((name, i) => ({
+      type: "function",
+      function: { name, description: `${i}` },
+    }));
+    const answer = await server.post(path, hello({ tools: [first, other, last] }));
+    expect(answer.status).toBe(200);
+    expect((backend.asked[0] as { tools: unknown }).tools).toMatchObject([last, other]);
+    expect(answer.headers.get("x-lintel-warnings")).toBe(
+      "tools: several tools have one name, the last of them is offered",
+    );
+  });
+
   test("tells calls in a whole answer", async () => {
     const server = await serve(scripted({ chat: callsTools(...pieces) }));
     const { choices } = await json(await server.post(path, hello({ tools: [weather] })));
@@ -185,10 +200,6 @@ describe.each(paths)("POST %s", (path) => {
     ["tools[0].function.parameters", tool({ parameters: "{" })],
     ["tools[0].function.parameters", tool({ parameters: [] })],
     ["tools", hello({ tools: Array.from({ length: 1025 }, () => weather) })],
-    [
-      "tools[2].function.name",
-      hello({ tools: [weather, weather, { function: { name: "weather" } }] }),
-    ],
     ["tool_choice.type", hello({ tools: [weather], tool_choice: "always" })],
     ["tool_choice", hello({ tools: [weather], tool_choice: 5 })],
     ["tool_choice", hello({ tool_choice: "required" })],

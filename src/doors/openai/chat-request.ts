@@ -18,7 +18,7 @@ import { finding, type Names } from "../json/rename.js";
 import { withAllowedTools, withPlaces } from "./allowed-tools.js";
 import { ChatCustoms, customCallFields, customFields, customsOf } from "./chat-customs.js";
 import type { Customs } from "./custom-calls.js";
-import { isCustom } from "./custom-tools.js";
+import { checkCustomNames, isCustom } from "./custom-tools.js";
 import { endUserFields, readEndUser } from "./end-user.js";
 import { chatParameters, checkParameters, fieldsOfRules } from "./parameters.js";
 import { readReasoning, reasoningFields } from "./reasoning.js";
@@ -100,6 +100,8 @@ export function readChat(json: JsonObject): ChatRequest {
   if (limit != null) asked = { ...asked, max_tokens: limit };
   warnings.push(...customs.warnings);
   const { message, violations } = decode({ ...asked, ...user.asked });
+  const customNames = customsOf(json);
+  checkCustomNames(message.tools, customNames, violations);
   violations.push(...wrong);
   // Not as arguments, of which there may be too many for the stack.
   for (const fault of customs.wrong) violations.push(fault);
@@ -107,7 +109,7 @@ export function readChat(json: JsonObject): ChatRequest {
   const defect = violations.length > 0 ? invalidFields(violations) : refused;
   const { places } = among;
   return {
-    ...{ message, form, defect, warnings, customs: customsOf(json) },
+    ...{ message, form, defect, warnings, customs: customNames },
     names: places ? withPlaces(names, places) : names,
   };
 }

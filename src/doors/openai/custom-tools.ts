@@ -1,6 +1,9 @@
 /** OpenAI's tools of the type `custom`, whose calls are texts: models are offered functions in their place. */
+import type { Tool } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { areAlike } from "../../core/tool-calls.js";
+import type { Customs } from "./custom-calls.js";
 import { inputMember } from "./custom-input.js";
 
 /** Whether a tool, a choice of one, or a call is of that type. */
@@ -44,6 +47,27 @@ export function functionOf(
   if (typeof (description ?? "") !== "string") return { name, description, parameters };
   const said = [description, freeText, form].filter(Boolean).join("\n\n");
   return { name, description: said, parameters };
+}
+
+/**
+ * Finds tools that share the name of a custom one: of a call of it nobody would know whether it is a text.
+ * @param tools the contract's
+ * @param into gets what is wrong, by the contract's names
+ */
+export function checkCustomNames(
+  tools: readonly Tool[],
+  customs: Customs,
+  into: Violation[],
+): void {
+  if (customs.size === 0) return;
+  const known = new Map<string, Tool["function"]>();
+  for (const [i, { function: tool }] of tools.entries()) {
+    if (!tool || !customs.has(tool.name)) continue;
+    const other = known.get(tool.name);
+    known.set(tool.name, tool);
+    if (!other || areAlike(tool, other)) continue;
+    into.push({ field: `tools[${i}].function.name`, message: "must be the name of no other tool" });
+  }
 }
 
 const freeText = `\`${inputMember}\` is free text that the tool gets as it is: nothing is to stand around it, neither JSON nor a Markdown fence.`;

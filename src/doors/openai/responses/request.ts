@@ -7,6 +7,7 @@ import { answerForm } from "../../json/fields.js";
 import { fields, fieldsOf } from "../../json/known.js";
 import type { Names } from "../../json/rename.js";
 import type { Customs } from "../custom-calls.js";
+import { checkCustomNames } from "../custom-tools.js";
 import { endUserFields, readEndUser } from "../end-user.js";
 import { checkParameters, fieldsOfRules, responseParameters } from "../parameters.js";
 import { readReasoning, reasoningFields } from "../reasoning.js";
@@ -92,6 +93,7 @@ export function readResponse(json: JsonObject): ResponseRequest {
     tool_choice: offer.choice,
     response_format: formatOf(text.format),
   });
+  checkCustomNames(message.tools, offer.customs, violations);
   const { stream } = answerForm({ stream: json.stream }, violations);
   // Not pushed as arguments, of which there may be too many for the stack.
   const faults = [...violations, ...conversation.violations, ...wrong, ...wrongIn(json)];
