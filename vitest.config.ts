@@ -2,13 +2,17 @@ import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 /**
- * Files that run in a process each: they load engines, whose memory stays with a process, or replace modules.
+ * Files that run in a process each: they load engines, whose memory and log are a process's, or replace modules.
  * The others share a few processes: most of what a file costs is else to load the project anew.
  */
 const apart = [
-  "test/backends/{embedded,llama*,onnx*,residents*}.test.ts",
+  "test/backends/{embedded,llama*,node*,onnx*,residents*,unloadable}.test.ts",
+  "test/cli/{models,node}.test.ts",
   "test/models/*.test.ts",
+  "test/reload/setup.test.ts",
+  "test/safety/*.test.ts",
   "test/state/journal-disk.test.ts",
+  "test/telemetry/node.test.ts",
 ];
 
 /** Where CI wants a report in JSON. */
