@@ -73,8 +73,13 @@ function checkParts(
   }
 }
 
+function isThere<T>(member: T | undefined, field: string, into: Violation[]): member is T {
+  if (member === undefined) into.push({ field, message: "is required" });
+  return member !== undefined;
+}
+
 function checkText(name: string, { text }: ContentPart, into: Violation[]): void {
-  if (text === undefined) into.push({ field: `${name}.text`, message: "is required" });
+  isThere(text, `${name}.text`, into);
 }
 
 function checkImage(
@@ -83,10 +88,7 @@ function checkImage(
   hosts: readonly string[],
   into: Violation[],
 ): void {
-  if (!imageUrl) {
-    into.push({ field: name, message: "is required" });
-    return;
-  }
+  if (!isThere(imageUrl, name, into)) return;
   const { url } = imageUrl;
   const [head] = inline.exec(url.slice(0, longestHead)) ?? [];
   if (head !== undefined && head.length < url.length) {
@@ -104,10 +106,7 @@ function checkFile(
   hosts: readonly string[],
   into: Violation[],
 ): void {
-  if (!file) {
-    into.push({ field: name, message: "is required" });
-    return;
-  }
+  if (!isThere(file, name, into)) return;
   const content = inlineFile(file);
   if (content) {
     if (!isBase64(content.data)) into.push({ field: `${name}.file_data`, message: notBase64 });
@@ -125,10 +124,7 @@ function checkSound(
   hosts: readonly string[],
   into: Violation[],
 ): void {
-  if (!inputAudio) {
-    into.push({ field: name, message: "is required" });
-    return;
-  }
+  if (!isThere(inputAudio, name, into)) return;
   const { data } = inputAudio;
   // Qwen's servers want a head before it, or an address in its place.
   const head = /^data:[^,]*;base64,/i.exec(data.slice(0, longestHead))?.[0] ?? "";

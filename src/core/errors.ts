@@ -219,14 +219,15 @@ export function invalidFields(violations: readonly Violation[], retry?: Retry): 
   });
 }
 
-/** The same error about a field, or about another one. @param message default: the same */
+/** The same error about a field, or about another one, or in other words. @param message default: the same */
 export function aboutField(
   { code, message: said, retry, askedDelay, leaving, allow, cause }: LintelError,
-  param: string,
+  param: string | undefined,
   message = said,
 ): LintelError {
   return new LintelError(code, message, {
-    ...{ param, retry, leaving, cause },
+    ...{ retry, leaving, cause },
+    ...(param !== undefined && { param }),
     ...(askedDelay !== undefined && { retryAfter: askedDelay }),
     ...(allow !== undefined && { allow }),
   });

@@ -38,7 +38,6 @@ export interface Offer {
  * and whoever runs them looks for the last; Anthropic and Google refuse that.
  */
 export function offeredOnce(tools: Tool[]): Offer {
-  if (tools.length < 2) return { tools };
   const byName = new Map<string | undefined, Tool>();
   let alike = true;
   // The last of a name has the place of the first.

@@ -39,7 +39,7 @@ export function validate(settings: CoreSettings): Middleware {
     }
     if (found.length > 0) throw invalidFields(found);
     if (defect) throw defect;
-    if (isChatCall(call)) return next(withToolsOnce(call));
+    if (isChatCall(call) && call.request.tools.length > 1) return next(withToolsOnce(call));
     return next(isImage(call) ? withLoras(call, loras?.max, defuses) : call);
   };
 }

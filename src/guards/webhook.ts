@@ -1,5 +1,6 @@
 /** A server of the operator's own as a guard of texts. */
 import { type PassUser, toldUser } from "../backends/end-user.js";
+import { byLowerName } from "../backends/http/transport.js";
 import { LintelError } from "../core/errors.js";
 import type { GuardedCall, GuardedImage, GuardedText, Verdict } from "../core/guards/guard.js";
 import { isObject } from "../core/json.js";
@@ -26,10 +27,9 @@ const longestReason = 300;
 export function webhookGuard(settings: WebhookSettings): OwnedChecker {
   const { api_key, timeout } = settings;
   const url = new URL(settings.url);
-  const own = Object.entries(settings.headers).map(([key, value]) => [key.toLowerCase(), value]);
   const server = new CheckingServer({
     origin: url.origin,
-    headers: { ...bearer(api_key), ...Object.fromEntries(own) },
+    headers: { ...bearer(api_key), ...byLowerName(settings.headers) },
     timeout,
     what: "guard's server",
   });

@@ -3,7 +3,7 @@ import { askJson } from "../backends/http/ask.js";
 import { Transport } from "../backends/http/transport.js";
 import { Running } from "../backends/running.js";
 import type { CallSignal } from "../core/cancellation.js";
-import { LintelError, toLintelError } from "../core/errors.js";
+import { aboutField, LintelError, toLintelError } from "../core/errors.js";
 import { longestTimerMs } from "../core/timers.js";
 
 /** How it is asked. */
@@ -69,13 +69,9 @@ export class CheckingServer {
 
 /** An error in whose words the server is called what it is: those of transports know model servers alone. */
 function namedAs(what: string, error: LintelError): LintelError {
-  const { code, message, cause, askedDelay } = error;
+  const { message, param } = error;
   const words = message.replace("the model server", `the ${what}`);
-  if (words === message) return error;
-  return new LintelError(code, words, {
-    ...(cause !== undefined && { cause }),
-    ...(askedDelay !== undefined && { retryAfter: askedDelay }),
-  });
+  return words === message ? error : aboutField(error, param, words);
 }
 
 /** The header with a key; none where there is none. */

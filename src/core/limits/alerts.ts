@@ -1,5 +1,4 @@
 /** Tells somebody when a budget passes a share of its amount. */
-import { systemClock } from "../routing/clock.js";
 import { periodAt, sameEndMs } from "./period.js";
 import { unit } from "./prices.js";
 import type { BudgetPeriod } from "./settings.js";
@@ -105,8 +104,7 @@ export class BudgetAlerts {
 
   async #tell(alert: BudgetAlert, name: string): Promise<void> {
     const { endsAt } = alert;
-    const now = systemClock.wall(systemClock.now());
-    const forMs = endsAt === undefined ? lifetimeMs : Math.max(0, endsAt - now) + day;
+    const forMs = endsAt === undefined ? lifetimeMs : Math.max(0, endsAt - Date.now()) + day;
     if (await this.#store.isFirst(name, forMs)) this.#parts.sink.send(alert);
   }
 }

@@ -33,16 +33,10 @@ export interface BudgetsParts {
 
 /** A budget that was seen. */
 interface Entry extends Watched {
-  readonly scope: BudgetUse["scope"];
-  readonly name: string;
-  readonly period: BudgetPeriod;
-  /** Of its counter. */
-  readonly key: string;
   /** A caller's own, as of its last call. */
   limits: CallerLimits | undefined;
   limit: number;
   used: number;
-  /** When its period ends, milliseconds since the epoch. */
   endsAt: number;
 }
 
@@ -226,17 +220,8 @@ function entryOf(
 ): Entry | undefined {
   if (span.type !== "calendar") return undefined;
   const { period } = span;
-  return {
-    scope,
-    name,
-    period,
-    key,
-    limits: undefined,
-    limit,
-    used: 0,
-    endsAt: 0,
-    told: undefined,
-  };
+  const unseen = { limits: undefined, used: 0, endsAt: 0, told: undefined };
+  return { scope, name, period, key, limit, ...unseen };
 }
 
 const useOf = ({ scope, name, period, used, limit }: Entry): BudgetUse => ({

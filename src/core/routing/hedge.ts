@@ -73,11 +73,12 @@ export function hedged(start: Started, hedge: Hedge): Promise<Outcome> {
           running--;
           const failure = hedge.lost(attempt, thrown);
           const outcome: Outcome = { attempt, failure };
-          if (failure.retry === "never") final ??= outcome;
-          // A server's own fault is not the other's, which runs already.
-          const both = failure.retry === "never" && failure.code !== "upstream_failed";
-          if (both) end(outcome);
-          else if (running === 0) end(final ?? outcome);
+          if (failure.retry === "never") {
+            // A server's own fault is not the other's, which runs already.
+            if (failure.code !== "upstream_failed") return end(outcome);
+            final ??= outcome;
+          }
+          if (running === 0) end(final ?? outcome);
         },
       );
     };

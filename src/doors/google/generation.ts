@@ -61,8 +61,8 @@ export function readGeneration(
     include_reasoning: thoughts === true,
   };
   const plain = plainSchema(config) !== undefined;
-  const newer = config !== written;
-  const schema = `${at}.response${newer ? "Format" : plain ? "Json" : ""}${newer ? "" : "Schema"}`;
+  const older = plain ? "responseJsonSchema" : "responseSchema";
+  const schema = `${at}.${config === written ? older : "responseFormat"}`;
   return { asked, schema, refused: refusedIn(config) };
 }
 
