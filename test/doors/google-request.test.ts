@@ -561,6 +561,15 @@ test.each<[string, object, RegExp]>([
   expect(backend.asked).toEqual([]);
 });
 
+test("of several tools with one name the last is offered", async () => {
+  const functionDeclarations = [
+    { name: "f", description: "first" },
+    { name: "f", description: "second" },
+  ];
+  const { request } = await asked(hello({ tools: [{ functionDeclarations }] }));
+  expect(request.tools).toMatchObject([{ function: { name: "f", description: "second" } }]);
+});
+
 test("422: generationConfig.responseJsonSchema", async () => {
   const server = await serve(scripted({ chat: says("Hi") }));
   const form = { responseMimeType: "application/json", responseJsonSchema: "a" };

@@ -282,6 +282,18 @@ describe("settings", () => {
   });
 });
 
+test("of several tools with one name the last is offered", async () => {
+  const { request } = await asked(
+    hello({
+      tools: [
+        { name: "f", description: "first", input_schema: {} },
+        { name: "f", description: "second", input_schema: {} },
+      ],
+    }),
+  );
+  expect(request.tools).toMatchObject([{ function: { name: "f", description: "second" } }]);
+});
+
 const user = (...content: unknown[]) => ask({ role: "user", content });
 const assistant = (...content: unknown[]) => ask({ role: "assistant", content });
 const source = (it: unknown) => user({ type: "image", source: it });
@@ -359,7 +371,6 @@ test.each<[string, object]>([
   ],
   ["tools", hello({ tools: {} })],
   ["tools[0].name", hello({ tools: [{ input_schema: {} }] })],
-  ["tools[1].name", hello({ tools: [{ name: "f", input_schema: {} }, { name: "f" }] })],
   [
     "tools[1].input_schema",
     hello({
