@@ -2,7 +2,12 @@
 import { alternatives } from "../config/problems.js";
 import { duration, latestTime, time } from "../config/quantities.js";
 import type { NewToken, TokenChange } from "../core/callers/registry.js";
-import { type Budget, budgetPeriods, type CallerLimits } from "../core/limits/settings.js";
+import {
+  type Budget,
+  budgetPeriods,
+  type CallerLimits,
+  type OwnLimits,
+} from "../core/limits/settings.js";
 import { stars } from "../core/pattern.js";
 import { type Given, type Option, UsageError } from "./command.js";
 
@@ -13,6 +18,8 @@ const isName = (text: string) => text.length <= longestName && !/\p{Cc}/u.test(t
 
 /** What `--expires` is, without its default. */
 export const expiryHelp = "a date, a time, or how long from now: 2027-01-31, 90d";
+
+const ofUser = (what: string) => `${what} of each end user that requests name, likewise`;
 
 /** The options. */
 export const tokenOptions = {
@@ -33,6 +40,11 @@ export const tokenOptions = {
     value: "N[/PERIOD]",
     help: "spend per hour, day, week, month (default) or lifetime, or unlimited",
   },
+  "user-rpm": { value: "N", help: ofUser("requests per minute") },
+  "user-tpm": { value: "N", help: ofUser("tokens per minute") },
+  "user-images-per-day": { value: "N", help: ofUser("images per day") },
+  "user-concurrent": { value: "N", help: ofUser("calls at the same time") },
+  "user-budget": { value: "N[/PERIOD]", help: ofUser("spend") },
   team: {
     value: "NAME",
     help: "team whose limits count what its members do together (auth.teams, limits.team)",
@@ -54,6 +66,11 @@ export const changeOptions = {
     value: "N[/PERIOD]",
     help: `spend per hour, day, week, month or lifetime, or unlimited, or ${none.limits}`,
   },
+  "user-rpm": resettable(tokenOptions["user-rpm"]),
+  "user-tpm": resettable(tokenOptions["user-tpm"]),
+  "user-images-per-day": resettable(tokenOptions["user-images-per-day"]),
+  "user-concurrent": resettable(tokenOptions["user-concurrent"]),
+  "user-budget": resettable(tokenOptions["user-budget"]),
   team: { value: "NAME", help: `team that its holder is a member of, or ${none.team}` },
   expires: { value: "WHEN", help: `${expiryHelp}, or never` },
 } as const satisfies Record<string, Option>;
@@ -74,11 +91,12 @@ export function wishOf(given: Given): NewToken {
       `--name must have at most ${longestName} characters, no control characters, and not begin with tok_`,
     );
   }
-  const limits = limitsOf(given);
+  const own = limitsOf(given, read);
+  const user = some(limitsOf(given, read, "user-"));
   return {
     name,
     models: modelsOf(given),
-    limits: Object.values(limits).some((limit) => limit !== undefined) ? limits : undefined,
+    limits: some<OwnLimits>({ ...own, ...(user && { user }) }),
     team: teamOption(given),
     expiresAt: expiryOption(given) ?? undefined,
   };
@@ -101,14 +119,12 @@ export function changeOf(given: Given): TokenChange {
       throw new UsageError(`${(error as UsageError).message}; or "${word}"`);
     }
   };
+  const limit: ReadLimit<null> = (_given, name, read) => own(name, none.limits, read);
   return {
     models: own("models", none.models, modelsOf),
     limits: {
-      requestsPerMinute: own("rpm", none.limits, amountOption),
-      tokensPerMinute: own("tpm", none.limits, amountOption),
-      imagesPerDay: own("images-per-day", none.limits, amountOption),
-      concurrent: own("concurrent", none.limits, amountOption),
-      budget: own("budget", none.limits, budgetOption),
+      ...limitsOf(given, limit),
+      user: some(limitsOf(given, limit, "user-")),
     },
     team: own("team", none.team, teamOption),
     expiresAt: expiryOption(given),
@@ -142,13 +158,27 @@ function modelsOf(given: Given): readonly string[] | undefined {
   return models;
 }
 
-const limitsOf = (given: Given): CallerLimits => ({
-  requestsPerMinute: amountOption(given, "rpm"),
-  tokensPerMinute: amountOption(given, "tpm"),
-  imagesPerDay: amountOption(given, "images-per-day"),
-  concurrent: amountOption(given, "concurrent"),
-  budget: budgetOption(given),
+/** How an option of a limit is read; `Other`: what it may be besides. */
+type ReadLimit<Other> = <T>(
+  given: Given,
+  name: string,
+  value: (given: Given, name: string) => T,
+) => T | Other;
+
+const read: ReadLimit<never> = (given, name, value) => value(given, name);
+
+/** @param whose what the options' names begin with */
+const limitsOf = <Other>(given: Given, read: ReadLimit<Other>, whose = "") => ({
+  requestsPerMinute: read(given, `${whose}rpm`, amountOption),
+  tokensPerMinute: read(given, `${whose}tpm`, amountOption),
+  imagesPerDay: read(given, `${whose}images-per-day`, amountOption),
+  concurrent: read(given, `${whose}concurrent`, amountOption),
+  budget: read(given, `${whose}budget`, budgetOption),
 });
+
+/** Limits, if there are any. */
+const some = <L extends object>(limits: L): L | undefined =>
+  Object.values(limits).some((limit) => limit !== undefined) ? limits : undefined;
 
 function amountOption(given: Given, name: string): number | undefined {
   const text = given.text(name);
@@ -158,15 +188,15 @@ function amountOption(given: Given, name: string): number | undefined {
   throw new UsageError(`--${name} must be a whole number, 0 or more, or unlimited`);
 }
 
-function budgetOption(given: Given): Budget | undefined {
-  const text = given.text("budget");
+function budgetOption(given: Given, name: string): Budget | undefined {
+  const text = given.text(name);
   if (text === undefined) return undefined;
   const [amount = "", period = "month", more] = text.split("/");
   const known = budgetPeriods.find((one) => one === period);
   const isNumber = /^\d{1,12}(\.\d{1,9})?$/.test(amount);
   if (!known || more !== undefined || !(isNumber || amount === "unlimited")) {
     throw new UsageError(
-      `--budget must be a number, or a number per ${alternatives(budgetPeriods)}, or unlimited: 20, 5/day`,
+      `--${name} must be a number, or a number per ${alternatives(budgetPeriods)}, or unlimited: 20, 5/day`,
     );
   }
   return { amount: isNumber ? Number(amount) : Number.POSITIVE_INFINITY, period: known };
@@ -212,8 +242,13 @@ export function parseDuration(text: string): number | undefined {
 }
 
 /** Limits in one line, as the options name them. */
-export function limitsInWords(limits: CallerLimits | undefined): string {
-  const { requestsPerMinute, tokensPerMinute, imagesPerDay, concurrent, budget } = limits ?? {};
+export function limitsInWords({ user, ...own }: OwnLimits = {}): string {
+  const ofUser = user && inWords(user);
+  return [inWords(own), ofUser && `each user: ${ofUser}`].filter(Boolean).join("; ");
+}
+
+function inWords(limits: CallerLimits): string {
+  const { requestsPerMinute, tokensPerMinute, imagesPerDay, concurrent, budget } = limits;
   const amount = (n: number) => (n === Number.POSITIVE_INFINITY ? "unlimited" : String(n));
   return [
     requestsPerMinute !== undefined && `rpm ${amount(requestsPerMinute)}`,

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { AuthSettings } from "../core/settings.js";
 import { algorithms, type IssuerSettings } from "../oidc/settings.js";
-import { limitsOf, limitsSchema } from "./caller-limits.js";
+import { ownLimitsOf, ownLimitsSchema } from "./caller-limits.js";
 import { modelPattern, name } from "./fields.js";
 import { httpAddress, withoutFragment } from "./http-fields.js";
 import { duration, time, wait } from "./quantities.js";
@@ -17,7 +17,7 @@ const models = (what = "Models that it may use") =>
 const team = z.strictObject({
   name: name().describe("Named by tokens, and in logs, limits and usage."),
   models: models("Models that its members may use"),
-  limits: limitsSchema
+  limits: ownLimitsSchema
     .optional()
     .describe(
       "Limits of its members' calls, counted together. They replace limits.team, one by one.",
@@ -44,7 +44,7 @@ const token = z.strictObject({
     'must be "sha256:" and 64 hex digits, as "lintel tokens create --yaml" prints it',
   ).describe("Hash of the token; the token itself is never stored."),
   models: models(),
-  limits: limitsSchema.optional().describe("Limits of this caller."),
+  limits: ownLimitsSchema.optional().describe("Limits of this caller."),
   team: memberOf("its holder"),
   expires: time().optional().describe("Until when it counts. Default: for ever."),
 });
@@ -66,7 +66,7 @@ const rule = z.strictObject({
   claim: name().describe("Claim that is looked at, for example groups."),
   value: name().describe("What the claim must be, or hold as one of several."),
   models: models(),
-  limits: limitsSchema
+  limits: ownLimitsSchema
     .optional()
     .describe("Limits of callers whom it fits. Default: those of all callers."),
   team: memberOf("callers whom it fits"),
@@ -99,7 +99,7 @@ const oidc = z.strictObject({
     .default([])
     .describe("What callers may do by what a claim says; the first rule that fits counts."),
   models: models(),
-  limits: limitsSchema.optional().describe("Limits of callers that no rule fits."),
+  limits: ownLimitsSchema.optional().describe("Limits of callers that no rule fits."),
   team: memberOf("callers that no rule fits"),
   otherwise: z
     .enum(["allow", "refuse"])
@@ -140,7 +140,7 @@ export function authSettings({ mode, tokens, teams }: Auth): AuthSettings {
     mode,
     tokens: tokens.map(({ limits, expires, ...token }) => ({
       ...token,
-      limits: limits && limitsOf(limits),
+      limits: limits && ownLimitsOf(limits),
       expiresAt: expires,
     })),
     teams: teams.map(({ name, models }) => ({ name, models })),
@@ -168,13 +168,13 @@ export function issuerSettings({ oidc }: Auth): IssuerSettings[] {
         concurrent: claims.concurrent,
       },
     },
-    rules: rules.map(({ limits, ...rest }) => ({ ...rest, limits: limits && limitsOf(limits) })),
+    rules: rules.map(({ limits, ...rest }) => ({ ...rest, limits: limits && ownLimitsOf(limits) })),
     otherwise:
       otherwise === "refuse"
         ? undefined
         : {
             models: issuer.models,
-            limits: issuer.limits && limitsOf(issuer.limits),
+            limits: issuer.limits && ownLimitsOf(issuer.limits),
             team: issuer.team,
           },
   }));

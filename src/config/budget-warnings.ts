@@ -18,8 +18,9 @@ export function budgetWarnings(config: Config): string[] {
   const { limits, auth, prices, usage, state } = config;
   const { tokens, oidc, teams } = auth;
   const own = [...tokens, ...teams, ...oidc, ...oidc.flatMap(({ rules }) => rules)];
-  const general = [limits.global, limits.caller, limits.user, limits.team];
-  const all = [...general, ...limits.models, ...own.map((one) => one.limits)];
+  const general = [limits.global, limits.caller, limits.team];
+  const users = [limits.user, ...own.map((one) => one.limits?.user)];
+  const all = [...general, ...limits.models, ...own.map((one) => one.limits), ...users];
   const budgets = all
     .flatMap((entry) => entry?.budget ?? [])
     .filter(({ amount }) => counts(amount));
@@ -55,9 +56,9 @@ export function budgetWarnings(config: Config): string[] {
       `usage.retention is shorter than the ${longest} that a limit lasts: after a restart it knows of less than was used`,
     );
   }
-  if (usage.enabled && isForLife(limits.user)) {
+  if (usage.enabled && users.some(isForLife)) {
     warnings.push(
-      "limits.user has a lifetime budget, and there is no state.redis: after a restart its users have used what the records of usage.retention say",
+      "end users have a lifetime budget, and there is no state.redis: after a restart they have used what the records of usage.retention say",
     );
   }
   return warnings;

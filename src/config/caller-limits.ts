@@ -1,6 +1,6 @@
 /** Limits of a caller, as they are written in the configuration. */
 import { z } from "zod";
-import { budgetPeriods, type CallerLimits } from "../core/limits/settings.js";
+import { budgetPeriods, type CallerLimits, type OwnLimits } from "../core/limits/settings.js";
 
 /** A whole number, or `unlimited`. */
 const amount = (least: number) => {
@@ -36,9 +36,21 @@ export const limitsSchema = z.strictObject({
   budget: budget.optional().describe("How much may be spent, by the price table."),
 });
 
-/** Limits as they are written in the configuration: what `limitsOf` reads. */
-export function limitsWritten(limits: CallerLimits): z.input<typeof limitsSchema> {
-  const { budget } = limits;
+/** Those of a caller or a team, which may have others for end users. */
+export const ownLimitsSchema = limitsSchema.extend({
+  user: limitsSchema
+    .optional()
+    .describe(
+      "Of each end user, by the user that a request names. They replace limits.user, one by one; a token's come before its team's.",
+    ),
+});
+
+/** Limits as they are written in the configuration: what `ownLimitsOf` reads. */
+export function limitsWritten({ user, ...own }: OwnLimits): z.input<typeof ownLimitsSchema> {
+  return { ...oneByOne(own), user: user && oneByOne(user) };
+}
+
+function oneByOne({ budget, ...limits }: CallerLimits): z.input<typeof limitsSchema> {
   return {
     requests_per_minute: amountWritten(limits.requestsPerMinute),
     tokens_per_minute: amountWritten(limits.tokensPerMinute),
@@ -62,3 +74,9 @@ export function limitsOf(limits: z.output<typeof limitsSchema>): CallerLimits {
     budget: limits.budget,
   };
 }
+
+/** The same, with those of end users. */
+export const ownLimitsOf = ({ user, ...own }: z.output<typeof ownLimitsSchema>): OwnLimits => ({
+  ...limitsOf(own),
+  ...(user && { user: limitsOf(user) }),
+});

@@ -1,12 +1,12 @@
 /** How much may be asked of a gateway, and what it costs. */
 import { z } from "zod";
 import type { AlertSink } from "../core/limits/alerts.js";
-import type { PastLimits } from "../core/limits/history.js";
+import type { OwnUsers, PastLimits } from "../core/limits/history.js";
 import type { LimitSettings } from "../core/limits/settings.js";
 import type { LimitParts } from "../core/limits/step.js";
 import type { LimitStore } from "../core/limits/store.js";
 import type { CountingSettings } from "../state/counting.js";
-import { limitsOf, limitsSchema } from "./caller-limits.js";
+import { limitsOf, limitsSchema, ownLimitsOf } from "./caller-limits.js";
 import { modelPattern } from "./fields.js";
 import { period, size, waitOrNone } from "./quantities.js";
 import { redisSettings } from "./redis.js";
@@ -20,7 +20,7 @@ export const limitSettingsSchema = z.strictObject({
   user: limitsSchema
     .optional()
     .describe(
-      "Of each end user of each caller, by the user that a request names. A call that names nobody has none of these.",
+      "Of each end user of each caller, by the user that a request names. Those of a team, and those of a token before these, replace them, one by one. A call that names nobody has none of these.",
     ),
   team: limitsSchema
     .optional()
@@ -118,12 +118,27 @@ export function countingSettings(config: Config): CountingSettings {
 /** What counts what was used before, too. */
 export function pastLimits(config: Config): PastLimits {
   const { tokens, oidc } = config.auth;
-  const own = JSON.stringify([tokens.map(({ name, limits }) => [name, limits]), oidc]);
-  return { limits: limitSettings(config), callersOwn: callersOwn(config), own };
+  const ofUsers = ownUsers(config);
+  const own = JSON.stringify([tokens.map(({ name, limits }) => [name, limits]), oidc, ofUsers]);
+  return { limits: limitSettings(config), callersOwn: callersOwn(config), ofUsers, own };
 }
 
 /** Whether callers may bring limits of their own, with their tokens. */
 const callersOwn = ({ auth }: Config) => auth.mode === "token";
+
+function ownUsers({ auth: { tokens, teams, oidc } }: Config): OwnUsers[] {
+  const these = (
+    of: OwnUsers["of"],
+    all: readonly { readonly name: string; readonly limits?: (typeof tokens)[number]["limits"] }[],
+  ) =>
+    all.flatMap(({ name, limits }) =>
+      limits?.user ? [{ of, name, limits: limitsOf(limits.user) }] : [],
+    );
+  const issuers = oidc.flatMap(({ name, limits, rules }) =>
+    [{ limits }, ...rules].map(({ limits }) => ({ name, limits })),
+  );
+  return [...these("callers", tokens), ...these("teams", teams), ...these("issuers", issuers)];
+}
 
 function limitSettings({ auth, limits }: Config): LimitSettings {
   return {
@@ -131,7 +146,7 @@ function limitSettings({ auth, limits }: Config): LimitSettings {
     caller: limits.caller && limitsOf(limits.caller),
     user: limits.user && limitsOf(limits.user),
     team: limits.team && limitsOf(limits.team),
-    teams: auth.teams.map(({ name: team, limits = {} }) => ({ team, ...limitsOf(limits) })),
+    teams: auth.teams.map(({ name: team, limits = {} }) => ({ team, ...ownLimitsOf(limits) })),
     models: limits.models.map(({ model, ...entry }) => ({ model, ...limitsOf(entry) })),
   };
 }

@@ -4,7 +4,7 @@
  */
 import type { CallSignal } from "./cancellation.js";
 import type { ErrorCode, LintelError } from "./errors.js";
-import type { CallerLimits } from "./limits/settings.js";
+import type { OwnLimits } from "./limits/settings.js";
 import type { Logger } from "./log.js";
 import type { Input, MethodName, Output } from "./methods.js";
 import type { Reading } from "./prompts.js";
@@ -27,7 +27,7 @@ export interface Caller {
   /** Names of the models that the caller may use, or patterns with one `*`; absent: all. */
   readonly models?: readonly string[];
   /** The caller's own limits; they replace those of every caller, one by one. */
-  readonly limits?: CallerLimits | undefined;
+  readonly limits?: OwnLimits | undefined;
   /** The team whose limits count the caller's calls together with those of its other members. */
   readonly team?: string | undefined;
   /** Models that the team may use, as `models`: a call needs both. Known once it was let in. */

@@ -1,6 +1,6 @@
 /** What an operator can set about the core. Defaults stand in `coreDefaults`. */
 
-import type { CallerLimits } from "./limits/settings.js";
+import type { OwnLimits } from "./limits/settings.js";
 import { type CallLogSettings, callLogDefaults } from "./log-call.js";
 import type { Reading } from "./prompts.js";
 import {
@@ -20,7 +20,7 @@ export interface IssuedToken {
   readonly hash: string;
   /** Names of the models it may use, or patterns with one `*`; absent: all. */
   readonly models?: readonly string[] | undefined;
-  readonly limits?: CallerLimits | undefined;
+  readonly limits?: OwnLimits | undefined;
   /** Name of the team that its holder is a member of. */
   readonly team?: string | undefined;
   /** Until when it counts, milliseconds since the epoch; absent: for ever. */

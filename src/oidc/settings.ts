@@ -1,5 +1,5 @@
 /** What an operator sets about an issuer of JWTs. */
-import type { CallerLimits } from "../core/limits/settings.js";
+import type { CallerLimits, OwnLimits } from "../core/limits/settings.js";
 
 /** Signatures that can be checked with a public key; nothing else is ever accepted. */
 export const algorithms = [
@@ -22,7 +22,7 @@ export type Algorithm = (typeof algorithms)[number];
 export interface Grant {
   /** Names, or patterns with one `*`; absent: all. */
   readonly models?: readonly string[] | undefined;
-  readonly limits?: CallerLimits | undefined;
+  readonly limits?: OwnLimits | undefined;
   /** Name of the team; absent: none. */
   readonly team?: string | undefined;
 }

@@ -5,7 +5,7 @@ import type { AdminState } from "../core/admin/state.js";
 import type { CallerSource } from "../core/callers/source.js";
 import { StoredTokens } from "../core/callers/stored.js";
 import type { Logger } from "../core/log.js";
-import { mostUsers, type UsageHistory } from "../core/usage/history.js";
+import { mostUsers, type UsageHistory, type UsersOf } from "../core/usage/history.js";
 import type { UsageSink } from "../core/usage/record.js";
 import { administered } from "./database/administered.js";
 import { openDatabase } from "./database/open.js";
@@ -139,9 +139,9 @@ function openUsage(
         return { caller: token, team, model, ...rest };
       });
     },
-    async ofUsers(quantity: "images" | "spend", since: number, until: number) {
+    async ofUsers(quantity: "images" | "spend", since: number, until: number, of?: UsersOf) {
       await shipper.flush();
-      return usage.ofUsers(quantity, since, until, mostUsers);
+      return usage.ofUsers(quantity, since, until, mostUsers, of);
     },
     get away() {
       return shipper.away || journal.failing;

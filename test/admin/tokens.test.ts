@@ -27,6 +27,10 @@ describe.each(wires)("by %s", (wire) => {
           requestsPerMinute: { kind: { case: "amount", value: 60n } },
           tokensPerMinute: { kind: { case: "unlimited", value: true } },
           budget: { kind: { case: "amount", value: 2.5 }, period: "day" },
+          user: {
+            requestsPerMinute: { kind: { case: "amount", value: 5n } },
+            budget: { kind: { case: "amount", value: 0.5 }, period: "lifetime" },
+          },
         },
         expiry: { kind: { case: "ttl", value: { seconds: 3600n, nanos: 0 } } },
       },
@@ -41,6 +45,10 @@ describe.each(wires)("by %s", (wire) => {
       requestsPerMinute: { kind: { case: "amount", value: 60n } },
       tokensPerMinute: { kind: { case: "unlimited", value: true } },
       budget: { kind: { case: "amount", value: 2.5 }, period: "day" },
+      user: {
+        requestsPerMinute: { kind: { case: "amount", value: 5n } },
+        budget: { kind: { case: "amount", value: 0.5 }, period: "lifetime" },
+      },
     });
     expect(token?.limits?.concurrent).toBeUndefined();
     expect((await chat("chat", "Hello", made.secret)).status).toBe(200);
@@ -52,13 +60,18 @@ describe.each(wires)("by %s", (wire) => {
         token: token?.id ?? "",
         models: { names: ["other"] },
         team: "",
-        limits: { requestsPerMinute: { kind: { case: "inherit", value: true } } },
+        limits: {
+          requestsPerMinute: { kind: { case: "inherit", value: true } },
+          user: { requestsPerMinute: { kind: { case: "inherit", value: true } } },
+        },
         expiry: { kind: { case: "never", value: true } },
       },
       as(),
     );
     expect(updated.token).toMatchObject({ id: token?.id, models: ["other"], team: "" });
     expect(updated.token?.limits?.requestsPerMinute).toBeUndefined();
+    expect(updated.token?.limits?.user?.requestsPerMinute).toBeUndefined();
+    expect(updated.token?.limits?.user?.budget?.period).toBe("lifetime");
     expect(updated.token?.limits?.tokensPerMinute?.kind.case).toBe("unlimited");
     expect(updated.token?.expireTime).toBeUndefined();
     expect(updated.appliesWithin?.seconds).toBe(5n);
@@ -195,6 +208,14 @@ describe("what is wrong is said of the field", () => {
       "CreateToken",
       { name: "a", limits: { budget: { amount: 1e30 } } },
       { "limits.budget.amount": "must be from 0 to 999999999999" },
+    ],
+    [
+      "CreateToken",
+      { name: "a", limits: { user: { concurrent: {}, budget: { amount: 1e30 } } } },
+      {
+        "limits.user.concurrent": "must have one of amount, unlimited and inherit",
+        "limits.user.budget.amount": "must be from 0 to 999999999999",
+      },
     ],
     [
       "CreateToken",

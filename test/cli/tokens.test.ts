@@ -239,7 +239,39 @@ test("update changes what is said, and tells what the token may do now", async (
   });
 });
 
+test("end users of a token have limits of its own, one by one", async () => {
+  const database = ["--database", join(folder(), "lintel.db")];
+  const tokens = (...args: string[]) => runHere(["tokens", ...args, ...database]);
+  const listed = async () =>
+    (JSON.parse((await tokens("list", "--json")).stdout) as { limits: unknown }[])[0]?.limits;
+  const user = ["--user-rpm", "5", "--user-budget", "1/day", "--user-images-per-day", "unlimited"];
+  await tokens("create", "--name", "shop", ...user);
+  const budget = { amount: 1, period: "day" };
+  expect(await listed()).toEqual({
+    user: { requests_per_minute: 5, images_per_day: "unlimited", budget },
+  });
+  const back = ["--user-rpm", "default", "--user-concurrent", "2", "--user-tpm", "7"];
+  const updated = await tokens("update", "shop", ...back, "--rpm", "60");
+  const each = "each user: tpm 7, images/day unlimited, concurrent 2, budget 1/day";
+  expect(updated.stdout).toContain(`rpm 60; ${each}`);
+  expect(await listed()).toEqual({
+    requests_per_minute: 60,
+    user: { tokens_per_minute: 7, images_per_day: "unlimited", concurrent: 2, budget },
+  });
+  const none = ["tpm", "images-per-day", "concurrent", "budget"].flatMap((limit) => [
+    ...[`--user-${limit}`, "default"],
+  ]);
+  await tokens("update", "shop", "--rpm", "default", ...none);
+  expect(await listed()).toBeNull();
+  const yaml = await tokens("create", "--yaml", "--name", "shop", ...user);
+  expect(valid(yaml.stdout.slice(yaml.stdout.indexOf("auth:"))).auth.tokens[0]?.limits).toEqual({
+    user: { requests_per_minute: 5, images_per_day: Number.POSITIVE_INFINITY, budget },
+  });
+});
+
 test.each([
+  [["--user-budget", "none"], "--user-budget must be a number, or a number per hour, "],
+  [["--user-rpm", "-"], '--user-rpm must be a whole number, 0 or more, or unlimited; or "default"'],
   [[], "tokens update needs something to change: --models, --rpm, --tpm, "],
   [["--rpm", "many"], '--rpm must be a whole number, 0 or more, or unlimited; or "default"'],
   [["--budget", "none"], "--budget must be a number, or a number per hour, "],

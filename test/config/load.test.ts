@@ -363,7 +363,12 @@ test("budgets that are never spent, and limits that a restart forgets, are warne
   expect(await kept("1h", price + known + budget("lifetime"))).toEqual([]);
   const ofUsers = budget("lifetime").replace("caller", "user");
   expect(await kept("1h", price + known + ofUsers)).toEqual([
-    expect.stringMatching(/^limits\.user has a lifetime budget, and there is no state\.redis/),
+    expect.stringMatching(/^end users have a lifetime budget, and there is no state\.redis/),
+  ]);
+  const teams =
+    "teams: [{ name: t, limits: { user: { budget: { amount: 1, period: lifetime } } } }]";
+  expect(await kept("1h", `${price}auth: { mode: token, ${teams} }\n`)).toEqual([
+    expect.stringMatching(/^end users have a lifetime budget/),
   ]);
   expect(
     await warned(`${price}${known}${ofUsers}state: { redis: { url: "redis://h" } }\n`),

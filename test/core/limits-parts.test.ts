@@ -102,6 +102,35 @@ it("goes on with what usage says was used before", async () => {
   expect(all).toContainEqual({ key: "caller:a:images", period: "day", start: day, used: 3 });
 });
 
+it("asks of end users only for those who may have a limit of their caller's or its team's", async () => {
+  const asked: unknown[] = [];
+  const history: UsageHistory = {
+    between: async () => [],
+    ofUsers: async (quantity, from, _until, of) => {
+      asked.push([quantity, from === 0 ? "lifetime" : "period", of]);
+      return [];
+    },
+  };
+  const budget = { amount: 1, period: "lifetime" } as const;
+  const limits: LimitSettings = { models: [], user: { imagesPerDay: 5 } };
+  const ofUsers = [
+    { of: "callers", name: "shop", limits: { budget, imagesPerDay: 1 } },
+    { of: "issuers", name: "corp", limits: { budget } },
+    { of: "teams", name: "red", limits: { budget: { amount: 2, period: "hour" } } },
+  ] as const;
+  await usedBy(history, { limits, callersOwn: true, ofUsers });
+  const nobody = { callers: [], issuers: [], teams: [] };
+  expect(asked).toEqual([
+    ["spend", "period", { ...nobody, teams: ["red"], stored: "hour" }],
+    // Everybody's.
+    ["images", "period", undefined],
+    ["spend", "period", { ...nobody, stored: "day" }],
+    ["spend", "period", { ...nobody, stored: "week" }],
+    ["spend", "period", { ...nobody, stored: "month" }],
+    ["spend", "lifetime", { ...nobody, callers: ["shop"], issuers: ["corp"], stored: "lifetime" }],
+  ]);
+});
+
 it("goes on with what usage says end users used before, each of its caller", async () => {
   const asked: unknown[] = [];
   const history = {

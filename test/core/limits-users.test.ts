@@ -68,6 +68,45 @@ describe("an end user's limits", () => {
     expect(await ask("u-5", "cat")).toContain("for this gateway");
   });
 
+  it("are the caller's own before its team's, and these before everybody's, one by one", async () => {
+    const { core } = limited(
+      {
+        user: { requestsPerMinute: 3, tokensPerMinute: 0 },
+        teams: [{ team: "red", user: { requestsPerMinute: 2, tokensPerMinute: 100_000 } }],
+      },
+      {
+        callers: {
+          ann: { user: { requestsPerMinute: 1 } },
+          bob: {},
+          cat: { user: { requestsPerMinute: Number.POSITIVE_INFINITY } },
+        },
+        members: { ann: "red", bob: "red", cat: "red", dan: "blue" },
+      },
+    );
+    const ask = asking(core);
+    const calls = async (credential: string) => {
+      for (let made = 0; made < 5; made++) {
+        const came = await ask("u-1", credential);
+        if (came !== "ok") return `${made}: ${came}`;
+      }
+      return "all";
+    };
+    expect(await calls("ann")).toBe(`1: ${reached("1 request per minute for this user")}`);
+    expect(await calls("bob")).toBe(`2: ${reached("2 requests per minute for this user")}`);
+    expect(await calls("cat")).toBe("all");
+    // Of no tokens no request can take less.
+    expect(await calls("dan")).toBe(`0: ${reached("0 tokens per minute for this user")}`);
+  });
+
+  it("are those of a caller's last token, and go on counting", async () => {
+    const callers = { me: { user: { requestsPerMinute: 1 } } };
+    const { core } = limited({}, { callers });
+    const ask = asking(core);
+    expect([await ask("u-1"), await ask("u-1")]).toEqual(["ok", expect.stringContaining("1 req")]);
+    callers.me = { user: { requestsPerMinute: 2 } };
+    expect([await ask("u-1"), await ask("u-1")]).toEqual(["ok", expect.stringContaining("2 req")]);
+  });
+
   it("are of tokens, images, spend and calls at a time, too", async () => {
     const { handle } = hangsAfter("a");
     const settings: Partial<LimitSettings> = {

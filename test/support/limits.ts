@@ -2,7 +2,7 @@
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Caller } from "../../src/core/call.js";
 import type { Core } from "../../src/core/core.js";
-import type { CallerLimits, LimitSettings, Price } from "../../src/core/limits/settings.js";
+import type { LimitSettings, OwnLimits, Price } from "../../src/core/limits/settings.js";
 import type { LimitStore } from "../../src/core/limits/store.js";
 import type { ModelSettings } from "../../src/core/settings.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
@@ -20,7 +20,7 @@ export function limited(
   more: {
     prices?: readonly Price[];
     handlers?: Parameters<typeof scripted>[0];
-    callers?: Record<string, CallerLimits>;
+    callers?: Record<string, OwnLimits>;
     /** The team of each caller that has one. */
     members?: Record<string, string>;
     models?: readonly ModelSettings[];

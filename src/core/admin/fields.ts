@@ -6,10 +6,11 @@ import {
   type Limit,
   LimitSchema,
   type Limits,
+  type UserLimits,
 } from "../../../gen/lintel/admin/v1/tokens_pb.js";
 import type { LimitChanges } from "../callers/registry.js";
 import type { Violation } from "../errors.js";
-import { budgetPeriods, type CallerLimits } from "../limits/settings.js";
+import { budgetPeriods, type OwnLimits } from "../limits/settings.js";
 import type { Range } from "../range.js";
 import { compileRange, rangeOf } from "../rules.js";
 
@@ -72,11 +73,22 @@ export function expiryOf(expiry: Expiry | undefined, into: Into): number | null 
 const onlyTrue = "must be true, or left out";
 const oneKind = "must have one of amount, unlimited and inherit";
 
+/** Limits as messages of both kinds have them. */
+type AnyLimits = Omit<Limits | UserLimits, "$typeName">;
+
 /** Limits one by one: absent where nothing is said, `null` for that of every caller. */
 export function limitsOf(limits: Limits | undefined, into: Into): LimitChanges | undefined {
   if (!limits) return undefined;
+  const { user } = limits;
+  return {
+    ...oneByOne(limits, "limits", into),
+    ...(user && { user: oneByOne(user, "limits.user", into) }),
+  };
+}
+
+function oneByOne(limits: AnyLimits, within: string, into: Into) {
   const whole = (limit: Limit | undefined, name: string) => {
-    const field = `limits.${name}`;
+    const field = `${within}.${name}`;
     const amount = limit && amountOf(limit.kind, field, into);
     return amount === undefined || amount === null ? amount : Number(amount);
   };
@@ -85,12 +97,12 @@ export function limitsOf(limits: Limits | undefined, into: Into): LimitChanges |
     tokensPerMinute: whole(limits.tokensPerMinute, "tokens_per_minute"),
     imagesPerDay: whole(limits.imagesPerDay, "images_per_day"),
     concurrent: whole(limits.concurrent, "concurrent"),
-    budget: limits.budget && budgetOf(limits.budget, into),
+    budget: limits.budget && budgetOf(limits.budget, `${within}.budget`, into),
   };
 }
 
-function budgetOf({ kind, period }: Budget, into: Into): LimitChanges["budget"] {
-  const amount = amountOf(kind, "limits.budget", into);
+function budgetOf({ kind, period }: Budget, field: string, into: Into): LimitChanges["budget"] {
+  const amount = amountOf(kind, field, into);
   if (amount === undefined || amount === null) return amount;
   // Others were found by the rules of the field.
   const known = budgetPeriods.find((one) => one === (period || "month")) ?? "month";
@@ -119,8 +131,12 @@ function amountOf(
 }
 
 /** Limits of a new token: none of its own where it has that of every caller. */
-export function newLimits(changes: LimitChanges | undefined): CallerLimits | undefined {
-  const own = Object.entries(changes ?? {}).filter(([, limit]) => limit != null);
+export function newLimits({ user, ...own }: LimitChanges = {}): OwnLimits | undefined {
+  return said({ ...said(own), user: user && said(user) });
+}
+
+function said(limits: object) {
+  const own = Object.entries(limits).filter(([, limit]) => limit != null);
   return own.length > 0 ? Object.fromEntries(own) : undefined;
 }
 

@@ -15,12 +15,18 @@ import {
   State,
   type Token,
   TokenSchema,
+  type UserLimits,
 } from "../../../gen/lintel/admin/v1/tokens_pb.js";
 import { type UsageRow, UsageRowSchema } from "../../../gen/lintel/admin/v1/usage_pb.js";
 import type { LimitChanges } from "../callers/registry.js";
 import { graceEnd, type StoredToken } from "../callers/store.js";
 import { unit } from "../limits/prices.js";
-import { type BudgetPeriod, budgetPeriods, type CallerLimits } from "../limits/settings.js";
+import {
+  type BudgetPeriod,
+  budgetPeriods,
+  type CallerLimits,
+  type OwnLimits,
+} from "../limits/settings.js";
 import type { Group, UsageTotals } from "../usage/sums.js";
 
 /** A token as callers of administration see it: without what is kept of its secret. */
@@ -57,7 +63,7 @@ export function tokenOf(token: Token): ShownToken {
     id: token.id,
     name: token.name,
     models: token.models.length > 0 ? token.models : undefined,
-    limits: token.limits && callerLimits(token.limits),
+    limits: token.limits && ownLimits(token.limits),
     team: token.team || undefined,
     createdAt: ms(token.createTime) ?? 0,
     expiresAt: ms(token.expireTime),
@@ -66,19 +72,22 @@ export function tokenOf(token: Token): ShownToken {
 }
 
 /** Limits as a message: what is absent stays absent, `null` is that of every caller. */
-export function limitsMessage(limits: LimitChanges): Limits {
+export const limitsMessage = ({ user, ...limits }: LimitChanges): Limits =>
+  create(LimitsSchema, { ...oneByOne(limits), user: user && oneByOne(user) });
+
+function oneByOne(limits: Omit<LimitChanges, "user">) {
   const { requestsPerMinute, tokensPerMinute, imagesPerDay, concurrent, budget } = limits;
   const whole = (limit: number | null | undefined) =>
     limit === undefined
       ? undefined
       : { kind: limit === null ? inherit : limit === Infinity ? unlimited : amount(BigInt(limit)) };
-  return create(LimitsSchema, {
+  return {
     requestsPerMinute: whole(requestsPerMinute),
     tokensPerMinute: whole(tokensPerMinute),
     imagesPerDay: whole(imagesPerDay),
     concurrent: whole(concurrent),
     budget: budget === null ? { kind: inherit } : budget && budgetMessage(budget),
-  });
+  };
 }
 
 const inherit = { case: "inherit", value: true } as const;
@@ -90,7 +99,12 @@ const budgetMessage = ({ amount: most, period }: NonNullable<CallerLimits["budge
   period,
 });
 
-function callerLimits(limits: Limits): CallerLimits {
+const ownLimits = ({ user, ...limits }: Limits): OwnLimits => ({
+  ...callerLimits(limits),
+  ...(user && { user: callerLimits(user) }),
+});
+
+function callerLimits(limits: Omit<Limits | UserLimits, "$typeName">): CallerLimits {
   const whole = (limit: Limit | undefined) => limit && amountOf(limit.kind);
   const { budget } = limits;
   return {

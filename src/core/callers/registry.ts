@@ -1,12 +1,12 @@
 /** Tokens that are kept, as whoever administers them sees them. */
-import type { CallerLimits } from "../limits/settings.js";
+import type { CallerLimits, OwnLimits } from "../limits/settings.js";
 import type { StoredToken } from "./store.js";
 
 /** What a token is made with. */
 export interface NewToken {
   readonly name: string;
   readonly models?: readonly string[] | undefined;
-  readonly limits?: CallerLimits | undefined;
+  readonly limits?: OwnLimits | undefined;
   /** Name of the team that its holder is a member of. */
   readonly team?: string | undefined;
   /** Milliseconds since the epoch. */
@@ -23,7 +23,11 @@ export interface TokenChange {
 }
 
 /** The same of limits, one by one. */
-export type LimitChanges = { readonly [L in keyof CallerLimits]: CallerLimits[L] | null };
+export type LimitChanges = Changes<CallerLimits> & {
+  readonly user?: Changes<CallerLimits> | undefined;
+};
+
+type Changes<T> = { readonly [L in keyof T]: T[L] | null };
 
 /** How a token is rotated. */
 export interface Rotation {

@@ -1,5 +1,5 @@
 /** Tokens that are kept in a database, as the gateway reads them. */
-import type { CallerLimits } from "../limits/settings.js";
+import type { OwnLimits } from "../limits/settings.js";
 
 /** A token as it is stored: nothing of it leads back to the token itself. */
 export interface StoredToken {
@@ -12,7 +12,7 @@ export interface StoredToken {
   /** The token before the last rotation, which counts a while longer. */
   readonly previous?: { readonly hash: string; readonly until: number } | undefined;
   readonly models?: readonly string[] | undefined;
-  readonly limits?: CallerLimits | undefined;
+  readonly limits?: OwnLimits | undefined;
   /** Name of the team that its holder is a member of. */
   readonly team?: string | undefined;
   /** These times in milliseconds since the epoch. */

@@ -7,7 +7,7 @@ import type { AuthSettings } from "../settings.js";
 import type { BudgetAlerts, Watched } from "./alerts.js";
 import { sameEndMs } from "./period.js";
 import type { Rule, Rules } from "./rules.js";
-import type { BudgetPeriod, CallerLimits } from "./settings.js";
+import type { BudgetPeriod, OwnLimits } from "./settings.js";
 import type { Claim, Standing, Verdict } from "./store.js";
 
 /** How much of one budget is used. */
@@ -34,7 +34,7 @@ export interface BudgetsParts {
 /** A budget that was seen. */
 interface Entry extends Watched {
   /** A caller's own, as of its last call. */
-  limits: CallerLimits | undefined;
+  limits: OwnLimits | undefined;
   limit: number;
   used: number;
   endsAt: number;

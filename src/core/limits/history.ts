@@ -2,7 +2,7 @@
 
 import { setImmediate } from "node:timers/promises";
 import { fits } from "../pattern.js";
-import type { UsageHistory, UsedSoFar } from "../usage/history.js";
+import type { UsageHistory, UsedSoFar, UsersOf } from "../usage/history.js";
 import { periodAt } from "./period.js";
 import { counterKey, scopes } from "./rules.js";
 import {
@@ -32,6 +32,8 @@ export interface PastScope {
   readonly period: BudgetPeriod;
   /** Whose counter a row belongs to, if to any; absent: it is of end users, who have rows of their own. */
   readonly of?: ((row: UsedSoFar) => string | undefined) | undefined;
+  /** Whose end users; absent: all. */
+  readonly users?: UsersOf | undefined;
 }
 
 /** Limits, and who may have others. */
@@ -39,19 +41,39 @@ export interface PastLimits {
   readonly limits: LimitSettings;
   /** Whether callers may bring limits of their own, of any period. */
   readonly callersOwn: boolean;
+  /** Limits that the configuration gives to the end users of some; those of tokens in the database are not in it. */
+  readonly ofUsers?: readonly OwnUsers[] | undefined;
   /** What the configuration says of those, in any words: where that changes, they may be new. */
   readonly own?: string | undefined;
 }
 
+/** Limits of the end users of a caller, of an issuer's callers, or of a team's members. */
+export interface OwnUsers {
+  readonly of: "callers" | "issuers" | "teams";
+  readonly name: string;
+  readonly limits: CallerLimits;
+}
+
 /** All that counts by these limits. */
-export function pastScopes({ limits, callersOwn, own = "" }: PastLimits): PastScope[] {
+export function pastScopes({
+  limits,
+  callersOwn,
+  ofUsers = [],
+  own = "",
+}: PastLimits): PastScope[] {
   const { global, caller, user, team, teams = [], models } = limits;
+  const everyUser = scopesOf("user", user);
+  const ownUsers = ofAll
+    .flatMap((any) => scopesOf(`own ${own} user`, any))
+    .filter((one) => !everyUser.some(isLike(one)))
+    .map((one) => ({ ...one, users: usersOf(one, ofUsers) }));
   const ofCaller = (row: UsedSoFar) => scopes.caller(row.caller);
   return [
     ...scopesOf("global", global, () => scopes.gateway),
     ...scopesOf("caller", caller, ofCaller),
     ...(callersOwn ? ofAll.flatMap((any) => scopesOf(`own ${own}`, any, ofCaller)) : []),
-    ...scopesOf("user", user),
+    ...everyUser,
+    ...(callersOwn ? ownUsers : []),
     ...scopesOf("team", team, ({ team }) => (team ? scopes.team(team) : undefined)),
     ...teams.flatMap((entry) => {
       const name = scopes.team(entry.team);
@@ -62,6 +84,20 @@ export function pastScopes({ limits, callersOwn, own = "" }: PastLimits): PastSc
       return scopesOf(name, entry, ({ model }) => (fits(entry.model, model) ? name : undefined));
     }),
   ];
+}
+
+/** Whether another one counts the same. */
+const isLike = (one: PastScope) => (other: PastScope) =>
+  one.quantity === other.quantity && one.period === other.period;
+
+function usersOf(scope: PastScope, own: readonly OwnUsers[]): UsersOf {
+  const such = own.filter(({ limits }) => scopesOf("", limits).some(isLike(scope)));
+  const named = (kind: OwnUsers["of"]) =>
+    such.flatMap(({ of, name }) => (of === kind ? [name] : []));
+  return {
+    ...{ callers: named("callers"), issuers: named("issuers"), teams: named("teams") },
+    stored: scope.quantity === "images" ? "images" : scope.period,
+  };
 }
 
 /** Each limit that there can be. */
@@ -102,10 +138,10 @@ export async function* usedCounters(
     const shared = due.filter(({ of }) => of);
     const sums = shared.length > 0 ? await summed(history, shared, start, now) : [];
     for (const [key, sum] of sums) used.push({ key, period, start, used: sum });
-    for (const { quantity, of } of due) {
+    for (const { quantity, of, users } of due) {
       if (of) continue;
       const span = { type: "calendar", period } as const;
-      for (const row of await history.ofUsers(quantity, start, now)) {
+      for (const row of await history.ofUsers(quantity, start, now, users)) {
         const key = counterKey(scopes.user(row.caller, row.user), quantity, span);
         used.push({ key, period, start, used: row.used });
         if (used.length % usersAtOnce === 0) await setImmediate();

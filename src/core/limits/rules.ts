@@ -4,7 +4,7 @@ import type { Caller } from "../call.js";
 import { fits } from "../pattern.js";
 import { Recent } from "../recent.js";
 import { unit } from "./prices.js";
-import type { CallerLimits, LimitSettings, ModelLimits } from "./settings.js";
+import type { CallerLimits, LimitSettings, ModelLimits, OwnLimits } from "./settings.js";
 import type { Counter } from "./store.js";
 
 /** What is counted. Spend in billionths of the price table's unit. */
@@ -65,12 +65,14 @@ export class Rules {
   readonly #models = new Recent<string, readonly Rule[]>(mostRemembered);
   readonly #teams = new Recent<string, readonly Rule[]>(mostRemembered);
   /** By `pairOf`. */
-  readonly #users = new Recent<string, readonly Rule[]>(mostRemembered);
-  readonly #ofTeams: ReadonlyMap<string, CallerLimits>;
-  readonly #callers = new Recent<
+  readonly #users = new Recent<
     string,
-    { limits: CallerLimits | undefined; rules: readonly Rule[] }
+    { own: CallerLimits | undefined; team: CallerLimits | undefined; rules: readonly Rule[] }
   >(mostRemembered);
+  readonly #ofTeams: ReadonlyMap<string, OwnLimits>;
+  readonly #callers = new Recent<string, { limits: OwnLimits | undefined; rules: readonly Rule[] }>(
+    mostRemembered,
+  );
 
   constructor(settings: LimitSettings) {
     this.#settings = settings;
@@ -111,9 +113,8 @@ export class Rules {
   /** Of the caller, its end user and its team. */
   #ofWhom(caller: Caller | undefined, user: string | undefined): readonly Rule[] {
     if (!caller) return none;
-    const { user: everyUser } = this.#settings;
     const own = this.#ofCaller(caller);
-    const ofUser = user && everyUser ? this.#ofUser(caller.id, user, everyUser) : none;
+    const ofUser = user ? this.#ofUser(caller, user) : none;
     const ofTeam = caller.team === undefined ? none : this.#ofTeam(caller.team);
     return ofUser.length + ofTeam.length === 0 ? own : [...own, ...ofUser, ...ofTeam];
   }
@@ -130,14 +131,18 @@ export class Rules {
     return rules;
   }
 
-  #ofUser(id: string, user: string, limits: CallerLimits): readonly Rule[] {
+  #ofUser({ id, limits, team: its }: Caller, user: string): readonly Rule[] {
+    const everyone = this.#settings.user;
+    const own = limits?.user;
+    const team = its === undefined ? undefined : this.#ofTeams.get(its)?.user;
+    if (!own && !team && !everyone) return none;
     const pair = pairOf(id, user);
     const known = this.#users.get(pair);
-    if (known) return known;
-    const rules = rulesOf(limits, {
+    if (known && known.own === own && known.team === team) return known.rules;
+    const rules = rulesOf(merged(merged(everyone, team), own), {
       ...{ scope: "user", name: user, key: scopes.user(id, user), words: "for this user" },
     });
-    this.#users.set(pair, rules);
+    this.#users.set(pair, { own, team, rules });
     return rules;
   }
 

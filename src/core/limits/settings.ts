@@ -30,13 +30,19 @@ export interface CallerLimits {
   readonly budget?: Budget | undefined;
 }
 
+/** What a caller or a team has of its own. */
+export interface OwnLimits extends CallerLimits {
+  /** Of each end user of the caller, or of each of its members: they replace those of every user, one by one. */
+  readonly user?: CallerLimits | undefined;
+}
+
 /** Limits of the models that a name or a pattern with one `*` fits, counted together. */
 export interface ModelLimits extends CallerLimits {
   readonly model: string;
 }
 
-/** Limits of a team: of its members' calls, counted together. */
-export interface TeamLimits extends CallerLimits {
+/** Limits of a team: of its members' calls, counted together; those of end users hold for each user of each member. */
+export interface TeamLimits extends OwnLimits {
   /** `Caller.team`. */
   readonly team: string;
 }
@@ -47,7 +53,10 @@ export interface LimitSettings {
   readonly global?: CallerLimits | undefined;
   /** Of each caller; a caller's own replace these, one by one. */
   readonly caller?: CallerLimits | undefined;
-  /** Of each end user of each caller, by `Attributes.user`. Calls that name nobody have none of these. */
+  /**
+   * Of each end user of each caller, by `Attributes.user`; those of a team, and of a caller before these, replace
+   * them, one by one. Calls that name nobody have none of these.
+   */
   readonly user?: CallerLimits | undefined;
   /** Of each team; a team's own replace these, one by one. */
   readonly team?: CallerLimits | undefined;

@@ -1,5 +1,7 @@
 /** What was used so far: for counters that begin anew with the process and must not. */
 
+import type { BudgetPeriod } from "../limits/settings.js";
+
 /** Sums of one caller's calls of one model, as a member of one team. */
 export interface UsedSoFar {
   /** `Caller.id`. */
@@ -29,6 +31,18 @@ export interface UsedByUser {
   readonly used: number;
 }
 
+/** Whose end users: those of any of these. */
+export interface UsersOf {
+  /** `Caller.id`. */
+  readonly callers: readonly string[];
+  /** `Caller.token` of those whom an issuer vouches for. */
+  readonly issuers: readonly string[];
+  /** `Caller.team`, as of the calls. */
+  readonly teams: readonly string[];
+  /** A budget's period, or `images`: of tokens of the database that have such a limit for their users. */
+  readonly stored: BudgetPeriod | "images";
+}
+
 /** Usage that was recorded. */
 export interface UsageHistory {
   /**
@@ -43,11 +57,13 @@ export interface UsageHistory {
   /**
    * The same for each end user of each caller who used any; at most `mostUsers`, those who used most. Of deleted
    * records nothing is in it.
+   * @param of absent: of all callers
    * @throws Error while the database is away
    */
   ofUsers(
     quantity: "images" | "spend",
     from: number,
     until: number,
+    of?: UsersOf,
   ): Promise<readonly UsedByUser[]>;
 }

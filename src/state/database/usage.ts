@@ -1,5 +1,5 @@
 /** Usage in a database: records come in, sums go out. */
-import type { UsedByUser, UsedSoFar } from "../../core/usage/history.js";
+import type { UsedByUser, UsedSoFar, UsersOf } from "../../core/usage/history.js";
 import type {
   Group,
   UsageFilter,
@@ -7,7 +7,7 @@ import type {
   UsageSums,
   UsageTotals,
 } from "../../core/usage/sums.js";
-import { type Row, type Sql, type Value, ValueRefused } from "./sql.js";
+import { type Row, rowsOf, type Sql, type Value, ValueRefused } from "./sql.js";
 import { columns } from "./usage-line.js";
 
 /** Rows of one insertion; PostgreSQL takes 65535 values. */
@@ -98,20 +98,48 @@ export class DatabaseUsage implements UsageSums {
    * What each end user of each caller used in the calls of a time, whoever used most first; at most `most` of them.
    * @param from milliseconds since the epoch
    * @param until calls that began then or later are left out
+   * @param of whose; absent: of all callers
    */
   async ofUsers(
     quantity: "images" | "spend",
     from: number,
     until: number,
     most: number,
+    of?: UsersOf,
   ): Promise<readonly UsedByUser[]> {
+    const whose = of && (await this.#whose(of));
+    if (whose?.text === "") return [];
     const text = `SELECT caller, end_user, SUM(CAST(${quantity} AS DOUBLE PRECISION)) AS used
       FROM lintel_usage WHERE at >= ? AND at < ? AND end_user IS NOT NULL AND ${quantity} > 0
+        ${whose ? `AND (${whose.text})` : ""}
       GROUP BY caller, end_user ORDER BY used DESC LIMIT ?`;
-    const [rows = []] = await this.#sql.run([{ text, values: [from, until, most], long: true }]);
+    const [rows = []] = await this.#sql.run([
+      { text, values: [from, until, ...(whose?.values ?? []), most], long: true },
+    ]);
     return rows.map(({ caller, end_user, used }) => {
       return { caller: String(caller), user: String(end_user), used: Number(used) };
     });
+  }
+
+  /** A condition for records of some callers; empty: there are none. */
+  async #whose({ callers, issuers, teams, stored }: UsersOf) {
+    const all: [string, readonly string[]][] = [];
+    const some = (column: string, names: readonly string[]) => {
+      if (names.length > 0) all.push([`${column} IN (${names.map(() => "?").join(", ")})`, names]);
+    };
+    some("caller", callers);
+    some("token", issuers);
+    some("team", teams);
+    // As `DatabaseTokens` writes limits; one that has it elsewhere as well does no harm.
+    const limit = stored === "images" ? '"imagesPerDay":' : `"period":"${stored}"`;
+    const values = [`%"user":{%${limit}%`];
+    const tokens = "FROM lintel_tokens WHERE revoked_at IS NULL AND limits LIKE ?";
+    const any = await rowsOf(this.#sql, `SELECT 1 AS found ${tokens} LIMIT 1`, values);
+    if (any.length > 0) all.push([`caller IN (SELECT name ${tokens})`, values]);
+    return {
+      text: all.map(([text]) => text).join(" OR "),
+      values: all.flatMap(([, values]) => values),
+    };
   }
 
   /**

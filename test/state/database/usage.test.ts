@@ -1,7 +1,9 @@
 /** Usage in every database. */
 import { expect, test } from "vitest";
+import type { UsersOf } from "../../../src/core/usage/history.js";
 import type { UsageRecord } from "../../../src/core/usage/record.js";
 import { rowsOf, type Sql, type Statement } from "../../../src/state/database/sql.js";
+import { DatabaseTokens } from "../../../src/state/database/tokens.js";
 import { DatabaseUsage } from "../../../src/state/database/usage.js";
 import { linesOf, record } from "../record.js";
 import { onEveryDatabase } from "./databases.js";
@@ -118,6 +120,38 @@ onEveryDatabase((make) => {
       { caller: "a", user: "u:1", used: 1 },
     ]);
     expect(await usage.ofUsers("spend", 10, 20, 1)).toHaveLength(1);
+  });
+
+  test("tells what end users of some callers used: by name, issuer, team and tokens of the database", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    const tokens = new DatabaseTokens(again());
+    const of = (caller: string, more: object = {}) =>
+      record({ caller, user: "u", spend: 1, images: 1, at: 10, ...more });
+    const others = [of("corp:x", { token: "corp" }), of("red", { team: "r" }), of("d"), of("e")];
+    expect(await usage.insert(linesOf(of("a"), of("b"), of("c"), ...others))).toEqual([]);
+    const asked = async (more: Partial<UsersOf>, quantity: "images" | "spend" = "spend") => {
+      const nobody: UsersOf = { callers: [], issuers: [], teams: [], stored: "day" };
+      const found = await usage.ofUsers(quantity, 0, 20, 9, { ...nobody, ...more });
+      return found.map(({ caller }) => caller).toSorted();
+    };
+    expect(await asked({})).toEqual([]);
+    expect(await asked({ callers: ["a", "b"], issuers: ["corp"], teams: ["r"] })).toEqual([
+      ...["a", "b", "corp:x", "red"],
+    ]);
+    const day = { amount: 1, period: "day" } as const;
+    await tokens.create({ name: "c", limits: { user: { budget: day } } });
+    await tokens.create({ name: "d", limits: { budget: day, user: { imagesPerDay: 0 } } });
+    await tokens.create({ name: "e", limits: { budget: day, imagesPerDay: 4 } });
+    expect(await asked({})).toEqual(["c"]);
+    expect(await asked({ callers: ["a"] })).toEqual(["a", "c"]);
+    expect(await asked({ stored: "month" })).toEqual([]);
+    expect(await asked({ stored: "images" }, "images")).toEqual(["d"]);
+    await tokens.update("c", { limits: { user: { budget: null } } });
+    expect(await asked({})).toEqual([]);
+    await tokens.update("d", { limits: { user: { budget: day } } });
+    await tokens.revoke("d");
+    expect(await asked({})).toEqual([]);
   });
 
   test("answers that were kept are counted: chats that went well, and no backend was asked", async () => {

@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file lintel/admin/v1/tokens.proto.
  */
 export const file_lintel_admin_v1_tokens: GenFile = /*@__PURE__*/
-  fileDesc("ChxsaW50ZWwvYWRtaW4vdjEvdG9rZW5zLnByb3RvEg9saW50ZWwuYWRtaW4udjEi3AIKBVRva2VuEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSJQoFc3RhdGUYAyABKA4yFi5saW50ZWwuYWRtaW4udjEuU3RhdGUSDgoGbW9kZWxzGAQgAygJEgwKBHRlYW0YBSABKAkSJwoGbGltaXRzGAYgASgLMhcubGludGVsLmFkbWluLnYxLkxpbWl0cxIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3Jldm9rZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4ChRwcmV2aW91c19leHBpcmVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAi9QEKBkxpbWl0cxIzChNyZXF1ZXN0c19wZXJfbWludXRlGAEgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0EjEKEXRva2Vuc19wZXJfbWludXRlGAIgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0Ei4KDmltYWdlc19wZXJfZGF5GAMgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0EioKCmNvbmN1cnJlbnQYBCABKAsyFi5saW50ZWwuYWRtaW4udjEuTGltaXQSJwoGYnVkZ2V0GAUgASgLMhcubGludGVsLmFkbWluLnYxLkJ1ZGdldCJZCgVMaW1pdBIgCgZhbW91bnQYASABKANCDrpICyIJGP+flKWNHSgASAASEwoJdW5saW1pdGVkGAIgASgISAASEQoHaW5oZXJpdBgDIAEoCEgAQgYKBGtpbmQingEKBkJ1ZGdldBIpCgZhbW91bnQYASABKAFCF7pIFBISGQDg/6GUGm1CKQAAAAAAAAAASAASEwoJdW5saW1pdGVkGAIgASgISAASEQoHaW5oZXJpdBgDIAEoCEgAEjkKBnBlcmlvZBgEIAEoCUIpukgmciRSAFIEaG91clIDZGF5UgR3ZWVrUgVtb250aFIIbGlmZXRpbWVCBgoEa2luZCJ3CgZFeHBpcnkSKgoEdGltZRgBIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXBIABIoCgN0dGwYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb25IABIPCgVuZXZlchgDIAEoCEgAQgYKBGtpbmQiOgoKTW9kZWxOYW1lcxIsCgVuYW1lcxgBIAMoCUIdukgakgEXEOgHIhJyEBABGIAEMgleXFB7Q2N9KiQi2wEKEkNyZWF0ZVRva2VuUmVxdWVzdBIjCgRuYW1lGAEgASgJQhW6SBJyEBABGIABMgleXFB7Q2N9KiQSKwoGbW9kZWxzGAIgASgLMhsubGludGVsLmFkbWluLnYxLk1vZGVsTmFtZXMSIQoEdGVhbRgDIAEoCUITukgQcg4YgAEyCV5cUHtDY30qJBInCgZsaW1pdHMYBCABKAsyFy5saW50ZWwuYWRtaW4udjEuTGltaXRzEicKBmV4cGlyeRgFIAEoCzIXLmxpbnRlbC5hZG1pbi52MS5FeHBpcnkiXgoTQ3JlYXRlVG9rZW5SZXNwb25zZRIlCgV0b2tlbhgBIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5Ub2tlbhIOCgZzZWNyZXQYAiABKAkSEAoId2FybmluZ3MYAyADKAkiaQoRTGlzdFRva2Vuc1JlcXVlc3QSFwoPaW5jbHVkZV9yZXZva2VkGAEgASgIEh0KCXBhZ2Vfc2l6ZRgCIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxjIASJVChJMaXN0VG9rZW5zUmVzcG9uc2USJgoGdG9rZW5zGAEgAygLMhYubGludGVsLmFkbWluLnYxLlRva2VuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI3Cg9HZXRUb2tlblJlcXVlc3QSJAoFdG9rZW4YASABKAlCFbpIEnIQEAEYgAEyCV5cUHtDY30qJCI5ChBHZXRUb2tlblJlc3BvbnNlEiUKBXRva2VuGAEgASgLMhYubGludGVsLmFkbWluLnYxLlRva2VuIuoBChJVcGRhdGVUb2tlblJlcXVlc3QSJAoFdG9rZW4YASABKAlCFbpIEnIQEAEYgAEyCV5cUHtDY30qJBIrCgZtb2RlbHMYAiABKAsyGy5saW50ZWwuYWRtaW4udjEuTW9kZWxOYW1lcxImCgR0ZWFtGAMgASgJQhO6SBByDhiAATIJXlxQe0NjfSokSACIAQESJwoGbGltaXRzGAQgASgLMhcubGludGVsLmFkbWluLnYxLkxpbWl0cxInCgZleHBpcnkYBSABKAsyFy5saW50ZWwuYWRtaW4udjEuRXhwaXJ5QgcKBV90ZWFtIoEBChNVcGRhdGVUb2tlblJlc3BvbnNlEiUKBXRva2VuGAEgASgLMhYubGludGVsLmFkbWluLnYxLlRva2VuEhAKCHdhcm5pbmdzGAIgAygJEjEKDmFwcGxpZXNfd2l0aGluGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIpwBChJSb3RhdGVUb2tlblJlcXVlc3QSJAoFdG9rZW4YASABKAlCFbpIEnIQEAEYgAEyCV5cUHtDY30qJBIoCgVncmFjZRgCIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbhInCgZleHBpcnkYAyABKAsyFy5saW50ZWwuYWRtaW4udjEuRXhwaXJ5Eg0KBWZvcmNlGAQgASgIIn8KE1JvdGF0ZVRva2VuUmVzcG9uc2USJQoFdG9rZW4YASABKAsyFi5saW50ZWwuYWRtaW4udjEuVG9rZW4SDgoGc2VjcmV0GAIgASgJEjEKDmFwcGxpZXNfd2l0aGluGAMgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uIjoKElJldm9rZVRva2VuUmVxdWVzdBIkCgV0b2tlbhgBIAEoCUIVukgSchAQARiAATIJXlxQe0NjfSokIm8KE1Jldm9rZVRva2VuUmVzcG9uc2USJQoFdG9rZW4YASABKAsyFi5saW50ZWwuYWRtaW4udjEuVG9rZW4SMQoOYXBwbGllc193aXRoaW4YAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24qVgoFU3RhdGUSFQoRU1RBVEVfVU5TUEVDSUZJRUQQABIQCgxTVEFURV9BQ1RJVkUQARIRCg1TVEFURV9FWFBJUkVEEAISEQoNU1RBVEVfUkVWT0tFRBADMp8ECg1Ub2tlbnNTZXJ2aWNlElgKC0NyZWF0ZVRva2VuEiMubGludGVsLmFkbWluLnYxLkNyZWF0ZVRva2VuUmVxdWVzdBokLmxpbnRlbC5hZG1pbi52MS5DcmVhdGVUb2tlblJlc3BvbnNlElUKCkxpc3RUb2tlbnMSIi5saW50ZWwuYWRtaW4udjEuTGlzdFRva2Vuc1JlcXVlc3QaIy5saW50ZWwuYWRtaW4udjEuTGlzdFRva2Vuc1Jlc3BvbnNlEk8KCEdldFRva2VuEiAubGludGVsLmFkbWluLnYxLkdldFRva2VuUmVxdWVzdBohLmxpbnRlbC5hZG1pbi52MS5HZXRUb2tlblJlc3BvbnNlElgKC1VwZGF0ZVRva2VuEiMubGludGVsLmFkbWluLnYxLlVwZGF0ZVRva2VuUmVxdWVzdBokLmxpbnRlbC5hZG1pbi52MS5VcGRhdGVUb2tlblJlc3BvbnNlElgKC1JvdGF0ZVRva2VuEiMubGludGVsLmFkbWluLnYxLlJvdGF0ZVRva2VuUmVxdWVzdBokLmxpbnRlbC5hZG1pbi52MS5Sb3RhdGVUb2tlblJlc3BvbnNlElgKC1Jldm9rZVRva2VuEiMubGludGVsLmFkbWluLnYxLlJldm9rZVRva2VuUmVxdWVzdBokLmxpbnRlbC5hZG1pbi52MS5SZXZva2VUb2tlblJlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("ChxsaW50ZWwvYWRtaW4vdjEvdG9rZW5zLnByb3RvEg9saW50ZWwuYWRtaW4udjEi3AIKBVRva2VuEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSJQoFc3RhdGUYAyABKA4yFi5saW50ZWwuYWRtaW4udjEuU3RhdGUSDgoGbW9kZWxzGAQgAygJEgwKBHRlYW0YBSABKAkSJwoGbGltaXRzGAYgASgLMhcubGludGVsLmFkbWluLnYxLkxpbWl0cxIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3Jldm9rZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4ChRwcmV2aW91c19leHBpcmVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAioAIKBkxpbWl0cxIzChNyZXF1ZXN0c19wZXJfbWludXRlGAEgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0EjEKEXRva2Vuc19wZXJfbWludXRlGAIgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0Ei4KDmltYWdlc19wZXJfZGF5GAMgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0EioKCmNvbmN1cnJlbnQYBCABKAsyFi5saW50ZWwuYWRtaW4udjEuTGltaXQSJwoGYnVkZ2V0GAUgASgLMhcubGludGVsLmFkbWluLnYxLkJ1ZGdldBIpCgR1c2VyGAYgASgLMhsubGludGVsLmFkbWluLnYxLlVzZXJMaW1pdHMi+QEKClVzZXJMaW1pdHMSMwoTcmVxdWVzdHNfcGVyX21pbnV0ZRgBIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5MaW1pdBIxChF0b2tlbnNfcGVyX21pbnV0ZRgCIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5MaW1pdBIuCg5pbWFnZXNfcGVyX2RheRgDIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5MaW1pdBIqCgpjb25jdXJyZW50GAQgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0EicKBmJ1ZGdldBgFIAEoCzIXLmxpbnRlbC5hZG1pbi52MS5CdWRnZXQiWQoFTGltaXQSIAoGYW1vdW50GAEgASgDQg66SAsiCRj/n5SljR0oAEgAEhMKCXVubGltaXRlZBgCIAEoCEgAEhEKB2luaGVyaXQYAyABKAhIAEIGCgRraW5kIp4BCgZCdWRnZXQSKQoGYW1vdW50GAEgASgBQhe6SBQSEhkA4P+hlBptQikAAAAAAAAAAEgAEhMKCXVubGltaXRlZBgCIAEoCEgAEhEKB2luaGVyaXQYAyABKAhIABI5CgZwZXJpb2QYBCABKAlCKbpIJnIkUgBSBGhvdXJSA2RheVIEd2Vla1IFbW9udGhSCGxpZmV0aW1lQgYKBGtpbmQidwoGRXhwaXJ5EioKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAASKAoDdHRsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uSAASDwoFbmV2ZXIYAyABKAhIAEIGCgRraW5kIjoKCk1vZGVsTmFtZXMSLAoFbmFtZXMYASADKAlCHbpIGpIBFxDoByISchAQARiABDIJXlxQe0NjfSokItsBChJDcmVhdGVUb2tlblJlcXVlc3QSIwoEbmFtZRgBIAEoCUIVukgSchAQARiAATIJXlxQe0NjfSokEisKBm1vZGVscxgCIAEoCzIbLmxpbnRlbC5hZG1pbi52MS5Nb2RlbE5hbWVzEiEKBHRlYW0YAyABKAlCE7pIEHIOGIABMgleXFB7Q2N9KiQSJwoGbGltaXRzGAQgASgLMhcubGludGVsLmFkbWluLnYxLkxpbWl0cxInCgZleHBpcnkYBSABKAsyFy5saW50ZWwuYWRtaW4udjEuRXhwaXJ5Il4KE0NyZWF0ZVRva2VuUmVzcG9uc2USJQoFdG9rZW4YASABKAsyFi5saW50ZWwuYWRtaW4udjEuVG9rZW4SDgoGc2VjcmV0GAIgASgJEhAKCHdhcm5pbmdzGAMgAygJImkKEUxpc3RUb2tlbnNSZXF1ZXN0EhcKD2luY2x1ZGVfcmV2b2tlZBgBIAEoCBIdCglwYWdlX3NpemUYAiABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYyAEiVQoSTGlzdFRva2Vuc1Jlc3BvbnNlEiYKBnRva2VucxgBIAMoCzIWLmxpbnRlbC5hZG1pbi52MS5Ub2tlbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNwoPR2V0VG9rZW5SZXF1ZXN0EiQKBXRva2VuGAEgASgJQhW6SBJyEBABGIABMgleXFB7Q2N9KiQiOQoQR2V0VG9rZW5SZXNwb25zZRIlCgV0b2tlbhgBIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5Ub2tlbiLqAQoSVXBkYXRlVG9rZW5SZXF1ZXN0EiQKBXRva2VuGAEgASgJQhW6SBJyEBABGIABMgleXFB7Q2N9KiQSKwoGbW9kZWxzGAIgASgLMhsubGludGVsLmFkbWluLnYxLk1vZGVsTmFtZXMSJgoEdGVhbRgDIAEoCUITukgQcg4YgAEyCV5cUHtDY30qJEgAiAEBEicKBmxpbWl0cxgEIAEoCzIXLmxpbnRlbC5hZG1pbi52MS5MaW1pdHMSJwoGZXhwaXJ5GAUgASgLMhcubGludGVsLmFkbWluLnYxLkV4cGlyeUIHCgVfdGVhbSKBAQoTVXBkYXRlVG9rZW5SZXNwb25zZRIlCgV0b2tlbhgBIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5Ub2tlbhIQCgh3YXJuaW5ncxgCIAMoCRIxCg5hcHBsaWVzX3dpdGhpbhgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiKcAQoSUm90YXRlVG9rZW5SZXF1ZXN0EiQKBXRva2VuGAEgASgJQhW6SBJyEBABGIABMgleXFB7Q2N9KiQSKAoFZ3JhY2UYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJwoGZXhwaXJ5GAMgASgLMhcubGludGVsLmFkbWluLnYxLkV4cGlyeRINCgVmb3JjZRgEIAEoCCJ/ChNSb3RhdGVUb2tlblJlc3BvbnNlEiUKBXRva2VuGAEgASgLMhYubGludGVsLmFkbWluLnYxLlRva2VuEg4KBnNlY3JldBgCIAEoCRIxCg5hcHBsaWVzX3dpdGhpbhgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiI6ChJSZXZva2VUb2tlblJlcXVlc3QSJAoFdG9rZW4YASABKAlCFbpIEnIQEAEYgAEyCV5cUHtDY30qJCJvChNSZXZva2VUb2tlblJlc3BvbnNlEiUKBXRva2VuGAEgASgLMhYubGludGVsLmFkbWluLnYxLlRva2VuEjEKDmFwcGxpZXNfd2l0aGluGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uKlYKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEAoMU1RBVEVfQUNUSVZFEAESEQoNU1RBVEVfRVhQSVJFRBACEhEKDVNUQVRFX1JFVk9LRUQQAzKfBAoNVG9rZW5zU2VydmljZRJYCgtDcmVhdGVUb2tlbhIjLmxpbnRlbC5hZG1pbi52MS5DcmVhdGVUb2tlblJlcXVlc3QaJC5saW50ZWwuYWRtaW4udjEuQ3JlYXRlVG9rZW5SZXNwb25zZRJVCgpMaXN0VG9rZW5zEiIubGludGVsLmFkbWluLnYxLkxpc3RUb2tlbnNSZXF1ZXN0GiMubGludGVsLmFkbWluLnYxLkxpc3RUb2tlbnNSZXNwb25zZRJPCghHZXRUb2tlbhIgLmxpbnRlbC5hZG1pbi52MS5HZXRUb2tlblJlcXVlc3QaIS5saW50ZWwuYWRtaW4udjEuR2V0VG9rZW5SZXNwb25zZRJYCgtVcGRhdGVUb2tlbhIjLmxpbnRlbC5hZG1pbi52MS5VcGRhdGVUb2tlblJlcXVlc3QaJC5saW50ZWwuYWRtaW4udjEuVXBkYXRlVG9rZW5SZXNwb25zZRJYCgtSb3RhdGVUb2tlbhIjLmxpbnRlbC5hZG1pbi52MS5Sb3RhdGVUb2tlblJlcXVlc3QaJC5saW50ZWwuYWRtaW4udjEuUm90YXRlVG9rZW5SZXNwb25zZRJYCgtSZXZva2VUb2tlbhIjLmxpbnRlbC5hZG1pbi52MS5SZXZva2VUb2tlblJlcXVlc3QaJC5saW50ZWwuYWRtaW4udjEuUmV2b2tlVG9rZW5SZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * A token that was issued. Nothing in it leads to the token itself.
@@ -143,6 +143,14 @@ export type Limits = Message<"lintel.admin.v1.Limits"> & {
    * @generated from field: lintel.admin.v1.Budget budget = 5;
    */
   budget?: Budget | undefined;
+
+  /**
+   * Of each of its end users, by the `user` that a request names, in place of those of
+   * every caller's (`limits.user` of the configuration) or of the team's.
+   *
+   * @generated from field: lintel.admin.v1.UserLimits user = 6;
+   */
+  user?: UserLimits | undefined;
 };
 
 /**
@@ -151,6 +159,55 @@ export type Limits = Message<"lintel.admin.v1.Limits"> & {
  */
 export const LimitsSchema: GenMessage<Limits> = /*@__PURE__*/
   messageDesc(file_lintel_admin_v1_tokens, 1);
+
+/**
+ * Limits of each end user of one caller: absent and `inherit` as in `Limits`.
+ *
+ * @generated from message lintel.admin.v1.UserLimits
+ */
+export type UserLimits = Message<"lintel.admin.v1.UserLimits"> & {
+  /**
+   * Calls that may begin in any 60 seconds.
+   *
+   * @generated from field: lintel.admin.v1.Limit requests_per_minute = 1;
+   */
+  requestsPerMinute?: Limit | undefined;
+
+  /**
+   * Tokens, of prompts and completions together, in any 60 seconds.
+   *
+   * @generated from field: lintel.admin.v1.Limit tokens_per_minute = 2;
+   */
+  tokensPerMinute?: Limit | undefined;
+
+  /**
+   * Images in one day, UTC.
+   *
+   * @generated from field: lintel.admin.v1.Limit images_per_day = 3;
+   */
+  imagesPerDay?: Limit | undefined;
+
+  /**
+   * Calls that may run at the same time.
+   *
+   * @generated from field: lintel.admin.v1.Limit concurrent = 4;
+   */
+  concurrent?: Limit | undefined;
+
+  /**
+   * How much may be spent, by the price table.
+   *
+   * @generated from field: lintel.admin.v1.Budget budget = 5;
+   */
+  budget?: Budget | undefined;
+};
+
+/**
+ * Describes the message lintel.admin.v1.UserLimits.
+ * Use `create(UserLimitsSchema)` to create a new message.
+ */
+export const UserLimitsSchema: GenMessage<UserLimits> = /*@__PURE__*/
+  messageDesc(file_lintel_admin_v1_tokens, 2);
 
 /**
  * One limit: how much, or that there is none, or that it is no own one.
@@ -195,7 +252,7 @@ export type Limit = Message<"lintel.admin.v1.Limit"> & {
  * Use `create(LimitSchema)` to create a new message.
  */
 export const LimitSchema: GenMessage<Limit> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 2);
+  messageDesc(file_lintel_admin_v1_tokens, 3);
 
 /**
  * How much may be spent in a period.
@@ -248,7 +305,7 @@ export type Budget = Message<"lintel.admin.v1.Budget"> & {
  * Use `create(BudgetSchema)` to create a new message.
  */
 export const BudgetSchema: GenMessage<Budget> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 3);
+  messageDesc(file_lintel_admin_v1_tokens, 4);
 
 /**
  * Until when a token counts. In a request exactly one of them is set.
@@ -291,7 +348,7 @@ export type Expiry = Message<"lintel.admin.v1.Expiry"> & {
  * Use `create(ExpirySchema)` to create a new message.
  */
 export const ExpirySchema: GenMessage<Expiry> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 4);
+  messageDesc(file_lintel_admin_v1_tokens, 5);
 
 /**
  * Names of models.
@@ -312,7 +369,7 @@ export type ModelNames = Message<"lintel.admin.v1.ModelNames"> & {
  * Use `create(ModelNamesSchema)` to create a new message.
  */
 export const ModelNamesSchema: GenMessage<ModelNames> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 5);
+  messageDesc(file_lintel_admin_v1_tokens, 6);
 
 /**
  * @generated from message lintel.admin.v1.CreateTokenRequest
@@ -361,7 +418,7 @@ export type CreateTokenRequest = Message<"lintel.admin.v1.CreateTokenRequest"> &
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 6);
+  messageDesc(file_lintel_admin_v1_tokens, 7);
 
 /**
  * @generated from message lintel.admin.v1.CreateTokenResponse
@@ -395,7 +452,7 @@ export type CreateTokenResponse = Message<"lintel.admin.v1.CreateTokenResponse">
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 7);
+  messageDesc(file_lintel_admin_v1_tokens, 8);
 
 /**
  * @generated from message lintel.admin.v1.ListTokensRequest
@@ -428,7 +485,7 @@ export type ListTokensRequest = Message<"lintel.admin.v1.ListTokensRequest"> & {
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 8);
+  messageDesc(file_lintel_admin_v1_tokens, 9);
 
 /**
  * @generated from message lintel.admin.v1.ListTokensResponse
@@ -454,7 +511,7 @@ export type ListTokensResponse = Message<"lintel.admin.v1.ListTokensResponse"> &
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 9);
+  messageDesc(file_lintel_admin_v1_tokens, 10);
 
 /**
  * @generated from message lintel.admin.v1.GetTokenRequest
@@ -473,7 +530,7 @@ export type GetTokenRequest = Message<"lintel.admin.v1.GetTokenRequest"> & {
  * Use `create(GetTokenRequestSchema)` to create a new message.
  */
 export const GetTokenRequestSchema: GenMessage<GetTokenRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 10);
+  messageDesc(file_lintel_admin_v1_tokens, 11);
 
 /**
  * @generated from message lintel.admin.v1.GetTokenResponse
@@ -492,7 +549,7 @@ export type GetTokenResponse = Message<"lintel.admin.v1.GetTokenResponse"> & {
  * Use `create(GetTokenResponseSchema)` to create a new message.
  */
 export const GetTokenResponseSchema: GenMessage<GetTokenResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 11);
+  messageDesc(file_lintel_admin_v1_tokens, 12);
 
 /**
  * @generated from message lintel.admin.v1.UpdateTokenRequest
@@ -540,7 +597,7 @@ export type UpdateTokenRequest = Message<"lintel.admin.v1.UpdateTokenRequest"> &
  * Use `create(UpdateTokenRequestSchema)` to create a new message.
  */
 export const UpdateTokenRequestSchema: GenMessage<UpdateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 12);
+  messageDesc(file_lintel_admin_v1_tokens, 13);
 
 /**
  * @generated from message lintel.admin.v1.UpdateTokenResponse
@@ -573,7 +630,7 @@ export type UpdateTokenResponse = Message<"lintel.admin.v1.UpdateTokenResponse">
  * Use `create(UpdateTokenResponseSchema)` to create a new message.
  */
 export const UpdateTokenResponseSchema: GenMessage<UpdateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 13);
+  messageDesc(file_lintel_admin_v1_tokens, 14);
 
 /**
  * @generated from message lintel.admin.v1.RotateTokenRequest
@@ -616,7 +673,7 @@ export type RotateTokenRequest = Message<"lintel.admin.v1.RotateTokenRequest"> &
  * Use `create(RotateTokenRequestSchema)` to create a new message.
  */
 export const RotateTokenRequestSchema: GenMessage<RotateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 14);
+  messageDesc(file_lintel_admin_v1_tokens, 15);
 
 /**
  * @generated from message lintel.admin.v1.RotateTokenResponse
@@ -649,7 +706,7 @@ export type RotateTokenResponse = Message<"lintel.admin.v1.RotateTokenResponse">
  * Use `create(RotateTokenResponseSchema)` to create a new message.
  */
 export const RotateTokenResponseSchema: GenMessage<RotateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 15);
+  messageDesc(file_lintel_admin_v1_tokens, 16);
 
 /**
  * @generated from message lintel.admin.v1.RevokeTokenRequest
@@ -668,7 +725,7 @@ export type RevokeTokenRequest = Message<"lintel.admin.v1.RevokeTokenRequest"> &
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 16);
+  messageDesc(file_lintel_admin_v1_tokens, 17);
 
 /**
  * @generated from message lintel.admin.v1.RevokeTokenResponse
@@ -694,7 +751,7 @@ export type RevokeTokenResponse = Message<"lintel.admin.v1.RevokeTokenResponse">
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 17);
+  messageDesc(file_lintel_admin_v1_tokens, 18);
 
 /**
  * Whether a token counts.
