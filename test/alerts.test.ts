@@ -5,11 +5,13 @@ import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AlertWebhook, bodyOf } from "../src/alerts/webhook.js";
 import type { Caller } from "../src/core/call.js";
+import type { Core } from "../src/core/core.js";
 import { CurrentCore } from "../src/core/current.js";
 import { type AlertScope, alertScopes, type BudgetAlert } from "../src/core/limits/alerts.js";
 import type { BudgetPeriod, LimitSettings } from "../src/core/limits/settings.js";
 import type { LimitStore } from "../src/core/limits/store.js";
 import { type Logger, silent } from "../src/core/log.js";
+import type { AuthSettings } from "../src/core/settings.js";
 import { createToken, hashToken } from "../src/core/tokens.js";
 import { memoryLimits } from "../src/state/limits/memory.js";
 import { echo } from "./backends/openai-subject.js";
@@ -27,20 +29,33 @@ describe("budgets that pass a share", () => {
   const budget = (amount: number, period: BudgetPeriod = "month") => ({
     budget: { amount, period },
   });
-  const auth = { mode: "token", tokens: [] } as const;
   const find = (id: string): Caller => ({ id, token: `id of ${id}`, team: "red" });
 
-  function bench(more: { scopes?: AlertScope[]; isFirst?: LimitStore["isFirst"] } = {}) {
+  function bench(
+    more: { scopes?: AlertScope[] } & Partial<Pick<LimitStore, "isFirst" | "release">> = {},
+  ) {
     const clock = { now: noon };
     const store = memoryLimits({ clock: () => clock.now });
     if (more.isFirst) store.isFirst = more.isFirst;
+    if (more.release) store.release = more.release;
     const sent: BudgetAlert[] = [];
+    /** Gives up what was sent last. */
+    let lose = () => {};
     const alerts = {
       at: [0.5, 0.8, 1],
       scopes: new Set(more.scopes ?? alertScopes),
-      sink: { send: (alert: BudgetAlert) => void sent.push(alert) },
+      sink: {
+        send(alert: BudgetAlert, lost: () => void) {
+          sent.push(alert);
+          lose = lost;
+        },
+      },
     };
-    const core = (settings: Partial<LimitSettings>, chat = says("a", "b", "c")) =>
+    const core = (
+      settings: Partial<LimitSettings>,
+      chat = says("a", "b", "c"),
+      auth: AuthSettings = { mode: "token", tokens: [] },
+    ) =>
       coreOf(
         [scripted({ chat }, [chatModel("m")])],
         { auth },
@@ -64,7 +79,7 @@ describe("budgets that pass a share", () => {
         )
         .sort();
     };
-    return { clock, core, told, sent };
+    return { clock, core, told, sent, lose: () => lose() };
   }
   const hello = { model: "m", maxTokens: 4, messages: [{ role: "user", content: "Hello" }] };
   const call = async (core: ReturnType<typeof coreOf>, more: object = {}) =>
@@ -154,6 +169,72 @@ describe("budgets that pass a share", () => {
     expect(await told()).toEqual(["team red 0.5 15"]);
   });
 
+  it("of callers are not told of anew where a reload changes who may call", async () => {
+    const { core, told } = bench();
+    const it = new CurrentCore(core({ caller: budget(20) }));
+    for (let i = 0; i < 4; i++) await call(it);
+    expect(await told()).toEqual(["caller ann 0.5 12"]);
+    const auth = (name: string): AuthSettings => {
+      return { mode: "token", tokens: [{ name, hash: `sha256:${"0".repeat(64)}` }] };
+    };
+    // Of two reloads, too, without a call between them.
+    await it.replace(core({ caller: budget(20) }, undefined, auth("b")));
+    await it.replace(core({ caller: budget(20) }, undefined, auth("c")));
+    await call(it);
+    expect(await told()).toEqual([]);
+    await call(it);
+    expect(await told()).toEqual(["caller ann 0.8 18"]);
+    await it.replace(core({ caller: budget(30) }, undefined, auth("d")));
+    await call(it);
+    expect(await told()).toEqual(["caller ann 0.5 21"]);
+  });
+
+  it("are told of anew after a while where nobody heard, more rarely each time", async () => {
+    const released: string[] = [];
+    const { core, told, clock, lose } = bench({ release: (name) => void released.push(name) });
+    const it = core({ global: budget(100) });
+    for (let i = 0; i < 17; i++) await call(it);
+    expect(await told()).toEqual(["global 0.5 51"]);
+    lose();
+    expect(released).toEqual([expect.stringMatching(/^global:spend-month:\d+:\d+:0\.5$/)]);
+    await call(it);
+    expect(await told()).toEqual([]);
+    clock.now += 900_000;
+    await call(it);
+    await call(it);
+    expect(await told()).toEqual(["global 0.5 57"]);
+    lose();
+    clock.now += 900_000;
+    await call(it);
+    expect(await told()).toEqual([]);
+    clock.now += 900_000;
+    await call(it);
+    expect(await told()).toEqual(["global 0.5 66"]);
+    clock.now += 86_400_000;
+    await call(it);
+    expect(await told()).toEqual([]);
+  });
+
+  it("are told of by another where the first that shares a store could not", async () => {
+    const claimed = new Set<string>();
+    const isFirst = async (name: string) => claimed.size < claimed.add(name).size;
+    const shared = { isFirst, release: (name: string) => void claimed.delete(name) };
+    const [one, other] = [bench(shared), bench(shared)];
+    const cores = [one, other].map(({ core }) => core({ global: budget(40) }));
+    const [its, others] = cores as [Core, Core];
+    for (let i = 0; i < 7; i++) for (const core of cores) await call(core);
+    expect([await one.told(), await other.told()]).toEqual([["global 0.5 21"], []]);
+    one.lose();
+    await call(others);
+    expect(await other.told()).toEqual([]);
+    one.clock.now += 900_000;
+    other.clock.now += 900_000;
+    await call(others);
+    expect(await other.told()).toEqual(["global 0.5 27"]);
+    await call(its);
+    expect(await one.told()).toEqual([]);
+  });
+
   it("are told of by the first alone of those who share a store", async () => {
     const names: string[] = [];
     const isFirst = async (name: string, forMs: number) => {
@@ -223,7 +304,7 @@ describe("a webhook", () => {
   it("gets a POST of JSON for each alert, in their order", async () => {
     const { url, seen } = await receiver(200);
     const { webhook } = open(url);
-    for (const name of ["ann", "bob", "cat"]) webhook.send({ ...alert, name });
+    for (const name of ["ann", "bob", "cat"]) webhook.send({ ...alert, name }, () => {});
     await expect.poll(() => webhook.counts).toEqual({ sent: 3, lost: 0 });
     expect(seen.map(({ body }) => body.name)).toEqual(["ann", "bob", "cat"]);
     expect(seen[0]?.path).toBe("/services/T0/secret?a=b");
@@ -260,10 +341,10 @@ describe("a webhook", () => {
   it("that fails is asked again, and not for ever", async () => {
     const { url, seen } = await receiver(503, 429, 200, 500);
     const { webhook, warned } = open(url);
-    webhook.send(alert);
+    webhook.send(alert, () => {});
     await expect.poll(() => webhook.counts).toEqual({ sent: 1, lost: 0 });
     expect(seen).toHaveLength(3);
-    webhook.send(alert);
+    webhook.send(alert, () => {});
     await expect.poll(() => webhook.counts).toEqual({ sent: 1, lost: 1 });
     expect(seen).toHaveLength(6);
     expect(warned).toEqual([lost("it answers with status 500")]);
@@ -272,7 +353,7 @@ describe("a webhook", () => {
   it("that does not know it is asked once, and its address is in no log", async () => {
     const { url, seen } = await receiver(404);
     const { webhook, warned } = open(url);
-    webhook.send(alert);
+    webhook.send(alert, () => {});
     await expect.poll(() => webhook.counts).toEqual({ sent: 0, lost: 1 });
     expect(seen).toHaveLength(1);
     expect(warned).toEqual([lost("it answers with status 404")]);
@@ -283,7 +364,7 @@ describe("a webhook", () => {
     const { url, leave } = await receiver(200);
     await leave();
     const { webhook, warned } = open(url);
-    webhook.send(alert);
+    webhook.send(alert, () => {});
     await expect.poll(() => webhook.counts).toEqual({ sent: 0, lost: 1 });
     expect(warned).toEqual([lost(expect.stringContaining("ECONNREFUSED"))]);
   });
@@ -291,7 +372,7 @@ describe("a webhook", () => {
   it("that hangs holds up so many and no more, and no end", async () => {
     const { url, seen } = await receiver(0);
     const { webhook, warned } = open(url);
-    for (let i = 0; i < 1003; i++) webhook.send(alert);
+    for (let i = 0; i < 1003; i++) webhook.send(alert, () => {});
     await expect.poll(() => seen).toHaveLength(1);
     expect(webhook.counts).toEqual({ sent: 0, lost: 2 });
     expect(warned).toEqual([lost("too many wait"), lost("too many wait")]);
@@ -299,10 +380,30 @@ describe("a webhook", () => {
     expect(webhook.counts.lost).toBe(1003);
   });
 
+  it("hands over what waits, and what comes later", async () => {
+    const [hangs, refuses, takes] = [await receiver(0), await receiver(503), await receiver(200)];
+    const names = ["ann", "bob", "cat"];
+    for (const { url, seen } of [hangs, refuses]) {
+      const { webhook: before } = open(url, { pauses: [600_000] });
+      const { webhook: between } = open(url);
+      const { webhook: next } = open(takes.url);
+      const lost: string[] = [];
+      for (const name of names) before.send({ ...alert, name }, () => lost.push(name));
+      await expect.poll(() => seen).toHaveLength(1);
+      before.handOver(between);
+      between.handOver(next);
+      await before.close();
+      before.send({ ...alert, name: "dan" }, () => lost.push("dan"));
+      await expect.poll(() => next.counts).toEqual({ sent: 4, lost: 0 });
+      expect(takes.seen.splice(0).map(({ body }) => body.name)).toEqual([...names, "dan"]);
+      expect([seen.length, before.counts, lost]).toEqual([1, { sent: 0, lost: 0 }, []]);
+    }
+  });
+
   it("that takes too long is given up", async () => {
     const { url, seen } = await receiver(0);
     const { webhook, warned } = open(url, { timeout: 20, pauses: [1] });
-    webhook.send(alert);
+    webhook.send(alert, () => {});
     await expect.poll(() => webhook.counts).toEqual({ sent: 0, lost: 1 });
     expect(seen.length).toBeLessThanOrEqual(2);
     expect(warned).toEqual([lost(expect.stringContaining("ms"))]);
@@ -312,14 +413,14 @@ describe("a webhook", () => {
 it("a gateway tells, goes on to tell after a reload, and counts it", async () => {
   const upstream = await Upstream.start(echo);
   onTestFinished(() => upstream.close());
-  const [first, second] = [await receiver(200), await receiver(200)];
+  const [first, second] = [await receiver(200, 503), await receiver(200)];
   const token = createToken();
   const text = (url: string) => `
 telemetry: { prometheus: true }
 auth: { mode: token, tokens: [{ name: ann, hash: "${hashToken(token)}" }] }
 prices: [{ model: m, output: 1000000 }]
 limits: { caller: { budget: { amount: 200, period: lifetime } } }
-budget_alerts: { url: "${url}", at: [0.1, 0.01], headers: { X-From: lintel } }
+budget_alerts: { url: "${url}", at: [0.2, 0.1, 0.01], headers: { X-From: lintel } }
 backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]
 `;
   const running = await gateway(text(first.url));
@@ -339,14 +440,22 @@ backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]
   await expect.poll(() => first.seen.length).toBe(1);
   expect(first.seen[0]?.headers["x-from"]).toBe("lintel");
   expect(first.seen[0]?.body).toMatchObject({ scope: "caller", name: "ann", threshold: 0.01 });
+  for (let i = 0; first.seen.length < 2 && i < 20; i++) await chat();
+  await expect.poll(() => first.seen.length).toBe(2);
+  // What waits for the address before is told to the one of now; a reload that fails changes nothing.
+  running.write(`${text(second.url)}\nnonsense: true`);
+  await running.reload();
+  expect(second.seen).toEqual([]);
   running.write(text(second.url));
   await running.reload();
-  for (let i = 0; i < 10; i++) await chat();
   await expect.poll(() => second.seen.length).toBe(1);
   expect(second.seen[0]?.body).toMatchObject({ threshold: 0.1, period: "lifetime" });
-  expect(first.seen).toHaveLength(1);
+  for (let i = 0; second.seen.length < 2 && i < 40; i++) await chat();
+  await expect.poll(() => second.seen.length).toBe(2);
+  expect(second.seen[1]?.body).toMatchObject({ threshold: 0.2 });
+  expect(first.seen).toHaveLength(2);
   const metrics = async () => (await fetch(`${running.url}/metrics`)).text();
   await expect
     .poll(metrics)
-    .toMatch(/lintel_budget_alerts_total\{lintel_alert_result="sent"[^}]*\} 2/);
+    .toMatch(/lintel_budget_alerts_total\{lintel_alert_result="sent"[^}]*\} 3/);
 });

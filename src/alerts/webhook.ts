@@ -21,6 +21,12 @@ export interface AlertCounts {
   lost: number;
 }
 
+/** An alert, and who hears if it is given up. */
+interface Waiting {
+  readonly alert: BudgetAlert;
+  readonly lost: () => void;
+}
+
 /** Alerts that wait; beyond, they are lost. */
 const mostWaiting = 1000;
 
@@ -37,8 +43,12 @@ export class AlertWebhook implements AlertSink {
   readonly #path: string;
   readonly #log: Logger;
   readonly #pauses: readonly number[];
-  readonly #waiting: BudgetAlert[] = [];
+  readonly #waiting: Waiting[] = [];
   readonly #closing = new Cancellation();
+  /** Ends a pause. */
+  readonly #leaving = new Cancellation();
+  /** Who tells in its place. */
+  #next: AlertWebhook | undefined;
   #sending: Promise<void> | undefined;
 
   /**
@@ -64,49 +74,62 @@ export class AlertWebhook implements AlertSink {
     });
   }
 
-  send(alert: BudgetAlert): void {
-    if (this.#closing.aborted) this.#lose(alert, "the gateway ends");
-    else if (this.#waiting.length >= mostWaiting) this.#lose(alert, "too many wait");
+  send(alert: BudgetAlert, lost: () => void): void {
+    const one = { alert, lost };
+    if (this.#next) this.#next.send(alert, lost);
+    else if (this.#closing.aborted) this.#lose(one, "the gateway ends");
+    else if (this.#waiting.length >= mostWaiting) this.#lose(one, "too many wait");
     else {
-      this.#waiting.push(alert);
+      this.#waiting.push(one);
       this.#sending ??= this.#sendAll().finally(() => {
         this.#sending = undefined;
       });
     }
   }
 
+  /** Another one tells from here on, also what waits; what is on its way may arrive. */
+  handOver(next: AlertWebhook): void {
+    this.#next = next;
+    this.#leaving.abort(new Error("another address is told"));
+  }
+
   /** What is on its way may arrive; what else waits is lost. */
   async close(): Promise<void> {
     if (this.#sending) await atMost(closeMs, this.#sending);
     this.#closing.abort(new Error("the gateway ends"));
+    this.#leaving.abort(new Error("the gateway ends"));
     await this.#sending;
     await this.#transport.close();
   }
 
   async #sendAll(): Promise<void> {
     for (;;) {
-      const alert = this.#waiting.shift();
-      if (!alert) return;
-      await this.#deliver(alert);
+      const one = this.#waiting.shift();
+      if (!one) return;
+      await this.#deliver(one);
     }
   }
 
   /** Never rejects. */
-  async #deliver(alert: BudgetAlert): Promise<void> {
+  async #deliver(one: Waiting): Promise<void> {
+    const { alert, lost } = one;
     const body = JSON.stringify(bodyOf(alert, Date.now()));
     for (const pauseMs of [...this.#pauses, undefined]) {
+      if (this.#next) break;
       const failure = await this.#post(body);
       if (!failure) {
         this.counts.sent++;
         return;
       }
+      if (this.#next) break;
       if (pauseMs === undefined || failure.final || this.#closing.aborted) {
-        this.#lose(alert, failure.reason);
+        this.#lose(one, failure.reason);
         return;
       }
-      const { native: signal } = this.#closing;
+      const { native: signal } = this.#leaving;
       await after(pauseMs, undefined, { signal, ref: false }).catch(() => {});
     }
+    this.#next?.send(alert, lost);
   }
 
   async #post(body: string): Promise<{ reason: string; final?: boolean } | undefined> {
@@ -130,7 +153,8 @@ export class AlertWebhook implements AlertSink {
     }
   }
 
-  #lose({ scope, name, threshold }: BudgetAlert, reason: string): void {
+  #lose({ alert: { scope, name, threshold }, lost }: Waiting, reason: string): void {
+    lost();
     this.counts.lost++;
     this.#log.warn({ scope, name, threshold, reason }, "an alert of a budget can't be sent");
   }

@@ -154,7 +154,7 @@ export function createCore(parts: CoreParts): Core {
 function limitsOf({ limits, settings: { auth }, callers }: CoreParts) {
   if (!limits) return undefined;
   const rules = new Rules(limits.settings);
-  const alerts = limits.alerts && new BudgetAlerts(limits.alerts, limits.store);
+  const alerts = limits.alerts && new BudgetAlerts(limits.alerts, limits.store, limits.clock);
   const budgets = new Budgets({ rules, auth, callers, clock: limits.clock, alerts });
   return { ...limits, rules, budgets };
 }

@@ -274,6 +274,7 @@ describe("concurrent calls", () => {
       peek: (counters) => inner.peek(counters),
       settle: (reservation, amounts) => inner.settle(reservation, amounts),
       isFirst: (name, forMs) => inner.isFirst(name, forMs),
+      release: (name) => inner.release(name),
       close: () => inner.close(),
     };
     const caller = { concurrent: 1, requestsPerMinute: 10, tokensPerMinute: 1000 };

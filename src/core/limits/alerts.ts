@@ -30,8 +30,11 @@ export interface BudgetAlert {
 
 /** Who is told. */
 export interface AlertSink {
-  /** Takes an alert over; returns at once and never throws. */
-  send(alert: BudgetAlert): void;
+  /**
+   * Takes an alert over; returns at once and never throws.
+   * @param lost called if it is given up
+   */
+  send(alert: BudgetAlert, lost: () => void): void;
 }
 
 /** Who is told of what. */
@@ -66,7 +69,21 @@ interface Told {
   /** One that is raised or lowered is told of anew. */
   readonly limit: number;
   readonly start: number;
+  /** By share: those of which it is not known here that somebody heard. */
+  readonly missed: Map<number, Missed>;
 }
+
+/** When a share is told of anew, milliseconds since the epoch, and after which pause that was. */
+interface Missed {
+  readonly again: number;
+  readonly pauseMs: number;
+}
+
+/**
+ * After which time a share is told of anew that nobody may have heard of, milliseconds: twice as long each time, up to
+ * a day.
+ */
+const firstPauseMs = 900_000;
 
 const day = 86_400_000;
 
@@ -77,10 +94,13 @@ const lifetimeMs = 400 * day;
 export class BudgetAlerts {
   readonly #parts: AlertParts;
   readonly #store: LimitStore;
+  readonly #now: () => number;
 
-  constructor(parts: AlertParts, store: LimitStore) {
+  /** @param now milliseconds since the epoch */
+  constructor(parts: AlertParts, store: LimitStore, now: () => number = Date.now) {
     this.#parts = parts;
     this.#store = store;
+    this.#now = now;
   }
 
   /** @param refused whether a call was just refused since there is not enough left */
@@ -94,18 +114,34 @@ export class BudgetAlerts {
     const { start } = periodAt(period, endsAt - sameEndMs);
     const before = budget.told;
     const same = before?.limit === limit && before.start === start;
-    const told = same ? before : { threshold: 0, refused: false, limit, start };
+    const told = same
+      ? before
+      : { threshold: 0, refused: false, limit, start, missed: new Map<number, Missed>() };
     // One large call is refused long before the smaller shares are passed: these are told of all the same.
-    if (told.threshold >= threshold || (told.refused && threshold === at.at(-1))) return;
+    const known = told.threshold >= threshold || (told.refused && threshold === at.at(-1));
+    const missed = known ? told.missed.get(threshold) : undefined;
+    if (known && !(missed && missed.again <= this.#now())) return;
+    told.missed.delete(threshold);
     budget.told = refused ? { ...told, refused } : { ...told, threshold };
     const alert = alertOf(budget, threshold, refused);
-    void this.#tell(alert, `${budget.key}:${start}:${limit}:${threshold}`);
+    const pauseMs = missed ? Math.min(missed.pauseMs * 2, day) : firstPauseMs;
+    const miss = () => void told.missed.set(threshold, { again: this.#now() + pauseMs, pauseMs });
+    void this.#tell(alert, `${budget.key}:${start}:${limit}:${threshold}`, miss);
   }
 
-  async #tell(alert: BudgetAlert, name: string): Promise<void> {
+  /** @param miss called if it is not known whether somebody hears */
+  async #tell(alert: BudgetAlert, name: string, miss: () => void): Promise<void> {
     const { endsAt } = alert;
-    const forMs = endsAt === undefined ? lifetimeMs : Math.max(0, endsAt - Date.now()) + day;
-    if (await this.#store.isFirst(name, forMs)) this.#parts.sink.send(alert);
+    const forMs = endsAt === undefined ? lifetimeMs : Math.max(0, endsAt - this.#now()) + day;
+    // Whoever was the first may fail to tell it.
+    if (!(await this.#store.isFirst(name, forMs))) {
+      miss();
+      return;
+    }
+    this.#parts.sink.send(alert, () => {
+      this.#store.release(name);
+      miss();
+    });
   }
 }
 

@@ -64,6 +64,11 @@ export class Budgets {
   readonly #teams = new Recent<string, Entry>(mostRemembered);
   /** By `Caller.id`. */
   readonly #callers = new Recent<string, Entry>(mostRemembered);
+  /**
+   * Callers', by their counters, of configurations before that gave callers other limits: what was told of them is
+   * not told anew.
+   */
+  readonly #former = new Recent<string, Entry>(mostRemembered);
   /** Whether any caller's was seen. */
   #ofCallers = false;
 
@@ -155,7 +160,8 @@ export class Budgets {
 
   /**
    * Goes on with what was seen under another configuration, of budgets that are in this one, too. What
-   * callers' tokens have may have changed along with it: theirs only go on where nothing of that did.
+   * callers' tokens have may have changed along with it: theirs only go on where nothing of that did, but for what
+   * was told of them.
    */
   takeOver(former: Budgets): void {
     const { rules, auth, callers = [] } = this.#parts;
@@ -172,9 +178,15 @@ export class Budgets {
     for (const [team, entry] of former.#teams.entries()) {
       if (keep(entry, rules.ofAll({ id: "", team }, "", none))) this.#teams.set(team, entry);
     }
+    for (const [key, entry] of former.#former.entries()) this.#former.set(key, entry);
     const { auth: before, callers: known = [] } = former.#parts;
     const same = known.length === callers.length && known.every((one, i) => one === callers[i]);
-    if (!same || !isDeepStrictEqual(before, auth)) return;
+    if (!same || !isDeepStrictEqual(before, auth)) {
+      for (const [, entry] of former.#callers.entries()) {
+        if (entry.told) this.#former.set(entry.key, entry);
+      }
+      return;
+    }
     for (const [id, entry] of former.#callers.entries()) {
       if (!keep(entry, rules.ofAll({ id, limits: entry.limits }, "", none))) continue;
       this.#callers.set(id, entry);
@@ -193,7 +205,10 @@ export class Budgets {
         this.#ofCallers = true;
         const entry = this.#callers.get(caller.id);
         const its = entry?.key === counter.key ? entry : entryOf(scope, caller.id, counter);
-        if (its && its !== entry) this.#callers.set(caller.id, its);
+        if (its && its !== entry) {
+          its.told = this.#former.get(counter.key)?.told;
+          this.#callers.set(caller.id, its);
+        }
         if (its) its.limits = caller.limits;
         return its;
       }

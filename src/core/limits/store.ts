@@ -105,6 +105,8 @@ export interface LimitStore {
    * @returns true also where the store is away
    */
   isFirst(name: string, forMs: number): boolean | Promise<boolean>;
+  /** Takes back that this process was the first to ask `isFirst` with a name: the next one is. Never throws. */
+  release(name: string): void;
   readonly state: StoreState;
   /** Writes down what is on its way; nothing is counted any more. */
   close(): Promise<void>;

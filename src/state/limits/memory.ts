@@ -186,6 +186,7 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
     },
     // Nobody shares it, and who asks remembers.
     isFirst: () => true,
+    release() {},
     get size() {
       return counts.size;
     },

@@ -132,13 +132,17 @@ export class RedisLimits implements LimitStore {
 
   isFirst(name: string, forMs: number): boolean | Promise<boolean> {
     if (!this.#connection.available) return true;
-    const key = `${this.#prefix}first:${name}`;
+    const key = this.#firstKey(name);
     return this.#connection
       .ask((client) => client.set(key, "1", "PX", Math.ceil(forMs), "NX"))
       .then(
         (set) => set !== null,
         () => true,
       );
+  }
+
+  release(name: string): void {
+    this.#connection.ask((client) => client.del(this.#firstKey(name))).catch(() => {});
   }
 
   get state(): StoreState {
@@ -192,6 +196,10 @@ export class RedisLimits implements LimitStore {
   /** First argument of scripts; 0: the store's own clock. */
   #time(): number {
     return this.#clock?.() ?? 0;
+  }
+
+  #firstKey(name: string): string {
+    return `${this.#prefix}first:${name}`;
   }
 
   /** Of a counter, and of what is claimed of it. */

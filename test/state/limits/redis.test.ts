@@ -215,6 +215,8 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
     expect(asked.filter(Boolean)).toHaveLength(1);
     expect(await client.pttl("first:{limits}:first:a")).toBeGreaterThan(0);
     expect(await other.isFirst("b", 5000.5)).toBe(true);
+    other.release("b");
+    expect([await store.isFirst("b", 5000), await other.isFirst("b", 5000)]).toEqual([true, false]);
   });
 
   it("asks nothing at the end of a call of which there is nothing to put right", async () => {
