@@ -34,8 +34,11 @@ export interface RedisLimitOptions {
   readonly clock?: () => number;
 }
 
-/** How long what a call may have taken too much is remembered after its deadline: its end may wait for the store. */
-const afterMs = 3_600_000;
+/**
+ * How long what a call claimed is remembered after its deadline: its end may wait for the store, and without it a
+ * lifetime's budget would never hear what the call took. Its end forgets it, but for the calls of a gateway that was killed.
+ */
+const afterMs = 86_400_000;
 
 /** How long estimates of a calendar period count as what calls that run may give back. The same for all replicas. */
 const claimsMs = 3_600_000;

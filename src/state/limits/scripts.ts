@@ -287,7 +287,7 @@ return at and 1 or 0
  * counter its amount, the name of its period, and how long ago that was.
  */
 export const chargeScript = script(`${common}
-if not call('SET', KEYS[1], '1', 'PX', 3600000, 'NX') then return 0 end
+if not call('SET', KEYS[1], '1', 'PX', DAY, 'NX') then return 0 end
 for i = 1, #KEYS - 1 do
   local key, a = KEYS[i + 1], 2 + (i - 1) * 3
   local state = period(key, ARGV[a + 1])
