@@ -31,9 +31,10 @@ const { signal } = new AbortController();
 
 describe("in memory", () => {
   const row = { caller: "alice", model: "m", calls: 2, promptTokens: 0, completionTokens: 0 };
-  /** What users used is not asked for where nothing limits them. */
-  const ofUsers = async () => {
-    throw new Error("no end user has a limit");
+  /** What users used is not asked for where nothing limits them, but for those whom tokens may limit. */
+  const ofUsers: UsageHistory["ofUsers"] = async (_quantity, _from, _until, of) => {
+    if (!of) throw new Error("no end user has a limit");
+    return [];
   };
   const history: UsageHistory = { ofUsers, between: async () => [{ ...row, images: 7, spend: 0 }] };
 

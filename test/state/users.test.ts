@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Redis } from "ioredis";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { createToken, hashToken } from "../../src/core/tokens.js";
 import { drawing } from "../backends/openai-images-subject.js";
 import { echo } from "../backends/openai-subject.js";
 import { Upstream } from "../backends/upstream.js";
@@ -69,6 +70,32 @@ it("goes on with what each user used before a restart", async () => {
   expect(await draw(after, "bob")).toContain("for this user");
   expect(await draw(after, "bob", "other")).toBe("ok");
   expect(await draw(after)).toBe("ok");
+});
+
+it("goes on with what users used before a restart whom a token or a team alone limits", async () => {
+  const names = ["shop", "kiosk", "other"];
+  const tokens = new Map(names.map((name) => [name, createToken()]));
+  const more = ["limits: { user: { images_per_day: 2 } }", "team: lobby", ""];
+  const own = names.map(
+    (name, i) => `{ name: ${name}, hash: "${hashToken(tokens.get(name) ?? "")}", ${more[i]} }`,
+  );
+  const teams = "[{ name: lobby, limits: { user: { budget: { amount: 1, period: day } } } }]";
+  const auth = `auth: { mode: token, tokens: [${own.join(", ")}], teams: ${teams} }`;
+  const text = `${await backends()}\n${auth}\n${folder()}`;
+  const before = await gateway(text);
+  for (const name of names) expect(await draw(before, "ann", tokens.get(name))).toBe("ok");
+  await before.running.close(0);
+  const after = await gateway(text);
+  const account = async (name: string) => {
+    const headers = { authorization: `Bearer ${tokens.get(name)}` };
+    return (await fetch(`${after.url}/account?user=ann`, { headers })).json();
+  };
+  await expect.poll(() => account("shop")).toMatchObject({ limits: [{ remaining: 1 }] });
+  expect(await account("kiosk")).toMatchObject({ limits: [{ remaining: 0 }] });
+  expect(await account("other")).toMatchObject({ limits: [] });
+  expect(await draw(after, "ann", tokens.get("shop"))).toBe("ok");
+  expect(await draw(after, "ann", tokens.get("shop"))).toContain("2 images per day for this user");
+  expect(await draw(after, "ann", tokens.get("kiosk"))).toContain("for this user");
 });
 
 it("counts what was used before where a reload limits users, or their budget has another period", async () => {
