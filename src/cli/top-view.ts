@@ -1,13 +1,13 @@
 /** What `lintel top` shows: a running gateway as text. */
 import type { Percentiles } from "../core/routing/latency.js";
 import type { EndpointSnapshot } from "../core/routing/snapshot.js";
-import type { Status } from "../telemetry/status.js";
+import type { MirrorStatus, Status } from "../telemetry/status.js";
 import type { ModelTally } from "../telemetry/tally.js";
 import { table } from "./table.js";
 
 /** All of it, as lines of text. */
 export function topView(status: Status): string {
-  const { models, targets, away, lastReload } = status;
+  const { models, targets, mirrors = [], away, lastReload } = status;
   const parts = [
     headline(status),
     ...(away.length > 0 ? [`Away: ${away.join(", ")}`] : []),
@@ -17,6 +17,7 @@ export function topView(status: Status): string {
     ...(lastReload?.restart ? [`Changes that wait for a restart: ${lastReload.restart}`] : []),
     models.length > 0 ? table(modelHeading, models.map(modelRow)) : "No calls yet.",
     targets.length > 0 ? table(targetHeading, targets.map(targetRow)) : "No targets.",
+    ...(mirrors.length > 0 ? [table(mirrorHeading, mirrorRows(mirrors, models))] : []),
   ];
   return parts.join("\n\n");
 }
@@ -94,7 +95,7 @@ const targetHeading = [
 const targetRow = (it: EndpointSnapshot): string[] => [
   it.backend,
   it.model,
-  it.outForMs === 0 ? it.state : `${it.state} ${Math.ceil(it.outForMs / 1000)}s`,
+  stateOf(it),
   it.maxInFlight === undefined ? String(it.inFlight) : `${it.inFlight}/${it.maxInFlight}`,
   String(it.waiting),
   String(it.attempts),
@@ -103,6 +104,74 @@ const targetRow = (it: EndpointSnapshot): string[] => [
   ...times(it.totalMs),
   it.lastFailure ?? "",
 ];
+
+const mirrorHeading = [
+  "MIRRORED",
+  "BACKEND",
+  "MODEL",
+  "STATE",
+  "RUNNING",
+  "CALLS",
+  "FAILED",
+  "PASSED OVER",
+  "TOKENS/ANSWER",
+  "IMAGES",
+  "FIRST P50",
+  "P95",
+  "TOTAL P50",
+  "P95",
+  "LAST FAILURE",
+];
+
+/** Mirrors of a model below what callers got of it, in the same columns. */
+function mirrorRows(mirrors: readonly MirrorStatus[], models: readonly ModelTally[]): string[][] {
+  return mirrors.flatMap((it, i) => {
+    const own = models.find(({ model }) => model === it.mirrored);
+    const first = mirrors[i - 1]?.mirrored !== it.mirrored;
+    return [...(first && own ? [originalRow(own)] : []), mirrorRow(it)];
+  });
+}
+
+const originalRow = (it: ModelTally): string[] => [
+  it.model,
+  "(callers)",
+  ...["", "", ""],
+  String(it.requests),
+  String(it.failed),
+  "",
+  mean(it.answerTokens, it.answers),
+  String(it.images),
+  ...times(it.firstMs),
+  ...times(it.totalMs),
+  "",
+];
+
+const mirrorRow = (it: MirrorStatus): string[] => [
+  it.mirrored,
+  it.backend,
+  it.model,
+  it.state === undefined ? "" : stateOf({ state: it.state, outForMs: it.outForMs ?? 0 }),
+  String(it.running),
+  String(it.calls),
+  String(it.failed),
+  passedOver(it),
+  mean(it.answerTokens, it.answers),
+  String(it.images),
+  ...times(it.firstMs),
+  ...times(it.totalMs),
+  it.lastFailure ?? "",
+];
+
+const stateOf = ({ state, outForMs }: Pick<EndpointSnapshot, "state" | "outForMs">) =>
+  outForMs === 0 ? state : `${state} ${Math.ceil(outForMs / 1000)}s`;
+
+function passedOver({ passedOver }: MirrorStatus): string {
+  const counts = Object.entries(passedOver).sort(([, a], [, b]) => b - a);
+  const all = counts.reduce((sum, [, count]) => sum + count, 0);
+  return all === 0 ? "0" : `${all} (${counts.map(([why]) => why).join(", ")})`;
+}
+
+const mean = (sum = 0, count = 0) => (count === 0 ? "" : String(Math.round(sum / count)));
 
 /** Milliseconds. */
 const times = (percentiles: Percentiles | undefined): [string, string] =>

@@ -3,7 +3,7 @@
  * begins, when a backend is asked and when all is over, and costs nothing more
  * where nobody watches.
  */
-import type { AttemptRecord, Call } from "./call.js";
+import type { AttemptRecord, Attributes, Call } from "./call.js";
 import type { ErrorCode } from "./errors.js";
 import type { MethodName } from "./methods.js";
 import type { Mirrored, NotMirrored } from "./mirrored.js";
@@ -56,9 +56,10 @@ export interface Observation {
 export interface MirrorObservation {
   /**
    * One is about to be asked.
+   * @param of of the call itself
    * @returns the place in the trace to tell it; absent: the caller's own
    */
-  asked(record: AttemptRecord): TraceContext | undefined;
+  asked(record: AttemptRecord, of: Readonly<Attributes>): TraceContext | undefined;
   /** Its answer is over. Called once for each that was asked. */
   answered(mirrored: Mirrored): void;
   /** One was to be asked, and is not. */

@@ -112,6 +112,17 @@ export function callInstruments() {
       "{token}",
       "Tokens of mirrored calls, by input and output.",
     ),
+    mirrorCachedTokens: counter(
+      "lintel.mirror.cached_tokens",
+      "{token}",
+      "Tokens of mirrored prompts that model servers had in a cache.",
+    ),
+    mirrorReasoningTokens: counter(
+      "lintel.mirror.reasoning_tokens",
+      "{token}",
+      "Tokens of mirrors' completions that are thoughts.",
+    ),
+    mirrorImages: counter("lintel.mirror.images", "{image}", "Images that mirrors made."),
     mirrorSpend: counter(
       "lintel.mirror.spend",
       "{unit}",

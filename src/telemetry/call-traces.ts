@@ -2,7 +2,7 @@
 import type { Attributes, Context, Span, SpanContext, Tracer } from "@opentelemetry/api";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
-import type { AttemptRecord, Call } from "../core/call.js";
+import type { AttemptRecord, Call, Attributes as CallAttributes } from "../core/call.js";
 import { type ErrorCode, errorTable } from "../core/errors.js";
 import { inShort } from "../core/log.js";
 import { isChat } from "../core/methods.js";
@@ -118,8 +118,8 @@ class CallTrace implements Observation, MirrorObservation {
   }
 
   /** A mirror is asked: one more span, which may end after the call's. */
-  asked(record: AttemptRecord): TraceContext {
-    this.#others.mirrors?.asked(record);
+  asked(record: AttemptRecord, of: Readonly<CallAttributes>): TraceContext {
+    this.#others.mirrors?.asked(record, of);
     const { span, place } = this.#ask(record, { "lintel.mirror": true });
     if (span) this.#mirrored = [...(this.#mirrored ?? []), { record, span }];
     return place;

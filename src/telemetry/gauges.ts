@@ -55,9 +55,12 @@ interface Outages {
 /** Everything that the sources tell now. */
 export function gauges(sources: Sources): Metric[] {
   const { limits, answers, cache, images, tokens, usage } = sources;
-  const { endpoints, retries } = sources.routing();
-  const perTarget = (value: (endpoint: EndpointSnapshot) => number) =>
-    endpoints.map((endpoint) => ({
+  const { endpoints, mirrors, retries } = sources.routing();
+  const per = (
+    places: readonly EndpointSnapshot[],
+    value: (endpoint: EndpointSnapshot) => number,
+  ) =>
+    places.map((endpoint) => ({
       attributes: {
         "lintel.backend": endpoint.backend,
         "gen_ai.request.model": endpoint.model,
@@ -77,25 +80,37 @@ export function gauges(sources: Sources): Metric[] {
       "lintel.target.available",
       "{target}",
       "1 while a target takes calls or the next one would try it; 0 while it is out, being tried, or rests.",
-      perTarget(({ state }) => Number(state === "in" || state === "due")),
+      per(endpoints, takesCalls),
     ),
     gauge(
       "lintel.target.active",
       "{request}",
       "Calls that run at a target now.",
-      perTarget(({ inFlight }) => inFlight),
+      per(endpoints, ({ inFlight }) => inFlight),
     ),
     gauge(
       "lintel.target.waiting",
       "{request}",
       "Calls that wait for room at a target now.",
-      perTarget(({ waiting }) => waiting),
+      per(endpoints, ({ waiting }) => waiting),
     ),
     counter(
       "lintel.target.failures",
       "{request}",
       "Questions that a target failed.",
-      perTarget(({ failures }) => failures),
+      per(endpoints, ({ failures }) => failures),
+    ),
+    gauge(
+      "lintel.mirror.available",
+      "{target}",
+      "1 while a mirror that was asked takes calls or the next one would try it, else 0.",
+      per(mirrors, takesCalls),
+    ),
+    gauge(
+      "lintel.mirror.active",
+      "{request}",
+      "Mirrored calls that run at a mirror now.",
+      per(mirrors, ({ inFlight }) => inFlight),
     ),
     counter(
       "lintel.retries.denied",
@@ -177,6 +192,8 @@ export function gauges(sources: Sources): Metric[] {
     ...ofProcess(),
   ];
 }
+
+const takesCalls = ({ state }: EndpointSnapshot) => Number(state === "in" || state === "due");
 
 /** What names are called in which scope. */
 const nameAttributes = {

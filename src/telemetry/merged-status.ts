@@ -1,7 +1,8 @@
 /** Several workers at a glance, as one gateway. */
 import type { Percentiles } from "../core/routing/latency.js";
 import type { EndpointSnapshot } from "../core/routing/snapshot.js";
-import type { Status } from "./status.js";
+import { mirrorKey } from "./mirror-tally.js";
+import type { MirrorStatus, Status } from "./status.js";
 import type { ModelTally } from "./tally.js";
 
 /** How well a target is, the worst first. */
@@ -32,6 +33,11 @@ export function mergedStatus(all: readonly [Status, ...Status[]]): Status {
       ({ backend, model }) => JSON.stringify([backend, model]),
       mergedTarget,
     ),
+    mirrors: grouped(
+      all.flatMap(({ mirrors = [] }) => mirrors),
+      mirrorKey,
+      mergedMirror,
+    ),
     retries: {
       requests: sum(all, ({ retries }) => retries.requests),
       retries: sum(all, ({ retries }) => retries.retries),
@@ -51,6 +57,8 @@ function mergedModel(all: readonly [ModelTally, ...ModelTally[]]): ModelTally {
     failed: added(({ failed }) => failed),
     cancelled: added(({ cancelled }) => cancelled),
     cacheHits: added(({ cacheHits = 0 }) => cacheHits),
+    answers: added(({ answers = 0 }) => answers),
+    answerTokens: added(({ answerTokens = 0 }) => answerTokens),
     promptTokens: added(({ promptTokens }) => promptTokens),
     completionTokens: added(({ completionTokens }) => completionTokens),
     images: added(({ images }) => images),
@@ -62,13 +70,10 @@ function mergedModel(all: readonly [ModelTally, ...ModelTally[]]): ModelTally {
 
 function mergedTarget(all: readonly [EndpointSnapshot, ...EndpointSnapshot[]]): EndpointSnapshot {
   const [first] = all;
-  const worst = all.reduce((a, b) => (states.indexOf(b.state) < states.indexOf(a.state) ? b : a));
-  const failure = worst.lastFailure ?? all.find((one) => one.lastFailure)?.lastFailure;
   return {
     backend: first.backend,
     model: first.model,
-    state: worst.state,
-    outForMs: worst.outForMs,
+    ...mergedHealth(all),
     inFlight: sum(all, ({ inFlight }) => inFlight),
     ...(first.maxInFlight !== undefined && {
       maxInFlight: sum(all, ({ maxInFlight = 0 }) => maxInFlight),
@@ -76,9 +81,41 @@ function mergedTarget(all: readonly [EndpointSnapshot, ...EndpointSnapshot[]]): 
     waiting: sum(all, ({ waiting }) => waiting),
     attempts: sum(all, ({ attempts }) => attempts),
     failures: sum(all, ({ failures }) => failures),
-    ...(failure && { lastFailure: failure }),
     ...slowest(all),
   };
+}
+
+function mergedMirror(all: readonly [MirrorStatus, ...MirrorStatus[]]): MirrorStatus {
+  const [{ mirrored, backend, model }] = all;
+  const [known, ...others] = all.filter(hasHealth);
+  const passedOver: Record<string, number> = {};
+  for (const [why, count] of all.flatMap((one) => Object.entries(one.passedOver))) {
+    passedOver[why] = (passedOver[why] ?? 0) + count;
+  }
+  return {
+    ...{ mirrored, backend, model, passedOver },
+    ...(known && mergedHealth([known, ...others])),
+    running: sum(all, ({ running }) => running),
+    calls: sum(all, ({ calls }) => calls),
+    failed: sum(all, ({ failed }) => failed),
+    answers: sum(all, ({ answers }) => answers),
+    answerTokens: sum(all, ({ answerTokens }) => answerTokens),
+    images: sum(all, ({ images }) => images),
+    ...slowest(all),
+  };
+}
+
+type Health = Pick<EndpointSnapshot, "state" | "outForMs" | "lastFailure">;
+
+const hasHealth = (mirror: MirrorStatus): mirror is MirrorStatus & Health =>
+  mirror.state !== undefined;
+
+/** The worst. */
+function mergedHealth(all: readonly [Health, ...Health[]]): Health {
+  const worst = all.reduce((a, b) => (states.indexOf(b.state) < states.indexOf(a.state) ? b : a));
+  const lastFailure = worst.lastFailure ?? all.find((one) => one.lastFailure)?.lastFailure;
+  const { state, outForMs } = worst;
+  return { state, outForMs, ...(lastFailure && { lastFailure }) };
 }
 
 interface Timed {

@@ -3,6 +3,7 @@ import type { Logger } from "../core/log.js";
 import type { Telemetry } from "../core/telemetry.js";
 import { CallMetrics } from "./call-metrics.js";
 import { gauges, type Sources } from "./gauges.js";
+import { MirrorTallies } from "./mirror-tally.js";
 import { prometheusText } from "./prometheus.js";
 import type { TelemetrySettings } from "./settings.js";
 import { type Status, statusOf } from "./status.js";
@@ -35,8 +36,9 @@ export async function openTelemetry(
   const { prometheus, otlp, status, providers, service = "lintel", version } = settings;
   if (!prometheus && !otlp && !status) return undefined;
   const metrics = prometheus || otlp ? new CallMetrics(providers) : undefined;
-  const tally = status ? new Tally() : undefined;
-  const watchers = new Watchers([metrics, tally].filter((it) => it !== undefined));
+  const tallies = status ? { calls: new Tally(), mirrors: new MirrorTallies() } : undefined;
+  const watching = [metrics, tallies?.calls, tallies?.mirrors];
+  const watchers = new Watchers(watching.filter((it) => it !== undefined));
   let sources: Sources | undefined;
   const read = () => [
     ...(metrics?.instruments.map((instrument) => instrument.read()) ?? []),
@@ -53,12 +55,12 @@ export async function openTelemetry(
       sources = from;
     },
     ...(prometheus && { prometheus: () => prometheusText(read(), target) }),
-    ...(tally && { status: () => statusOf(version, tally, sources ?? nothing) }),
+    ...(tallies && { status: () => statusOf(version, tallies, sources ?? nothing) }),
     close: async () => sent?.close(),
   };
 }
 
 const nothing: Sources = {
   running: () => 0,
-  routing: () => ({ endpoints: [], retries: { requests: 0, retries: 0, denied: 0 } }),
+  routing: () => ({ endpoints: [], mirrors: [], retries: { requests: 0, retries: 0, denied: 0 } }),
 };

@@ -3,6 +3,7 @@ import cluster from "node:cluster";
 import type { EndpointSnapshot, RoutingSnapshot } from "../core/routing/snapshot.js";
 import type { LastReload } from "../reloading.js";
 import type { Sources } from "./gauges.js";
+import type { MirrorTallies, MirrorTally } from "./mirror-tally.js";
 import type { ModelTally, Tally } from "./tally.js";
 
 /** What it answers, as JSON. */
@@ -19,6 +20,8 @@ export interface Status {
   readonly running: number;
   readonly models: readonly ModelTally[];
   readonly targets: readonly EndpointSnapshot[];
+  /** Absent: a gateway of an earlier version tells none. */
+  readonly mirrors?: readonly MirrorStatus[];
   readonly retries: RoutingSnapshot["retries"];
   /** What does not answer: the stores `limits`, `answers`, `cache`, `images`, `tokens`, `usage`, and issuers (`issuer NAME`). */
   readonly away: readonly string[];
@@ -26,9 +29,19 @@ export interface Status {
   readonly lastReload?: LastReload | undefined;
 }
 
+/** A mirror, and the health of the model that it is; without that it was not asked since the last reload. */
+export type MirrorStatus = MirrorTally &
+  Partial<Pick<EndpointSnapshot, "state" | "outForMs" | "lastFailure">>;
+
+/** What was counted since the start. */
+interface Tallies {
+  readonly calls: Tally;
+  readonly mirrors: MirrorTallies;
+}
+
 /** How it stands now. */
-export function statusOf(version: string, tally: Tally, sources: Sources): Status {
-  const { endpoints, retries } = sources.routing();
+export function statusOf(version: string, tallies: Tallies, sources: Sources): Status {
+  const { endpoints, mirrors, retries } = sources.routing();
   const { limits, answers, cache, images, tokens, usage, issuers } = sources;
   const away = [
     limits && !limits.state.available && "limits",
@@ -45,10 +58,19 @@ export function statusOf(version: string, tally: Tally, sources: Sources): Statu
     gateway: cluster.isWorker ? process.ppid : process.pid,
     uptime: process.uptime(),
     running: sources.running(),
-    models: tally.snapshot(),
+    models: tallies.calls.snapshot(),
     targets: endpoints,
+    mirrors: tallies.mirrors.snapshot().map((mirror) => withHealth(mirror, mirrors)),
     retries,
     away: away.filter((name) => typeof name === "string"),
     lastReload: sources.lastReload?.(),
   };
+}
+
+function withHealth(mirror: MirrorTally, known: readonly EndpointSnapshot[]): MirrorStatus {
+  const { backend, model } = mirror;
+  const health = known.find((one) => one.backend === backend && one.model === model);
+  if (!health) return mirror;
+  const { state, outForMs, lastFailure } = health;
+  return { ...mirror, state, outForMs, ...(lastFailure && { lastFailure }) };
 }

@@ -22,6 +22,9 @@ export interface ModelTally {
   readonly cancelled: number;
   /** Those that got an answer which was kept. Absent: a gateway of an earlier version tells none. */
   readonly cacheHits?: number;
+  /** Those that models made and callers got to their end, and the completion tokens of these. Absent: likewise. */
+  readonly answers?: number;
+  readonly answerTokens?: number;
   readonly promptTokens: number;
   readonly completionTokens: number;
   readonly images: number;
@@ -40,6 +43,8 @@ class Entry {
   failed = 0;
   cancelled = 0;
   cacheHits = 0;
+  answers = 0;
+  answerTokens = 0;
   promptTokens = 0;
   completionTokens = 0;
   images = 0;
@@ -77,6 +82,10 @@ export class Tally {
     entry.completionTokens += completionTokens;
     entry.images += images;
     if (code !== "ok") return;
+    if (!attributes.replayed && attributes.cache !== "hit") {
+      entry.answers++;
+      entry.answerTokens += completionTokens;
+    }
     entry.total.add(totalMs);
     if (method === "chat" && firstMs !== undefined) entry.first.add(firstMs);
   }

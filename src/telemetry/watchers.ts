@@ -1,12 +1,13 @@
 /** Those who only want to know how calls ended. */
-import type { Call } from "../core/call.js";
+import type { AttemptRecord, Attributes, Call } from "../core/call.js";
 import type { Mirrored, NotMirrored } from "../core/mirrored.js";
 import type { CallOutcome, MirrorObservation, Observation, Telemetry } from "../core/telemetry.js";
 
 /** Hears of the end of every call. */
 export interface Watcher {
   end(call: Call, outcome: CallOutcome): void;
-  /** Also of what was mirrored. Default: not. */
+  /** Also of what is mirrored. Default: not. */
+  asked?(record: AttemptRecord, of: Readonly<Attributes>): void;
   answered?(mirrored: Mirrored): void;
   passedOver?(what: NotMirrored): void;
 }
@@ -28,8 +29,8 @@ export class Watchers implements Telemetry, Observation, MirrorObservation {
     return undefined;
   }
 
-  asked(): undefined {
-    return undefined;
+  asked(record: AttemptRecord, of: Readonly<Attributes>): undefined {
+    for (const watcher of this.#all) watcher.asked?.(record, of);
   }
 
   answered(mirrored: Mirrored): void {

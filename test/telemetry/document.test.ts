@@ -83,6 +83,7 @@ models:
     cache_ttl: 0s
     mirrors: [{ backend: b, model: scarce }, { backend: c, model: m }]
   - { name: narrow, backends: [a], max_in_flight: 1 }
+  - { name: draw, backends: [a], mirrors: [{ backend: b }] }
 backends:
 ${at("a")}
 ${at("b")}

@@ -269,7 +269,11 @@ describe("as Prometheus reads them", () => {
     const period = "month" as const;
     open.observe({
       running: () => 0,
-      routing: () => ({ endpoints: [], retries: { requests: 0, retries: 0, denied: 0 } }),
+      routing: () => ({
+        endpoints: [],
+        mirrors: [],
+        retries: { requests: 0, retries: 0, denied: 0 },
+      }),
       budgets: () => [
         { scope: "global", name: "", period, ratio: 0.25 },
         { scope: "model", name: "gpt-*", period, ratio: 0.5 },
@@ -296,7 +300,11 @@ describe("as Prometheus reads them", () => {
     const state = { kind: "redis", available: false, outages: 2, decidedWithout: 31 } as const;
     open.observe({
       running: () => 0,
-      routing: () => ({ endpoints: [], retries: { requests: 0, retries: 0, denied: 4 } }),
+      routing: () => ({
+        endpoints: [],
+        mirrors: [],
+        retries: { requests: 0, retries: 0, denied: 4 },
+      }),
       limits: { state },
       answers: { away: true, outages: 4 },
       images: { away: true, outages: 6 },

@@ -21,7 +21,7 @@ const words = listed("and or unless bool offset");
 const grouping = listed("by without on ignoring group_left group_right");
 const aggregations = listed("sum avg min max count");
 const functions = listed(
-  "rate increase resets histogram_quantile absent time avg_over_time min_over_time max_over_time",
+  "rate increase resets histogram_quantile label_join absent time avg_over_time min_over_time max_over_time",
 );
 
 /**

@@ -24,6 +24,8 @@ test("calls count by how they ended, and what they used counts once", () => {
     { model: "l", requests: 1, failed: 0, cancelled: 0, images: 0 },
     {
       ...{ model: "m", requests: 7, failed: 1, cancelled: 2, cacheHits: 1 },
+      // Neither what was kept nor what was given again is an answer that a model made.
+      ...{ answers: 2, answerTokens: 10 },
       ...{ promptTokens: 12, completionTokens: 20, images: 8 },
     },
   ]);

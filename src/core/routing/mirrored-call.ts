@@ -96,7 +96,8 @@ export class MirroredCall implements Enrolled {
   #own(target: Target): Call {
     const call = this.#call;
     const watch = call.observation?.mirrors;
-    const { door, model, countedAs } = call.attributes;
+    const { attributes: of } = call;
+    const { door, model, countedAs } = of;
     return {
       ...call,
       // Documents are read in a turn of their own, not in the caller's.
@@ -107,7 +108,7 @@ export class MirroredCall implements Enrolled {
       signal: this.#cancellation,
       deadline: performance.now() + this.#totalMs,
       life: undefined,
-      observation: watch && { attempt: (record) => watch.asked(record), end() {} },
+      observation: watch && { attempt: (record) => watch.asked(record, of), end() {} },
       attributes: { ...newAttributes(door), model, countedAs },
       warnings: new Warnings(),
       metadata: new Map(),

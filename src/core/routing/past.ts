@@ -30,14 +30,20 @@ export class PastRouting {
     const sums = new Map(this.#ended);
     for (const { endpoints } of ending) for (const one of endpoints) addTo(sums, one);
     const denied = ending.reduce((sum, { retries }) => sum + retries.denied, this.#denied);
+    // What mirrors did is counted elsewhere: only what still runs there is told.
+    const mirrored = new Map<string, Sums>();
+    for (const { mirrors } of ending) for (const one of mirrors) addTo(mirrored, one);
     return {
-      endpoints: now.endpoints.map((endpoint) => {
-        const before = sums.get(keyOf(endpoint));
-        return before ? { ...endpoint, ...plus(endpoint, before) } : endpoint;
-      }),
+      endpoints: now.endpoints.map((endpoint) => withBefore(endpoint, sums)),
+      mirrors: now.mirrors.map((mirror) => withBefore(mirror, mirrored)),
       retries: { ...now.retries, denied: now.retries.denied + denied },
     };
   }
+}
+
+function withBefore(endpoint: EndpointSnapshot, sums: ReadonlyMap<string, Sums>): EndpointSnapshot {
+  const before = sums.get(keyOf(endpoint));
+  return before ? { ...endpoint, ...plus(endpoint, before) } : endpoint;
 }
 
 function addTo(all: Map<string, Sums>, endpoint: EndpointSnapshot): void {

@@ -159,9 +159,15 @@ export class Routing implements RoutingTools {
   /** How every place where a model is served is now. */
   snapshot(): RoutingSnapshot {
     const now = this.clock.now();
-    const endpoints = this.#all().map((endpoint) => endpoint.snapshot(now));
-    endpoints.sort((a, b) => order(a.backend, b.backend) || order(a.model, b.model));
-    return { endpoints, retries: this.budget.snapshot(now) };
+    const told = (endpoints: Iterable<Endpoint>) =>
+      [...endpoints]
+        .map((endpoint) => endpoint.snapshot(now))
+        .sort((a, b) => order(a.backend, b.backend) || order(a.model, b.model));
+    return {
+      endpoints: told(this.#all()),
+      mirrors: told(this.mirrors?.endpoints() ?? []),
+      retries: this.budget.snapshot(now),
+    };
   }
 
   #dispatch(call: Call): ReturnType<Handle> {

@@ -34,6 +34,8 @@ export interface EndpointSnapshot {
 export interface RoutingSnapshot {
   /** By backend and model. */
   readonly endpoints: readonly EndpointSnapshot[];
+  /** Models as mirrors, of those that were asked; nobody waits there. By backend and model. */
+  readonly mirrors: readonly EndpointSnapshot[];
   readonly retries: {
     /** Within the window of the budget. */
     readonly requests: number;
