@@ -171,7 +171,8 @@ function passedOver({ passedOver }: MirrorStatus): string {
   return all === 0 ? "0" : `${all} (${counts.map(([why]) => why).join(", ")})`;
 }
 
-const mean = (sum = 0, count = 0) => (count === 0 ? "" : String(Math.round(sum / count)));
+/** Images have none. */
+const mean = (sum = 0, count = 0) => (sum === 0 ? "" : String(Math.round(sum / count)));
 
 /** Milliseconds. */
 const times = (percentiles: Percentiles | undefined): [string, string] =>

@@ -190,7 +190,7 @@ test("its lines stand below that of the model, in the same columns", () => {
   const mirrors = [
     mirror,
     { ...mirror, backend: "c", ...out, passedOver: {} },
-    { ...unasked, mirrored: "n", answers: 0 },
+    { ...unasked, mirrored: "n", answerTokens: 0 },
   ];
   const text = topView({ ...status, models: [model], mirrors });
   const table = text.split("\n\n").at(-1)?.split("\n") ?? [];
