@@ -95,6 +95,19 @@ describe.each(jsonWires)("$name", (wire) => {
     expect(twice.fields).toEqual(["max_tokens: must be set once"]);
   });
 
+  it("nor those within a message, and what is wrong there is told as over REST", async () => {
+    const { url } = await serveChat(echo);
+    const body = (calls: string, format: string, schema: string) =>
+      `{"messages":[{"role":"assistant","${calls}":[{"id":5},{"function":{"name":7}}]}],"${format}":{"type":"json_schema","${schema}":{"name":9}}}`;
+    const own = await ask(wire, url, body("toolCalls", "responseFormat", "jsonSchema"));
+    const rest = await overRest(url, body("tool_calls", "response_format", "json_schema"));
+    expect(own.fields).toEqual(rest.fields);
+    expect(own.fields?.length).toBeGreaterThan(2);
+    const twice = `{"messages":[{"role":7,"toolCalls":[],"tool_calls":[]}]}`;
+    const told = await ask(wire, url, twice);
+    expect(told.fields).toContain("messages[0].tool_calls: must be set once");
+  });
+
   it("what REST takes is served, by its deadline", async () => {
     const { url } = await serveChat(echo);
     const body = `{"messages":[{"role":"user","content":"a\\ud800"}],"stop":"x","max_tokens":"5"}`;

@@ -14,6 +14,7 @@ import { parseBody, twiceIn } from "../json/body.js";
 import { compileDecoder } from "../json/decode.js";
 import { fieldsOf } from "../json/known.js";
 import { encodingOf, framesIn, isBare, packedFlag } from "./frames.js";
+import { asContract } from "./json-spelling.js";
 
 /** What a message turned out to be. */
 export interface Reading {
@@ -66,7 +67,7 @@ export function jsonReader(input: DescMessage): JsonReader {
         const message = fromJson(input, { [key]: value } as JsonObject, options);
         taken[localName] = (message as unknown as Record<string, unknown>)[localName];
       } catch {
-        refused[name] = value;
+        refused[name] = asContract(field, value, name, twice);
       }
     }
     const whole = twice.length === 0 && Object.keys(refused).length === 0;
