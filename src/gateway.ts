@@ -101,6 +101,7 @@ export async function start(
       limits: counting.limits,
       budgets: () => core.budgets?.snapshot() ?? [],
       alerts: () => now.setup.alerts?.counts,
+      admin: () => now.administration?.calls(),
       answers: counting.answers,
       cache: cache.connection,
       images: media.state,

@@ -48,6 +48,8 @@ export const errorTable = {
   already_exists: row(409, Code.AlreadyExists, "invalid_request_error"),
   /** What is asked about is in a state in which that can't be done; of administration. */
   failed_precondition: row(400, Code.FailedPrecondition, "invalid_request_error"),
+  /** Somebody else changed the same at the same time; of administration. */
+  aborted: row(409, Code.Aborted, "invalid_request_error"),
   /** The body is larger than allowed. */
   too_large: row(413, Code.ResourceExhausted, "invalid_request_error"),
   /** The body has a media type that is not understood. */

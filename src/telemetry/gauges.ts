@@ -1,5 +1,6 @@
 /** What is looked up when somebody asks: targets, stores, the configuration, and the process itself. */
 import type { CertificateEnd } from "../config/certificates.js";
+import type { AdminCalls } from "../core/admin/administration.js";
 import type { BudgetUse } from "../core/limits/budgets.js";
 import type { LimitStore } from "../core/limits/store.js";
 import type { EndpointSnapshot, RoutingSnapshot } from "../core/routing/snapshot.js";
@@ -19,6 +20,8 @@ export interface Sources {
   budgets?(): readonly BudgetUse[];
   /** What became of alerts of budgets; nothing: nobody is told of any. */
   alerts?(): { readonly sent: number; readonly lost: number } | undefined;
+  /** How calls of administration ended; nothing: there is none. */
+  admin?(): readonly AdminCalls[] | undefined;
   /** Where answers for `Idempotency-Key` are, if not in this process. */
   readonly answers?: Outages | undefined;
   /** Where answers are kept for who asks the same, if not in this process. */
@@ -148,6 +151,15 @@ export function gauges(sources: Sources): Metric[] {
       Object.entries(sources.alerts?.() ?? {}).flatMap(([result, count]) =>
         one(count, { "lintel.alert.result": result }),
       ),
+    ),
+    counter(
+      "lintel.admin.calls",
+      "{request}",
+      "Calls of administration, by how they ended.",
+      (sources.admin?.() ?? []).map(({ method, code, calls }) => ({
+        attributes: { "lintel.admin.method": method, "lintel.outcome": code },
+        value: calls,
+      })),
     ),
     gauge(
       "lintel.usage.waiting",

@@ -193,7 +193,7 @@ describe("what is wrong is said of the field", () => {
       { name: "a", expiry: { ttl: "-5s" } },
       { "expiry.ttl": "must be a duration of 0 or more that ends before the year 10000" },
     ],
-    ["CreateToken", { name: "a", expiry: {} }, { expiry: "must have one of time, ttl and never" }],
+    ["CreateToken", { name: "a", expiry: {} }, { expiry: "must have one of time, ttl, never" }],
     [
       "CreateToken",
       { name: "a", limits: { concurrent: { amount: -1 } } },
@@ -204,6 +204,26 @@ describe("what is wrong is said of the field", () => {
       { name: "a", limits: { concurrent: { amount } } },
       { "limits.concurrent.amount": "must be from 0 to 999999999999" },
     ]),
+    ...["1e30", "9223372036854775807", "99999999999999999999"].map(
+      (amount): [string, object, Record<string, string>] => [
+        "CreateToken",
+        { name: "a", limits: { concurrent: { amount } } },
+        { "limits.concurrent.amount": "must be from 0 to 999999999999" },
+      ],
+    ),
+    ...["x", "1.5", `1${"0".repeat(100)}`].map(
+      (amount): [string, object, Record<string, string>] => [
+        "CreateToken",
+        { name: "a", limits: { concurrent: { amount } } },
+        { "limits.concurrent.amount": "must be an integer" },
+      ],
+    ),
+    // In protobuf's own spelling, beside what is right in it: else the token had no limit at all.
+    [
+      "CreateToken",
+      { name: "a", limits: { requestsPerMinute: { amount: 1.5 }, concurrent: { amount: "5" } } },
+      { "limits.requests_per_minute.amount": "must be an integer" },
+    ],
     [
       "CreateToken",
       { name: "a", limits: { budget: { amount: 1e30 } } },
@@ -225,7 +245,7 @@ describe("what is wrong is said of the field", () => {
     [
       "CreateToken",
       { name: "a", limits: { concurrent: {} } },
-      { "limits.concurrent": "must have one of amount, unlimited and inherit" },
+      { "limits.concurrent": "must have one of amount, unlimited, inherit" },
     ],
     [
       "CreateToken",
@@ -262,6 +282,37 @@ describe("what is wrong is said of the field", () => {
     );
     expect(details.length).toBeGreaterThan(0);
   });
+});
+
+it("takes an integer in a text with an exponent, as protobuf's JSON has it", async () => {
+  const { post, tokens } = await administered();
+  const limits = { requestsPerMinute: { amount: "1e3" } };
+  expect((await post("TokensService/CreateToken", { name: "a", limits })).status).toBe(200);
+  const { token } = await tokens.getToken({ token: "a" }, as());
+  expect(token?.limits?.requestsPerMinute?.kind).toEqual({ case: "amount", value: 1000n });
+});
+
+it("of two rotations at the same time one is made, the other is told so; all are counted", async () => {
+  const { post, tokens, chat, url } = await administered(
+    `telemetry: { prometheus: true }\n${adminLines()}`,
+  );
+  await tokens.createToken({ name: "a" }, as());
+  const both = await Promise.all(
+    [1, 2].map(() => post("TokensService/RotateToken", { token: "a" })),
+  );
+  const [made, refused] = both.toSorted((a, b) => a.status - b.status);
+  expect([made?.status, refused?.status, refused?.json.code]).toEqual([200, 409, "aborted"]);
+  expect(refused?.json.message).toContain('"a" was rotated by somebody else');
+  expect((await chat("chat", "Hello", made?.json.secret)).status).toBe(200);
+  await post("TokensService/ListTokens", {}, createToken());
+  const text = await (await fetch(`${url}/metrics`)).text();
+  const counted = text.split("\n").filter((line) => line.startsWith("lintel_admin_calls_total"));
+  expect(counted.toSorted()).toEqual([
+    'lintel_admin_calls_total{lintel_admin_method="createToken",lintel_outcome="ok"} 1',
+    'lintel_admin_calls_total{lintel_admin_method="listTokens",lintel_outcome="invalid_token"} 1',
+    'lintel_admin_calls_total{lintel_admin_method="rotateToken",lintel_outcome="aborted"} 1',
+    'lintel_admin_calls_total{lintel_admin_method="rotateToken",lintel_outcome="ok"} 1',
+  ]);
 });
 
 it("refuses names that are taken, tokens that are not there, and messages that are too large", async () => {

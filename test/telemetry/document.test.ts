@@ -68,6 +68,7 @@ auth:
   mode: token
   tokens: [{ name: me, team: red, hash: "sha256:2744ccd10c7533bd736ad890f9dd5cab2adb27b07d500b9493f29cdc420cb2e0" }]
   oidc: [{ name: corp, issuer: "http://127.0.0.1:1", audience: lintel }]
+admin: { tokens: [{ name: ops, hash: "sha256:0000000000000000000000000000000000000000000000000000000000000000" }] }
 limits:
   models: [{ model: scarce, requests_per_minute: 0 }, { model: m, budget: { amount: 9, period: month } }]
   global: { budget: { amount: 9, period: month } }
@@ -128,6 +129,8 @@ ${at("b")}
   await Promise.all(both);
   const size = { width: 64, height: 64 };
   await post("/text-to-image", { model_id: "draw", prompt: "a", negative_prompt: "b", ...size });
+  // Nobody is let in.
+  await post("/lintel.admin.v1.TokensService/ListTokens", {});
   await (await fetch(`${it.url}/v1/models`, { headers, dispatcher })).text();
   await it.running.core.idle();
   const metrics = await (await fetch(`${it.url}/metrics`, { dispatcher })).text();

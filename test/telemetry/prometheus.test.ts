@@ -49,6 +49,7 @@ models:
   - { name: draw, backends: [a], mirrors: [{ backend: b }] }
   - { name: kept, model: m, backends: [a], cache_ttl: 1h }
 routing: { retry: { floor: 1, budget: 0.0001 } }
+admin: { tokens: [{ name: ops, hash: "sha256:0000000000000000000000000000000000000000000000000000000000000000" }] }
 limits:
   models: [{ model: scarce, requests_per_minute: 0 }]
   global: { budget: { amount: 9, period: month } }
@@ -79,6 +80,11 @@ ${at("b")}
         await it.chat("kept"),
         await it.chat("scarce"),
         await draw(),
+        await fetch(`${it.url}/lintel.admin.v1.TokensService/ListTokens`, {
+          method: "POST",
+          headers,
+          body: "{}",
+        }),
       ];
       for (const answer of answers) await answer.text();
       return answers.map(({ status }) => status);
@@ -91,7 +97,7 @@ describe.skipIf(noPrometheus)(`with a real Prometheus${why}`, () => {
     const { host, calls } = await busyGateway();
     const { query, rules } = await startPrometheus(host, join(root, "docs/prometheus-rules.yaml"));
     // A series is there once it was scraped, and has a rate once it grew after that.
-    expect(await calls("first")).toEqual([200, 200, 200, 200, 503, 200, 200, 429, 200]);
+    expect(await calls("first")).toEqual([200, 200, 200, 200, 503, 200, 200, 429, 200, 401]);
     // The last of the calls.
     const last = 'lintel_images_total{job="lintel", gen_ai_request_model="draw"}';
     await expect.poll(() => query(last)).toHaveLength(1);

@@ -9,6 +9,7 @@ import { ConfiguredTokens } from "../callers/configured.js";
 import { type CallSignal, Cancellation } from "../cancellation.js";
 import {
   callerLeft,
+  type ErrorCode,
   invalidFields,
   LintelError,
   shuttingDown,
@@ -50,6 +51,14 @@ export interface AdministrationParts {
   readonly log: Logger;
 }
 
+/** Calls of one method that ended in the same way. */
+export interface AdminCalls {
+  readonly method: AdminMethod;
+  readonly code: "ok" | ErrorCode;
+  /** Since the start. */
+  readonly calls: number;
+}
+
 /** What a call was about, for the log. */
 interface About {
   id?: string;
@@ -62,6 +71,7 @@ export class GatewayAdministration implements Administration {
   readonly #checks: Readonly<Record<AdminMethod, Check>>;
   #settings: AdminSettings;
   #administrators: ConfiguredTokens;
+  readonly #ended = new Map<string, AdminCalls>();
 
   constructor(parts: AdministrationParts) {
     this.#parts = parts;
@@ -76,6 +86,11 @@ export class GatewayAdministration implements Administration {
   change(settings: AdminSettings): void {
     this.#settings = settings;
     this.#administrators = new ConfiguredTokens(settings.tokens);
+  }
+
+  /** How calls ended. */
+  calls(): AdminCalls[] {
+    return [...this.#ended.values()];
   }
 
   admit(credential: string | undefined): Admission {
@@ -153,6 +168,9 @@ export class GatewayAdministration implements Administration {
 
   #log({ method, origin, admission, about, began, error, late }: Ended): void {
     const known = admission instanceof LintelError ? undefined : admission.id;
+    const code = error?.code ?? "ok";
+    const key = `${method} ${code}`;
+    this.#ended.set(key, { method, code, calls: (this.#ended.get(key)?.calls ?? 0) + 1 });
     const fields = {
       id: origin.requestId,
       method,
@@ -160,7 +178,7 @@ export class GatewayAdministration implements Administration {
       admin: known,
       token: about.name,
       tokenId: about.id,
-      code: error?.code ?? "ok",
+      code,
       // The token was changed, and nobody heard of it.
       unheard: late,
       totalMs: Math.round(performance.now() - began),

@@ -65,13 +65,13 @@ export function expiryOf(expiry: Expiry | undefined, into: Into): number | null 
       if (!kind.value) into.push({ field: "expiry.never", message: onlyTrue });
       return null;
     default:
-      into.push({ field: "expiry", message: "must have one of time, ttl and never" });
+      into.push({ field: "expiry", message: "must have one of time, ttl, never" });
       return undefined;
   }
 }
 
 const onlyTrue = "must be true, or left out";
-const oneKind = "must have one of amount, unlimited and inherit";
+const oneKind = "must have one of amount, unlimited, inherit";
 
 /** Limits as messages of both kinds have them. */
 type AnyLimits = Omit<Limits | UserLimits, "$typeName">;

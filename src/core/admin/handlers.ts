@@ -10,6 +10,7 @@ import {
   UpdateTokenResponseSchema,
 } from "../../../gen/lintel/admin/v1/tokens_pb.js";
 import { QueryUsageResponseSchema } from "../../../gen/lintel/admin/v1/usage_pb.js";
+import type { NotRotated } from "../callers/registry.js";
 import { graceEnd, type StoredToken } from "../callers/store.js";
 import { invalidFields, LintelError, type Violation } from "../errors.js";
 import { stars } from "../pattern.js";
@@ -209,9 +210,13 @@ function noToken(which: string): LintelError {
   return new LintelError("token_not_found", message, { param: "token" });
 }
 
-function notRotated(refused: "expired" | "grace", token: StoredToken): LintelError {
+function notRotated(refused: NotRotated, token: StoredToken): LintelError {
   const time = (ms = 0) => new Date(ms).toISOString();
   const { name, expiresAt } = token;
+  if (refused === "raced") {
+    const message = `the token ${quoted(name)} was rotated by somebody else at the same time: their new token counts`;
+    return new LintelError("aborted", message, { param: "token" });
+  }
   const [message, param] =
     refused === "expired"
       ? [

@@ -45,10 +45,11 @@ export interface IssuedSecret {
   readonly token: StoredToken;
 }
 
+/** Why a token was not rotated; `raced`: another rotation came in between. */
+export type NotRotated = "expired" | "grace" | "raced";
+
 /** A token that was rotated, or why it was not. */
-export type Rotated =
-  | IssuedSecret
-  | { readonly refused: "expired" | "grace"; readonly token: StoredToken };
+export type Rotated = IssuedSecret | { readonly refused: NotRotated; readonly token: StoredToken };
 
 /** Which tokens are listed. */
 export interface TokenPage {
@@ -83,7 +84,8 @@ export interface TokenRegistry {
   /**
    * Gives a token's holder a new one; name, models and limits stay. Refused are a token that
    * expired, unless it gets another expiry, and one whose last rotation left a token that still
-   * counts, unless `force` ends that one: it may be the one that is in use.
+   * counts, unless `force` ends that one: it may be the one that is in use. Of several rotations at the
+   * same time one is made: else the new token of another would have ended before anybody used it.
    * @param which its name or its id
    * @returns `undefined` if there is none that counts
    */

@@ -93,26 +93,31 @@ export class DatabaseTokens implements TokenStore, TokenRegistry {
     which: string,
     { graceMs, expiresAt, force }: Rotation,
   ): Promise<Rotated | undefined> {
+    const live = "SELECT * FROM lintel_tokens WHERE (name = ? OR id = ?) AND revoked_at IS NULL";
+    const [known] = await rowsOf(this.#sql, live, [which, which]);
+    if (!known) return undefined;
+    const { id, hash } = tokenOf(known);
     const secret = createToken();
     const now = Date.now();
     const renews = expiresAt !== undefined;
-    const live = "(name = ? OR id = ?) AND revoked_at IS NULL";
     // A token that expired has no grace, also where another expiry is given to its name: it ended then.
     const text = `UPDATE lintel_tokens SET previous_hash = hash, hash = ?,
       previous_until = CASE WHEN expires_at <= ? THEN expires_at ELSE CAST(? AS BIGINT) END,
-      ${renews ? "expires_at = ?," : ""} version = ${newVersion} WHERE ${live}
+      ${renews ? "expires_at = ?," : ""} version = ${newVersion}
+      WHERE id = ? AND hash = ? AND revoked_at IS NULL
       ${renews ? "" : "AND (expires_at IS NULL OR expires_at > ?)"}
       ${force ? "" : "AND (previous_until IS NULL OR previous_until <= ? OR expires_at <= ?)"}
       RETURNING *`;
     const values = [
       ...[hashToken(secret), now, now + graceMs, ...(renews ? [expiresAt] : [])],
-      ...[which, which, ...(renews ? [] : [now]), ...(force ? [] : [now, now])],
+      ...[id, hash, ...(renews ? [] : [now]), ...(force ? [] : [now, now])],
     ];
-    const reading = { text: `SELECT * FROM lintel_tokens WHERE ${live}`, values: [which, which] };
+    const reading = { text: live, values: [id, id] };
     const [[changed] = [], [row] = []] = await this.#change({ text, values }, reading);
     if (changed) return { secret, token: tokenOf(changed) };
     const token = row && tokenOf(row);
     if (!token) return undefined;
+    if (token.hash !== hash) return { refused: "raced", token };
     const expired = !renews && token.expiresAt !== undefined && token.expiresAt <= now;
     return { refused: expired ? "expired" : "grace", token };
   }

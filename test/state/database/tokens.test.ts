@@ -158,6 +158,34 @@ onEveryDatabase((make) => {
     expect(await tokens.rotate("nobody", { graceMs: 0 })).toBeUndefined();
   });
 
+  test("a rotation that was overtaken says so, and does not end the other's token", async () => {
+    const { again } = await make();
+    const sql = again();
+    const tokens = new DatabaseTokens(sql);
+    await tokens.create({ name: "a" });
+    let between: (() => Promise<unknown>) | undefined = () => tokens.rotate("a", { graceMs: 0 });
+    const overtaken = new DatabaseTokens({
+      kind: sql.kind,
+      insert: (insertion) => sql.insert(insertion),
+      close: () => sql.close(),
+      async run(statements) {
+        const rows = await sql.run(statements);
+        const first = between;
+        between = undefined;
+        await first?.();
+        return rows;
+      },
+    });
+    const refused = await overtaken.rotate("a", { graceMs: 0, force: true });
+    const [now] = await tokens.list();
+    expect(refused).toEqual({ refused: "raced", token: now });
+    between = () => tokens.revoke("a");
+    expect(await overtaken.rotate("a", { graceMs: 0 })).toBeUndefined();
+    await tokens.create({ name: "a" });
+    between = () => tokens.update("a", { team: "red" });
+    expect(await overtaken.rotate("a", { graceMs: 0 })).toMatchObject({ token: { team: "red" } });
+  });
+
   test("while an earlier grace runs, a token is rotated only by force", async () => {
     const { again } = await make();
     const tokens = new DatabaseTokens(again());

@@ -850,7 +850,8 @@ export const TokensService: GenService<{
   },
   /**
    * Replaces a token by a new one, which is shown only now. Its name, models, team
-   * and limits stay.
+   * and limits stay. Of several rotations at the same time one is made, the others end
+   * in ABORTED.
    *
    * @generated from rpc lintel.admin.v1.TokensService.RotateToken
    */
