@@ -1,5 +1,6 @@
 /** What mirrored calls may take: how many at once, for how long, of whose room, and until when. */
 import { describe, expect, it } from "vitest";
+import { State } from "../../gen/lintel/v1/models_pb.js";
 import { LintelError } from "../../src/core/errors.js";
 import { settled } from "../support/clock.js";
 import { run } from "../support/core.js";
@@ -77,6 +78,19 @@ describe("a mirror where real calls go, too", () => {
     await calls(other.core, 1);
     expect(reasons(other.passedOver)).toEqual(["out"]);
   });
+});
+
+describe("a mirror whose model is not there yet", () => {
+  it.each([State.LOADING, State.FAILED])(
+    "state %i: gets none, and loads for none",
+    async (state) => {
+      const model = { ...chatModel("s"), state };
+      const it = mirroring(scripted({ chat: says("x") }, [model], "shadow"));
+      await calls(it.core, 1);
+      expect(reasons(it.passedOver)).toEqual(["out"]);
+      expect(it.shadow.asked).toEqual([]);
+    },
+  );
 });
 
 describe("a mirror that fails", () => {

@@ -172,3 +172,10 @@ test.each(Object.keys(kinds) as Kind[])(
   },
   30_000,
 );
+
+test("an IBAN with a blank behind each of its letters is held from its begin on, the longest, too", () => {
+  const begun = Array.from(`RU02${"7".repeat(28)}`).join(" ");
+  // Its begin has no blank within.
+  const text = `see RU02${begun.slice("R U 0 2".length)}`;
+  expect(kinds.iban.open(text)).toBe(4);
+});

@@ -1,10 +1,12 @@
 /** What `lintel top`, and gauges, tell of mirrors. */
 import { expect, test } from "vitest";
 import { topView } from "../../src/cli/top-view.js";
+import { newAttributes } from "../../src/core/call.js";
 import type { Core } from "../../src/core/core.js";
 import { PastRouting } from "../../src/core/routing/past.js";
 import type { RoutingSnapshot } from "../../src/core/routing/snapshot.js";
 import { mergedStatus } from "../../src/telemetry/merged-status.js";
+import { MirrorTallies } from "../../src/telemetry/mirror-tally.js";
 import type { OpenTelemetry } from "../../src/telemetry/open.js";
 import type { Status } from "../../src/telemetry/status.js";
 import { mirroring } from "../core/mirroring.js";
@@ -123,6 +125,19 @@ test("tokens in a cache, thoughts and images of mirrors are counted as far as th
   await run(thinking.core, "chat", ask);
   await thinking.core.idle();
   expect([of("images"), of("cached_tokens"), of("reasoning_tokens")]).toEqual([3, 3, 8]);
+});
+
+test("of any number of mirrors a thousand are told", () => {
+  const tallies = new MirrorTallies();
+  for (let i = 0; i < 1001; i++) {
+    tallies.passedOver({
+      of: newAttributes("rest"),
+      backend: "b",
+      model: `s-${i}`,
+      why: "no_model",
+    });
+  }
+  expect(tallies.snapshot()).toHaveLength(1000);
 });
 
 const place = {
