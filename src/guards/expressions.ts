@@ -5,7 +5,7 @@
  */
 import { createRequire } from "node:module";
 import type { RE2JS } from "re2js";
-import type { Finder, Span } from "./kinds.js";
+import type { Finder, Span } from "./finder.js";
 
 /** Only who has some of their own waits for the library to be read. */
 const load = () => createRequire(import.meta.url)("re2js") as typeof import("re2js");

@@ -1,7 +1,9 @@
 /** Looks for what has a form: kinds of data, and expressions of the operator's. */
 import type { Checker, Verdict } from "../core/guards/guard.js";
+import { openCode, undisguised } from "./disguise.js";
 import { finderOf } from "./expressions.js";
-import { type Finder, type Kind, kinds, type Span } from "./kinds.js";
+import type { Finder, Span } from "./finder.js";
+import { type Kind, kinds } from "./kinds.js";
 
 /** What it looks for, and what happens then. */
 export interface PatternSettings {
@@ -91,7 +93,7 @@ export function patternChecker(
       );
       let upTo = whole.length;
       if (more && text.length < mostHeld) {
-        const open = Math.min(...finders.map((finder) => finder.open(whole)));
+        const open = openIn(whole, finders);
         upTo = wholeUpTo(whole, Math.max(open, from));
         // Of what is found there, or at the end of all, the rest may still come.
         const cut = found.find(
@@ -112,10 +114,23 @@ export function patternChecker(
 const wholeUpTo = (text: string, at: number): number =>
   /[\ud800-\udbff]/.test(text[at - 1] ?? "") ? at - 1 : at;
 
-/** All that is found, in its order; what overlaps is one, of the first. */
+/** From where on something may begin in a text that goes on, as it is written, or without its disguise. */
+function openIn(text: string, finders: readonly Finder[]): number {
+  const openFrom = (text: string) => Math.min(...finders.map((finder) => finder.open(text)));
+  const code = openCode(text);
+  const whole = text.slice(0, code);
+  const plain = undisguised(whole);
+  return Math.min(code, openFrom(whole), plain ? plain.at(openFrom(plain.text)) : code);
+}
+
+/** All that is found, in its order, in a text as it is written, and without its disguise; what overlaps is one, of the first. */
 function allIn(text: string, finders: readonly Named[], isLate: () => boolean): Found[] {
+  const plain = undisguised(text);
   const all = finders
-    .flatMap((by) => by.find(text, isLate).map((span) => ({ ...span, by })))
+    .flatMap((by) => {
+      const plainly = plain ? by.find(plain.text, isLate).map(plain.spanOf) : [];
+      return [...by.find(text, isLate), ...plainly].map((span) => ({ ...span, by }));
+    })
     .sort((a, b) => a.start - b.start || b.end - a.end);
   const found: Found[] = [];
   for (const one of all) {

@@ -1,0 +1,128 @@
+/** Numbers of cards. */
+import { betweenGroups, type Finder, runAtEnd, type Span, spansOf } from "./finder.js";
+
+/** What may be digits in groups. */
+const digits = new RegExp(`[\\d${betweenGroups}]{13,}`, "gu");
+const inDigits = new RegExp(`[\\d${betweenGroups}]`, "u");
+
+/** What stands between groups on a card: there each of them may be as long as it likes, and each blank another one. */
+const loose = /^[\p{Zs}\p{Pd}\u2212]$/u;
+
+/** Numbers of cards by how they begin, and how long they are. */
+const cards: readonly (readonly [RegExp, readonly number[]])[] = [
+  [/^4/, [13, 16, 19]],
+  [/^(?:5[1-5]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720)/, [16]],
+  [/^3[47]/, [15]],
+  [/^(?:30[0-5]|36|3[89])/, [14]],
+  [/^(?:6011|64[4-9]|65|62|35(?:2[89]|[3-8]\d))/, [16, 17, 18, 19]],
+  [/^(?:50|5[6-8]|6[37])/, [16, 17, 18, 19]],
+];
+const fewestDigits = 13;
+const mostDigits = 19;
+/** Most characters between two groups. */
+const longestGap = 3;
+/** Longest group where something else stands between them than on a card. */
+const longestGroup = 6;
+/** A digit in each group, and the next group, which tells whether the number is one of a longer list. */
+const longestCard = mostDigits + mostDigits * longestGap + longestGroup;
+
+/** ISO/IEC 7812-1, Luhn's checksum. */
+function isLuhn(number: string): boolean {
+  let sum = 0;
+  for (let i = 0; i < number.length; i++) {
+    const digit = number.charCodeAt(number.length - 1 - i) - 0x30;
+    const doubled = i % 2 === 1 ? 2 * digit : digit;
+    sum += doubled > 9 ? doubled - 9 : doubled;
+  }
+  return sum % 10 === 0;
+}
+
+const isCard = (number: string): boolean =>
+  number.length >= fewestDigits &&
+  isLuhn(number) &&
+  cards.some(([begin, lengths]) => lengths.includes(number.length) && begin.test(number));
+
+/** Numbers of cards, as they stand there or with something else between their groups. */
+export const creditCard: Finder = {
+  find(text) {
+    const found: Span[] = [];
+    for (const { start, end } of spansOf(text, digits)) {
+      const run = new Run(text.slice(start, end));
+      for (let i = 0; i < run.groups.length; i++) {
+        const last = run.cardFrom(i);
+        if (last === undefined) continue;
+        const [from, to] = [run.groups[i] as Span, run.groups[last] as Span];
+        found.push({ start: start + from.start, end: start + to.end });
+        i = last;
+      }
+    }
+    return found;
+  },
+  open(text) {
+    const run = runAtEnd(text, inDigits, longestCard);
+    const first = text.slice(run).search(/\d/);
+    return first < 0 ? text.length : run + first;
+  },
+};
+
+/** Groups of digits, with little between them. */
+class Run {
+  readonly groups: readonly Span[];
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.groups = spansOf(text, /\d+/g);
+  }
+
+  /** The last group of the card that begins with a group; of several the longest. */
+  cardFrom(first: number): number | undefined {
+    let number = "";
+    let last: number | undefined;
+    let isLoose = !this.#isFraction(first);
+    for (let i = first; i < this.groups.length; i++) {
+      const gap = this.#gapBefore(i);
+      if (i > first) {
+        isLoose &&= loose.test(gap);
+        const isAlike = gap.length <= longestGap && gap === this.#gapBefore(first + 1);
+        if (!isLoose && !isAlike) break;
+      }
+      const { start, end } = this.groups[i] as Span;
+      if (number.length + end - start > mostDigits) break;
+      number += this.#text.slice(start, end);
+      if (isCard(number) && (isLoose || this.#isAlone(first, i))) last = i;
+    }
+    return last;
+  }
+
+  /** What stands ahead of a group. */
+  #gapBefore(i: number): string {
+    const { [i - 1]: before, [i]: group } = this.groups;
+    return this.#text.slice(before?.end ?? 0, group?.start);
+  }
+
+  #length(i: number): number {
+    const { start, end } = this.groups[i] ?? { start: 0, end: 0 };
+    return end - start;
+  }
+
+  /** Whether a group is what stands behind the point of a number: many of these have as many digits as a card. */
+  #isFraction = (i: number): boolean => i > 0 && this.#gapBefore(i) === ".";
+
+  /**
+   * Whether groups with the same between all of them are as long as a card's, and no part of a longer
+   * list: unlike two addresses of IPv4, fractions, thousands, columns of a table.
+   */
+  #isAlone(first: number, last: number): boolean {
+    const lengths = this.groups.slice(first, last + 1).map((_, i) => this.#length(first + i));
+    const [length = 0] = lengths;
+    const isEven =
+      length <= longestGroup &&
+      lengths.every((it, i) => it === length || (i === lengths.length - 1 && it < length));
+    if (!isEven && !/^4,6,[45]$/.test(lengths.join())) return false;
+    const gap = this.#gapBefore(last);
+    const goesOn = (i: number, gapAt: number) =>
+      this.#length(i) === length && this.#gapBefore(gapAt) === gap;
+    return !(first > 0 && goesOn(first - 1, first)) && !goesOn(last + 1, last + 1);
+  }
+}

@@ -1,0 +1,102 @@
+/**
+ * Texts as who reads them takes them, where they are written otherwise: with characters that nobody
+ * sees, with digits and letters in other forms, and with the codes that URLs, JSON and HTML have.
+ */
+import type { Span } from "./finder.js";
+
+/** A text without its disguise. */
+export interface Undisguised {
+  readonly text: string;
+  /** Where a part of it stands in the text as it was written, with what nobody sees behind it. */
+  spanOf(part: Span): Span;
+  /** Where a place of it is there. */
+  at(place: number): number;
+}
+
+/** Codes of one character each. */
+const codes =
+  "\\\\u[\\da-fA-F]{4}|\\\\x[\\da-fA-F]{2}|%[2-7][\\da-fA-F]|&#(?:\\d{1,5}|[xX][\\da-fA-F]{1,4});";
+
+/** What nobody sees between two characters: marks, what is ignorable, control characters that are no blanks. */
+const unseen = "\\p{Default_Ignorable_Code_Point}\\p{M}\\0-\\x08\\x0e-\\x1f\\x7f-\\x84\\x86-\\x9f";
+
+/** Forms of ASCII: superscripts, in circles, of full width, of mathematics, and so on; not the signs between words of Chinese. */
+const forms =
+  "\\u00aa\\u00b2\\u00b3\\u00b9\\u00ba\\u2070-\\u209f\\u2100-\\u2134\\u2460-\\u24ff\\ufe52\\ufe63\\ufe6b" +
+  "\\uff05\\uff0b\\uff0d\\uff0e\\uff10-\\uff19\\uff20-\\uff3a\\uff3f\\uff41-\\uff5a\\u{1d400}-\\u{1d7ff}";
+
+const pieces = `${codes}|[${unseen}${forms}]|(?!\\d)\\p{Nd}`;
+const disguised = new RegExp(pieces, "u");
+const eachDisguised = new RegExp(pieces, "gu");
+
+const isUnseen = new RegExp(`[${unseen}]`, "u");
+const isDigit = /^\p{Nd}$/u;
+
+/** A code that is not complete, at the end of a text that goes on. */
+const begunCode = /(?:\\(?:u[\da-f]{0,3}|x[\da-f]?)?|%[2-7]?|&(?:#(?:\d{0,5}|x[\da-f]{0,4}))?)$/i;
+
+/** Where a code begins that is not complete at the end of a text; its length: nowhere. */
+export function openCode(text: string): number {
+  const from = Math.max(0, text.length - longestCode);
+  const begun = begunCode.exec(text.slice(from));
+  return begun ? from + begun.index : text.length;
+}
+const longestCode = 8;
+
+/** A text without its disguise; `undefined` where it has none, as a rule. */
+export function undisguised(text: string): Undisguised | undefined {
+  if (!disguised.test(text)) return undefined;
+  let plain = "";
+  let copied = 0;
+  // Behind each piece, where that is in both.
+  const behind = { there: [0], here: [0] };
+  for (const { index, 0: piece } of text.matchAll(eachDisguised)) {
+    plain += text.slice(copied, index) + plainOf(piece);
+    copied = index + piece.length;
+    behind.there.push(plain.length);
+    behind.here.push(copied);
+  }
+  plain += text.slice(copied);
+  const at = (place: number): number => {
+    const i = lastUpTo(behind.there, place);
+    return (behind.here[i] as number) + place - (behind.there[i] as number);
+  };
+  return { text: plain, at, spanOf: ({ start, end }) => ({ start: at(start), end: at(end) }) };
+}
+
+/** The last of numbers in their order that is not above one; the first is not. */
+function lastUpTo(numbers: readonly number[], most: number): number {
+  let low = 0;
+  let high = numbers.length;
+  while (high - low > 1) {
+    const middle = (low + high) >>> 1;
+    if ((numbers[middle] as number) <= most) low = middle;
+    else high = middle;
+  }
+  return low;
+}
+
+/** What stands for a piece: as long a text, or one unit of UTF-16, or nothing. */
+function plainOf(piece: string): string {
+  const sign = decoded(piece);
+  if (isUnseen.test(sign)) return "";
+  const form = sign.normalize("NFKC");
+  if (isDigit.test(form)) return String(digitValue(form.codePointAt(0) as number));
+  return form.length === 1 ? form : sign;
+}
+
+/** The character of a code; what is none is as it is. */
+function decoded(piece: string): string {
+  if (!/^[\\%&]/.test(piece)) return piece;
+  const [digits = ""] = /[\da-f]+(?=;?$)/i.exec(piece) ?? [];
+  const isDecimal = /^&#\d/.test(piece);
+  const code = Number.parseInt(digits, isDecimal ? 10 : 16);
+  return code <= 0xffff ? String.fromCharCode(code) : piece;
+}
+
+/** Unicode has the ten digits of a script behind each other, and those of another at the next ten at the earliest. */
+function digitValue(digit: number): number {
+  let before = 0;
+  while (isDigit.test(String.fromCodePoint(digit - before - 1))) before++;
+  return before % 10;
+}

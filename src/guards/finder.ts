@@ -1,0 +1,43 @@
+/** Finders of things that have a form, and what several of them need. */
+
+/** A part of a text, from its first character to behind its last. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Finds one kind of thing. */
+export interface Finder {
+  /**
+   * All of them, in their order. None is empty, none overlaps.
+   * @param isLate whether it has taken long already: then the rest behind the first counts as found, too
+   */
+  find(text: string, isLate?: () => boolean): Span[];
+  /** From where on a text that goes on may have the begin of one; its length: nowhere. */
+  open(text: string): number;
+}
+
+/** Where the characters before a place begin that are all of one class, of so many at most. */
+export function runBefore(text: string, end: number, of: RegExp, most: number): number {
+  let at = end;
+  while (at > 0 && end - at < most && of.test(text[at - 1] as string)) at--;
+  return at;
+}
+
+/** The same at the end of a text. */
+export const runAtEnd = (text: string, of: RegExp, most: number): number =>
+  runBefore(text, text.length, of, most);
+
+/** All that an expression fits, which is global. */
+export const spansOf = (text: string, pattern: RegExp): Span[] =>
+  Array.from(text.matchAll(pattern), ({ index, 0: found }) => ({
+    start: index,
+    end: index + found.length,
+  }));
+
+/** What stands in JSON for the end of a line, and so on: a word may begin behind it. */
+export const jsonEscape = "\\\\(?:[nrt]|u[\\da-fA-F]{4})";
+
+/** What stands between the groups of a number, in brackets of an expression with the flag `u`. */
+export const betweenGroups =
+  "\\p{Zs}\\p{Pd}\\u2212\\t./_:\\u00b7\\u2022\\u2027\\u2219\\u22c5\\u30fb";
