@@ -29,9 +29,14 @@ export function inlineFile({ fileData }: FileData): InlineFile | undefined {
   };
 }
 
-/** Whether a file is a PDF. */
-export const isPdf = ({ mediaType }: InlineFile): boolean =>
-  mediaType === "application/pdf" || mediaType === "application/x-pdf";
+/** How a PDF begins, `%PDF-`, in base64. */
+const pdfBegin = "JVBERi0";
+
+/** Whether a file is a PDF: also one whose type says nothing, as model servers go by its name or its begin. */
+export const isPdf = ({ mediaType, data }: InlineFile): boolean =>
+  mediaType === "application/pdf" ||
+  mediaType === "application/x-pdf" ||
+  (!texts.test(mediaType) && data.startsWith(pdfBegin));
 
 /** Types that are text to a model, though their names don't say so. */
 const texts =

@@ -17,6 +17,8 @@ export interface PdfDocument {
 /** A page of it. */
 export interface PdfPage {
   getTextContent(): Promise<{ readonly items: readonly PdfText[] }>;
+  /** What lies upon it, such as fields of forms, and notes. */
+  getAnnotations(): Promise<readonly PdfAnnotation[]>;
   /** Frees what it took. */
   cleanup(): void;
 }
@@ -26,6 +28,16 @@ export interface PdfText {
   readonly str: string;
   /** Whether the line ends behind it. */
   readonly hasEOL: boolean;
+}
+
+/** What lies upon a page. */
+export interface PdfAnnotation {
+  /** Of a field: what it is, `Btn` for what is pressed or ticked. */
+  readonly fieldType?: string | null;
+  /** Of a field: what it is filled with, or what is chosen of it. */
+  readonly fieldValue?: string | readonly string[] | null;
+  /** What a note says, and what stands in a box of text. */
+  readonly contentsObj?: { readonly str: string };
 }
 
 /** Loads it. */

@@ -1,7 +1,7 @@
 /** The text of a PDF, in the thread that reads it. */
 import type { DocumentText } from "../core/documents.js";
 import { wellFormed } from "../core/well-formed.js";
-import { loadPdfJs, type PdfDocument, type PdfText } from "./pdfjs.js";
+import { loadPdfJs, type PdfAnnotation, type PdfDocument, type PdfText } from "./pdfjs.js";
 import type { Order } from "./protocol.js";
 
 /** What is wrong with a document; its message is for the caller. */
@@ -89,12 +89,22 @@ async function pageText(document: PdfDocument, number: number): Promise<string> 
   try {
     const page = await document.getPage(number);
     const { items } = await page.getTextContent();
+    const upon = await page.getAnnotations();
     page.cleanup();
-    return plain(items);
+    const texts = [plain(items), ...upon.flatMap(textsUpon)];
+    // What a note says its window says again.
+    return [...new Set(texts)].filter((text) => text !== "").join("\n");
   } catch (cause) {
     throw new Damaged(`page ${number} of the PDF is broken`, { cause });
   }
 }
+
+/** What is written upon a page: a viewer shows it, and so may a model server. */
+const textsUpon = ({ fieldType, fieldValue, contentsObj }: PdfAnnotation): string[] =>
+  [(fieldType !== "Btn" && fieldValue) || [], contentsObj?.str ?? ""]
+    .flat()
+    .filter((text) => typeof text === "string")
+    .map((text) => wellFormed(text).replaceAll("\0", "").replaceAll("\r", "\n").trim());
 
 /** Its lines. Halves of a character may stand in two pieces; U+0000 is what some fonts have for none. */
 const plain = (items: readonly PdfText[]): string =>

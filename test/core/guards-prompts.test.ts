@@ -222,6 +222,23 @@ describe("texts", () => {
     ]);
   });
 
+  test("of lists and objects in thoughts are all looked at, names and numbers, too", async () => {
+    const { ask, backend } = guarded([mail()]);
+    const details = (text: string) => [
+      { type: "reasoning.summary", summary: [text, { text: [[text, 7]] }], index: 0 },
+      { type: "reasoning.text", content: { deep: { [text]: text } }, signature: secret },
+      { type: "lintel.extra_content", id: "a", extra_content: { google: secret } },
+      { type: "reasoning.text", [text]: true, more: { text } },
+    ];
+    const thought = { role: "assistant", content: "b", reasoningDetails: "" };
+    const request = (text: string) => ({
+      messages: [{ ...thought, reasoningDetails: JSON.stringify(details(text)) }],
+    });
+    await ask(request(secret));
+    const told = (backend.asked as LLMRequest[])[0]?.messages[0]?.reasoningDetails ?? "";
+    expect(JSON.parse(told)).toEqual(details("[email]"));
+  });
+
   test("of thoughts are masked also where a later one has nothing to mask", async () => {
     const details = (text: string) => JSON.stringify([{ text }, { text: "fine", signature: "s" }]);
     const { ask, backend } = guarded([mail()]);

@@ -8,6 +8,8 @@ export interface PdfOptions {
   readonly font?: string;
   /** What pages use besides the font, without brackets. Default: nothing. */
   readonly resources?: string;
+  /** What pages have besides what they show, such as annotations. Default: nothing. */
+  readonly entries?: string;
   /** Objects behind those of the pages: the first has the number `firstExtra`. */
   readonly extra?: readonly Body[];
   /** Whether streams are compressed. */
@@ -41,7 +43,7 @@ export function pdf(contents: readonly Body[], options: PdfOptions = {}): Buffer
       `<< ${options.font ?? helvetica} >>`,
       ...contents.flatMap((content, i): Body[] => [
         "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 595 842] " +
-          `/Resources << /Font << /F1 3 0 R >> ${options.resources ?? ""} >> /Contents ${pageAt(i) + 1} 0 R >>`,
+          `/Resources << /Font << /F1 3 0 R >> ${options.resources ?? ""} >> /Contents ${pageAt(i) + 1} 0 R ${options.entries ?? ""} >>`,
         typeof content === "string"
           ? { dictionary: "", bytes: Buffer.from(content, "latin1") }
           : content,

@@ -69,6 +69,19 @@ describe("text", () => {
       pdf([lines("first"), "0 0 99 99 re f", "", lines("fourth", "page")], { compressed: true }),
       { text: "first\n\nfourth\npage", pages: 4, blank: 2 },
     ],
+    [
+      "what fields of forms are filled with, and notes, behind that of their page",
+      pdf([lines("Pay by"), lines("second")], {
+        entries: `/Annots [${[0, 1, 2, 3].map((i) => `${firstExtra(2) + i} 0 R`).join(" ")}]`,
+        extra: [
+          "<< /Type /Annot /Subtype /Widget /FT /Tx /T (card) /V (4111 1111) /Rect [0 0 9 9] >>",
+          "<< /Type /Annot /Subtype /Widget /FT /Btn /T (b) /V /Off /Rect [0 0 9 9] >>",
+          "<< /Type /Annot /Subtype /Text /Contents (A note) /Rect [0 0 9 9] >>",
+          "<< /Type /Annot /Subtype /FreeText /Contents (A note) /Rect [0 0 9 9] >>",
+        ],
+      }),
+      { text: "Pay by\n4111 1111\nA note\n\nsecond\n4111 1111\nA note", pages: 2 },
+    ],
     ["letters beyond ASCII", pdf([lines("Zürich – naïve")]), { text: "Zürich – naïve" }],
     [
       "columns",

@@ -1,13 +1,19 @@
 /** Guards and PDFs: a whole gateway, whose reader they use. */
 import { expect, onTestFinished, test } from "vitest";
 import { Upstream } from "../backends/upstream.js";
-import { lines, pdf } from "../documents/pdf.js";
+import { firstExtra, lines, pdf } from "../documents/pdf.js";
 import { gateway } from "../support/gateway.js";
 
 const mail = (more: string) => `{ name: g, type: pattern, find: [email], ${more} }`;
 
 /** Asks a gateway with one guard about a PDF: what its caller hears, and what the model server was asked. */
-async function asked(guard: string, bytes: Buffer, more = "", words = "What is it?") {
+async function asked(
+  guard: string,
+  bytes: Buffer,
+  more = "",
+  words = "What is it?",
+  type = "application/pdf",
+) {
   const bodies: string[] = [];
   const upstream = await Upstream.start(async (exchange) => {
     if (exchange.request.method === "GET") return exchange.sendJson(404, {});
@@ -19,7 +25,7 @@ async function asked(guard: string, bytes: Buffer, more = "", words = "What is i
   onTestFinished(() => upstream.close());
   const backends = `backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]`;
   const it = await gateway(`${backends}\nguards: [${guard}]\n${more}`);
-  const file_data = `data:application/pdf;base64,${bytes.toString("base64")}`;
+  const file_data = `data:${type};base64,${bytes.toString("base64")}`;
   const content = [
     ...(words ? [{ type: "text", text: words }] : []),
     { type: "file", file: { filename: words && "a.pdf", file_data } },
@@ -60,6 +66,32 @@ test("a PDF that says what is blocked reaches nobody; another one goes on as it 
   const passed = await asked(mail("action: block"), good);
   expect(passed.status).toBe(200);
   expect(passed.bodies.join()).toContain(good.toString("base64"));
+});
+
+test("what a form in a PDF is filled with is looked at", async () => {
+  const filled = pdf([lines("Nothing to see")], {
+    entries: `/Annots [${firstExtra(1)} 0 R]`,
+    extra: [
+      "<< /Type /Annot /Subtype /Widget /FT /Tx /T (m) /V (me@example.com) /Rect [0 0 9 9] >>",
+    ],
+  });
+  const { error, bodies } = await asked(mail("action: block"), filled);
+  expect([error, bodies]).toMatchObject([{ code: "content_blocked", param: field }, []]);
+});
+
+test("a PDF is one whatever its type says", async () => {
+  const type = "application/octet-stream";
+  const { error, bodies } = await asked(mail("action: block"), secret, "", "What is it?", type);
+  expect([error, bodies]).toMatchObject([{ code: "content_blocked", param: field }, []]);
+});
+
+test("pictures of pages are not looked at: a PDF of them alone is refused, one with some passes", async () => {
+  const drawn = "0 0 99 99 re f";
+  const scanned = await asked(mail("action: flag"), pdf([drawn]));
+  expect(scanned.error).toMatchObject({ code: "content_blocked", param: field });
+  expect(scanned.bodies).toEqual([]);
+  const some = await asked(mail("action: flag"), pdf([lines("Nothing to see"), drawn]));
+  expect([some.status, some.warnings, some.bodies.length]).toEqual([200, "", 1]);
 });
 
 test.each([

@@ -188,21 +188,39 @@ function joinedTexts(parts: readonly ContentPart[]): { part: ContentPart; i: num
 /** Members of a detail of thoughts that say of what kind it is, and its signature: no model reads them as texts. */
 const ofForm: ReadonlySet<string> = new Set(["type", "id", "format", "index", "signature"]);
 
-/** Whether a member may be text that a model reads: what is encrypted is none. */
+/** Whether a member may be text that a model reads: what is encrypted is none, and what calls come back with. */
 const isTold = (detail: JsonObject, name: string): boolean =>
-  !ofForm.has(name) && !(name === "data" && detail.type === "reasoning.encrypted");
+  !ofForm.has(name) &&
+  name !== "extra_content" &&
+  !(name === "data" && detail.type === "reasoning.encrypted");
+
+/** Names of members whose texts are told; that of any other one is a text, too. */
+const usual: ReadonlySet<string> = new Set(["text", "summary", "content", "data"]);
 
 /** Details of thoughts. They stay as they are written where nothing takes the place of a text of theirs. */
 function mapDetails(details: string, place: TextPlace, map: MapText): string {
   let changed = false;
-  const mapped = detailsIn(details).map((detail) => {
-    const texts: Record<string, string> = {};
-    for (const [name, text] of Object.entries(detail)) {
-      if (typeof text !== "string" || text === "" || !isTold(detail, name)) continue;
-      texts[name] = map(text, place);
-      changed ||= texts[name] !== text;
+  const member = (name: string, value: unknown): readonly [string, unknown] => {
+    const isUsual = usual.has(name);
+    if (isUsual && typeof value === "string") {
+      const text = one(value, place, map);
+      changed ||= text !== value;
+      return [name, text];
     }
-    return { ...detail, ...texts };
-  });
+    // Lists and objects, whose texts are those of their JSON.
+    const before = JSON.stringify(isUsual ? value : { [name]: value });
+    const after = json(before, place, map);
+    if (after === before) return [name, value];
+    changed = true;
+    const said = JSON.parse(after);
+    return isUsual ? [name, said] : (Object.entries(said)[0] as [string, unknown]);
+  };
+  const mapped = detailsIn(details).map((detail) =>
+    Object.fromEntries(
+      Object.entries(detail).map(([name, value]) =>
+        isTold(detail, name) ? member(name, value) : [name, value],
+      ),
+    ),
+  );
   return changed ? JSON.stringify(mapped) : details;
 }
