@@ -80,7 +80,7 @@ describe("text", () => {
           "<< /Type /Annot /Subtype /FreeText /Contents (A note) /Rect [0 0 9 9] >>",
         ],
       }),
-      { text: "Pay by\n4111 1111\nA note\n\nsecond\n4111 1111\nA note", pages: 2 },
+      { text: "Pay by\nA note\n4111 1111\n\nsecond\nA note\n4111 1111", pages: 2 },
     ],
     ["letters beyond ASCII", pdf([lines("Zürich – naïve")]), { text: "Zürich – naïve" }],
     [

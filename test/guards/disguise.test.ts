@@ -1,0 +1,94 @@
+/** Guards that look for what has a form find it in disguise, too, whole and in pieces. */
+import { describe, expect, test } from "vitest";
+import { undisguised } from "../../src/guards/disguise.js";
+import type { Kind } from "../../src/guards/kinds.js";
+import { patternChecker } from "../../src/guards/pattern.js";
+
+const find: Kind[] = ["email", "credit_card", "iban", "api_key"];
+const checker = patternChecker({ name: "p", find, patterns: ["PROJECT-\\d{3}"], action: "mask" });
+
+function masked(text: string): string {
+  const verdict = checker.check([{ field: "x", text }], {} as never);
+  return verdict instanceof Promise || verdict.action !== "replace"
+    ? text
+    : (verdict.texts[0] ?? "");
+}
+
+/** The same as a stream, of which pieces of some length come. */
+function streamed(text: string, length: number): string {
+  let [before, held, out] = ["", "", ""];
+  for (let at = 0; at < text.length; at += length) {
+    held += text.slice(at, at + length);
+    const { upTo, verdict } = checker.look(before, held, at + length < text.length);
+    out += verdict.action === "replace" ? verdict.texts[0] : held.slice(0, upTo);
+    before = (before + held.slice(0, upTo)).slice(-256);
+    held = held.slice(upTo);
+  }
+  return out;
+}
+
+const card = "4111111111111111";
+const digits = (form: (digit: number) => string) => [...card].map((it) => form(+it)).join("");
+const at = (code: number) => (digit: number) => String.fromCodePoint(code + digit);
+
+describe.each([
+  ["digits of full width", digits(at(0xff10)), "credit_card"],
+  ["digits of mathematics", digits(at(0x1d7ce)), "credit_card"],
+  ["Arabic digits", digits(at(0x660)), "credit_card"],
+  ["Devanagari digits", digits(at(0x966)), "credit_card"],
+  ["digits in circles", digits((digit) => String.fromCodePoint(0x245f + digit)), "credit_card"],
+  ["zero-width spaces", [...card].join("\u200b"), "credit_card"],
+  ["soft hyphens", [...card].join("\u00ad"), "credit_card"],
+  ["byte order marks between groups", "4111\ufeff1111\ufeff1111\ufeff1111", "credit_card"],
+  ["lines through digits", digits((digit) => `${digit}\u0336`), "credit_card"],
+  ["digits of keycaps", digits((digit) => `${digit}\ufe0f\u20e3`), "credit_card"],
+  ["control characters", "4111\u00001111\u00071111\u001b1111", "credit_card"],
+  ["blanks of URLs", "4111%201111%201111%201111", "credit_card"],
+  ["an @ of full width", "me＠example.com", "email"],
+  ["an @ of URLs", "me%40example.com", "email"],
+  ["an @ of JSON", "me\\u0040example.com", "email"],
+  ["an @ of JavaScript", "me\\x40example.com", "email"],
+  ["an @ of HTML", "me&#64;example.com", "email"],
+  ["another @ of HTML", "me&#x40;example.com", "email"],
+  ["joiners in a domain", "me@exa\u200dmple.c\u2060om", "email"],
+  ["letters of full width", "ＤＥ８９ ３７０４ ００４４ ０５３２ ０１３０ ００", "iban"],
+  ["zero-width spaces in a key", "sk\u200b-proj-0123456789ab\u200bcdefABCDEF", "api_key"],
+  ["an expression's", "PROJ\u00adECT-１２３", "p"],
+])("%s", (_what, text, mark) => {
+  test("are no disguise: the text is masked where it stands", () => {
+    expect(masked(`Of 12 (${text}), or ${text} Ä!`)).toBe(`Of 12 ([${mark}]), or [${mark}] Ä!`);
+  });
+
+  test.each([1, 2, 3, 7])("nor in pieces of %i", (length) => {
+    expect(streamed(`Of it: (${text}), or ${text} Ä!`, length)).toBe(
+      `Of it: ([${mark}]), or [${mark}] Ä!`,
+    );
+  });
+});
+
+test("what is found as it is written is found also where it isn't without what nobody sees", () => {
+  expect(masked(`${card}\u200b5`)).toBe("[credit_card]\u200b5");
+  expect(masked("me@example.com\u200bmore")).not.toContain("me@");
+});
+
+test.each([
+  "Grüße, naïve café, ½ and 4²",
+  "你好，今天是２０２６年１１月。",
+  "नमस्ते ٤٢",
+  "100% of AT&T \\u12 &#x;",
+  "👨‍👩‍👧 ❤️",
+])("%s stays as it is, whole and in pieces", (text) => {
+  expect([masked(text), ...[1, 2, 5].map((length) => streamed(text, length))]).toEqual(
+    Array(4).fill(text),
+  );
+});
+
+test("what has no disguise is not searched twice", () => {
+  expect(undisguised("Grüße – “quoted”, 你好。")).toBeUndefined();
+});
+
+test("of what has no end so much is held back, and no more", () => {
+  const { upTo } = checker.look("", `4111${"\u200b".repeat(9000)}`, true);
+  expect(upTo).toBe(9004);
+  expect(checker.look("", `4111${"\u200b".repeat(9)}`, true).upTo).toBe(0);
+});
