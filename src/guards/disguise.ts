@@ -32,10 +32,11 @@ const eachDisguised = new RegExp(pieces, "gu");
 const isUnseen = new RegExp(`[${unseen}]`, "u");
 const isDigit = /^\p{Nd}$/u;
 
-/** A code that is not complete, at the end of a text that goes on. */
-const begunCode = /(?:\\(?:u[\da-f]{0,3}|x[\da-f]?)?|%[2-7]?|&(?:#(?:\d{0,5}|x[\da-f]{0,4}))?)$/i;
+/** A code, or a character, that is not complete, at the end of a text that goes on. */
+const begunCode =
+  /(?:\\(?:u[\da-f]{0,3}|x[\da-f]?)?|%[2-7]?|&(?:#(?:\d{0,5}|x[\da-f]{0,4}))?|[\ud800-\udbff])$/i;
 
-/** Where a code begins that is not complete at the end of a text; its length: nowhere. */
+/** Where a code or a character begins that is not complete at the end of a text; its length: nowhere. */
 export function openCode(text: string): number {
   const from = Math.max(0, text.length - longestCode);
   const begun = begunCode.exec(text.slice(from));

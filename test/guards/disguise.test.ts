@@ -4,8 +4,10 @@ import { undisguised } from "../../src/guards/disguise.js";
 import type { Kind } from "../../src/guards/kinds.js";
 import { patternChecker } from "../../src/guards/pattern.js";
 
-const find: Kind[] = ["email", "credit_card", "iban", "api_key"];
-const checker = patternChecker({ name: "p", find, patterns: ["PROJECT-\\d{3}"], action: "mask" });
+const find: readonly Kind[] = ["email", "credit_card", "iban", "api_key"];
+const checkerOf = (find: readonly Kind[], patterns: string[] = []) =>
+  patternChecker({ name: "p", find, patterns, action: "mask" });
+const checker = checkerOf(find, ["PROJECT-\\d{3}"]);
 
 function masked(text: string): string {
   const verdict = checker.check([{ field: "x", text }], {} as never);
@@ -15,11 +17,11 @@ function masked(text: string): string {
 }
 
 /** The same as a stream, of which pieces of some length come. */
-function streamed(text: string, length: number): string {
+function streamed(text: string, length: number, by = checker): string {
   let [before, held, out] = ["", "", ""];
   for (let at = 0; at < text.length; at += length) {
     held += text.slice(at, at + length);
-    const { upTo, verdict } = checker.look(before, held, at + length < text.length);
+    const { upTo, verdict } = by.look(before, held, at + length < text.length);
     out += verdict.action === "replace" ? verdict.texts[0] : held.slice(0, upTo);
     before = (before + held.slice(0, upTo)).slice(-256);
     held = held.slice(upTo);
@@ -60,7 +62,10 @@ describe.each([
   });
 
   test.each([1, 2, 3, 7])("nor in pieces of %i", (length) => {
-    expect(streamed(`Of it: (${text}), or ${text} Ä!`, length)).toBe(
+    // Alone: others may hold back what it has to.
+    const kind = find.find((it) => it === mark);
+    const by = kind ? checkerOf([kind]) : checker;
+    expect(streamed(`Of it: (${text}), or ${text} Ä!`, length, by)).toBe(
       `Of it: ([${mark}]), or [${mark}] Ä!`,
     );
   });
@@ -90,5 +95,6 @@ test("what has no disguise is not searched twice", () => {
 test("of what has no end so much is held back, and no more", () => {
   const { upTo } = checker.look("", `4111${"\u200b".repeat(9000)}`, true);
   expect(upTo).toBe(9004);
-  expect(checker.look("", `4111${"\u200b".repeat(9)}`, true).upTo).toBe(0);
+  const held = checkerOf(["credit_card"]).look("", `Of 4111${"\u200b".repeat(9)}`, true);
+  expect(held.upTo).toBe(3);
 });
