@@ -355,6 +355,8 @@ describe("generationConfig", () => {
   test.each([
     [{ presencePenalty: 0.5, logprobs: 3 }, ["presencePenalty", "logprobs"]],
     [{ responseLogprobs: false, frequencyPenalty: 0 }, []],
+    [{ audio_transcription_config: {} }, ["audioTranscriptionConfig"]],
+    [{ translationConfig: { targetLanguageCode: "fr" } }, ["translationConfig"]],
   ])("warns of what nobody does: %j", async (more, names) => {
     const said = names.map((name) => `generationConfig.${name}: not supported, ignored`);
     expect((await asked(config(more))).warnings).toEqual(said);
@@ -402,6 +404,15 @@ describe("tools", () => {
     ]);
     expect(request.tools).toEqual([]);
   });
+});
+
+test.each([
+  [true, ["toolConfig.functionCallingConfig.streamFunctionCallArguments: not supported, ignored"]],
+  [false, []],
+])("arguments come whole, whoever wants them in pieces: %s", async (wanted, said) => {
+  const functionCallingConfig = { streamFunctionCallArguments: wanted };
+  const { warnings } = await asked(hello({ toolConfig: { functionCallingConfig } }));
+  expect(warnings).toEqual(said);
 });
 
 test("what asks for nothing here is ignored", async () => {
@@ -531,6 +542,8 @@ test.each<[string, object, RegExp]>([
     /with executableCode/,
   ],
   ["cachedContent", hello({ cachedContent: "cachedContents/a" }), /nothing is kept here/],
+  ["continuationToken", hello({ continuation_token: "YQ==" }), /no answer is kept here/],
+  ["modelArmorConfig", hello({ modelArmorConfig: {} }), /nothing of the kind/],
   ["generationConfig.candidateCount", config({ candidateCount: 2 }), /one only/],
   [
     "generationConfig.responseModalities",

@@ -18,6 +18,7 @@ export interface Generation {
 const dropped = [
   ...["presencePenalty", "frequencyPenalty", "responseLogprobs", "logprobs", "mediaResolution"],
   ...["speechConfig", "audioTimestamp", "routingConfig", "modelSelectionConfig", "imageConfig"],
+  ...["audioTranscriptionConfig", "translationConfig"],
 ];
 
 const at = "generationConfig";

@@ -33,14 +33,16 @@ const parts: Known = either({ ...inPart, functionResponse: either(returned) });
 const inRequest: Readonly<Record<string, Known>> = {
   contents: either({ role: true, parts }),
   systemInstruction: either({ parts }),
-  cachedContent: true,
+  ...{ cachedContent: true, continuationToken: true, modelArmorConfig: true },
   tools: either({
     functionDeclarations: either({
       ...{ name: true, description: true, parameters: true, parametersJsonSchema: true },
     }),
   }),
   toolConfig: either({
-    functionCallingConfig: either({ mode: true, allowedFunctionNames: true }),
+    functionCallingConfig: either({
+      ...{ mode: true, allowedFunctionNames: true, streamFunctionCallArguments: true },
+    }),
   }),
   generationConfig: either({
     ...{ temperature: true, topP: true, topK: true, maxOutputTokens: true, seed: true },
@@ -52,6 +54,14 @@ const inRequest: Readonly<Record<string, Known>> = {
     }),
     thinkingConfig: either({ includeThoughts: true, thinkingBudget: true, thinkingLevel: true }),
   }),
+};
+
+/** What a client looks for in the answer, or leaves out of what it sends, and why there is nothing like it. */
+const refusals: Readonly<Record<string, string>> = {
+  cachedContent: "nothing is kept here",
+  continuationToken: "no answer is kept here to go on with",
+  // Who has an answer checked, or blocked, must not take one that nobody looked at for such.
+  modelArmorConfig: "this gateway supports nothing of the kind",
 };
 
 /** What is read of a request. */
@@ -80,15 +90,17 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
   });
   // Not pushed as arguments, of which there may be too many for the stack.
   const faults = [...violations, ...conversation.violations, ...wrong];
-  const kept = member(json, "cachedContent")
-    ? unsupported("cachedContent", "nothing is kept here")
-    : undefined;
-  const refused = conversation.refused ?? generation.refused ?? kept;
+  const refused = conversation.refused ?? generation.refused ?? refusedIn(json);
   const said = [...conversation.violations, ...wrong].map(({ field }) => field);
   const own = new Set([...said, refused?.param]);
   const names = namesOf(conversation.places, offer.places, own, generation.schema);
   const defect = faults.length > 0 ? invalidFields(faults) : refused;
   return { message, defect, warnings, names };
+}
+
+function refusedIn(json: JsonObject): LintelError | undefined {
+  const name = Object.keys(refusals).find((one) => member(json, one) !== undefined);
+  return name === undefined ? undefined : unsupported(name, refusals[name]);
 }
 
 const isEmpty = (contents: unknown): boolean =>

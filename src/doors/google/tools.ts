@@ -29,6 +29,9 @@ export function readTools(json: JsonObject, warnings: string[], into: Violation[
   const config = objectIn(json, "toolConfig", () => into.push(notObject("toolConfig")));
   const path = "toolConfig.functionCallingConfig";
   const calling = objectIn(config, "functionCallingConfig", () => into.push(notObject(path)));
+  const streamed = "streamFunctionCallArguments";
+  if (member(calling, streamed) === true)
+    warnings.push(`${path}.${streamed}: not supported, ignored`);
   const names = member(calling, "allowedFunctionNames") ?? [];
   const mode = member(calling, "mode") ?? "AUTO";
   if (!Array.isArray(names) || !names.every((name) => typeof name === "string")) {
