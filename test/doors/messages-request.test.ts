@@ -146,6 +146,21 @@ describe("messages", () => {
     expect(await messagesOf(body)).toEqual([say("tool", "sunny", { toolCallId: "a" })]);
   });
 
+  test("name the tools that a search of the client's found", async () => {
+    const found = ["a", "b"].map((tool_name) => ({ type: "tool_reference", tool_name }));
+    const body = ask(
+      { role: "assistant", content: [{ type: "tool_use", id: "s", name: "search", input: {} }] },
+      { role: "user", content: [{ type: "tool_result", tool_use_id: "s", content: found }] },
+    );
+    expect((await messagesOf(body))[1]).toEqual(say("tool", "a\nb", { toolCallId: "s" }));
+  });
+
+  test("do not tell which of Anthropic's models went on", async () => {
+    const fallback = { type: "fallback", from: { model: "a" }, to: { model: "b" } };
+    const body = ask({ role: "assistant", content: [text("a"), fallback, text("b")] });
+    expect(await messagesOf(body)).toEqual([say("assistant", "ab")]);
+  });
+
   test("have thoughts, with Claude's own signatures in the form that others know", async () => {
     const body = ask(
       { role: "user", content: "6 × 7?" },
@@ -166,6 +181,91 @@ describe("messages", () => {
       { type: "reasoning.text", text: "Hm.", signature: "Erk=", format, index: 0 },
       { type: "reasoning.encrypted", data: "xyz", format, index: 1 },
     ]);
+  });
+});
+
+describe("messages of the system in between", () => {
+  const system = (more: object) => ({ role: "system", ...more });
+  const users = (content: string) => ({ role: "user", content });
+
+  test("are told as such, those that are cleared until the user says more", async () => {
+    const clear_at = "next_user_message";
+    const body = ask(
+      users("a"),
+      system({ content: "For now.", clear_at }),
+      { role: "assistant", content: "b" },
+      system({ content: "Always.", clear_at: "never" }),
+      users("c"),
+      system({ content: [text("For this.")], clear_at }),
+    );
+    expect(await messagesOf(body)).toEqual([
+      say("user", "a"),
+      say("assistant", "b"),
+      say("system", "Always."),
+      say("user", "c"),
+      say("system", "For this."),
+    ]);
+  });
+
+  test("that say how to answer are warned of, and nothing where they say nothing else", async () => {
+    const { request, warnings } = await asked(
+      ask(users("a"), system({ output_config: { effort: "low" } })),
+    );
+    expect(request.messages).toEqual([say("user", "a")]);
+    expect(warnings).toEqual(["messages: output_config in them is not supported, ignored"]);
+    const nothing = await asked(ask(users("a"), system({ content: "b", output_config: {} })));
+    expect(nothing.warnings).toEqual([]);
+    expect(nothing.request.messages).toEqual([say("user", "a"), say("system", "b")]);
+  });
+
+  const change = (type: string, tool: object) => ({ type, tool });
+  const reference = (name: string) => ({ type: "tool_reference", name });
+  const defined = (definition: object) => ({ type: "tool_definition", definition });
+  const tools = [{ name: "a" }, { name: "b" }, { type: "bash_20250124", name: "bash" }];
+
+  test("add tools and take them away", async () => {
+    const offered = async (...content: object[]) => {
+      const said = { ...ask(users("a"), system({ content })), tools };
+      const { request, warnings } = await asked(said);
+      expect(request.messages).toEqual([say("user", "a")]);
+      return [request.tools.map(({ function: it }) => it?.name).join(), warnings.length];
+    };
+    const removal = (name: string) => change("tool_removal", reference(name));
+    const addition = (name: string) => change("tool_addition", reference(name));
+    const definition = (it: object) => change("tool_addition", defined(it));
+    expect(await offered(removal("a"))).toEqual(["b", 1]);
+    expect(await offered(removal("a"), addition("a"), removal("b"))).toEqual(["a", 1]);
+    expect(await offered(definition({ name: "c" }), removal("bash"))).toEqual(["a,b,c", 1]);
+    expect(await offered(definition({ name: "c" }), removal("c"))).toEqual(["a,b", 1]);
+    expect(await offered(removal("b"), definition({ name: "b" }))).toEqual(["a,b", 1]);
+    const web = { type: "web_search_20250305", name: "web_search" };
+    expect(await offered(definition(web))).toEqual(["a,b", 2]);
+    const ofServer = { type: "mcp_toolset_reference", server_name: "s" };
+    expect(await offered(change("tool_removal", ofServer))).toEqual(["a,b", 1]);
+    const alone = ask(users("a"), system({ content: [text("b"), definition({ name: "c" })] }));
+    const { request } = await asked(alone);
+    expect(request.tools).toMatchObject([{ function: { name: "c" } }]);
+    expect(request.messages).toEqual([say("user", "a"), say("system", "b")]);
+  });
+
+  test.each<[string, object]>([
+    ["tool", { type: "tool_addition" }],
+    ["tool.type", change("tool_addition", { type: "tool", name: "a" })],
+    ["tool.type", change("tool_removal", defined({ name: "a" }))],
+    ["tool.name", change("tool_removal", reference("c"))],
+    ["tool.name", change("tool_addition", { type: "tool_reference" })],
+    ["tool.definition.name", change("tool_addition", defined({ name: 5 }))],
+    [
+      "tool.definition.input_schema",
+      change("tool_addition", defined({ name: "c", input_schema: [] })),
+    ],
+  ])("422 where such a change can't be read: %s", async (member, block) => {
+    const server = await serve(scripted({ chat: says("Hi") }));
+    const body = { ...ask(users("a"), system({ content: [text("b"), block] })), tools };
+    const answer = await server.post(path, body);
+    expect(answer.status).toBe(422);
+    const param = `messages[1].content[1].${member}`;
+    expect((await json(answer)).error).toMatchObject({ code: "invalid_fields", param });
   });
 });
 
@@ -247,7 +347,8 @@ describe("settings", () => {
     ];
     const more = {
       ...{ tools, mcp_servers: [{}], container: "c", context_management: null },
-      fallbacks: [{ model: "m" }],
+      ...{ fallbacks: [{ model: "m" }], inference_geo: "us" },
+      output_config: { task_budget: { type: "tokens", total: 20_000 } },
     };
     const { request, warnings } = await asked(hello({ ...more, metadata: { user_id: "u" } }));
     expect(request.tools.map(({ function: it }) => it?.name)).toEqual(["mine"]);
@@ -255,8 +356,10 @@ describe("settings", () => {
       "container: not supported, ignored",
       "mcp_servers: not supported, ignored",
       "fallbacks: not supported, ignored",
+      "inference_geo: not supported, ignored",
       "tools: web_search_20250305 is not supported, ignored",
       "tools: bash_20250124 is not supported, ignored",
+      "output_config.task_budget: not supported, ignored",
     ]);
   });
 
@@ -332,6 +435,10 @@ test.each<[string, object]>([
     user({ type: "search_result", title: {}, source: "a", content: [text("a")] }),
   ],
   ["messages[0].content[0].title", user({ type: "search_result", source: "a", content: [] })],
+  [
+    "messages[0].content[0].content[0].tool_name",
+    user({ type: "tool_result", tool_use_id: "a", content: [{ type: "tool_reference" }] }),
+  ],
   [
     "messages[0].content[0].content",
     user({ type: "search_result", source: "a", title: "b", content: "c" }),

@@ -200,6 +200,36 @@ describe("thoughts", () => {
     expect(more).toEqual([]);
   });
 
+  test("that nobody is to see are in their signature, and reach the model server again", async () => {
+    const hidden = { thinking: { type: "adaptive", display: "omitted" } };
+    const backend = scripted({ chat: thinking });
+    const server = await serve(backend);
+    const answer = await json(await server.post(path, hello(hidden)));
+    const { events, message } = await streamed(thinking, hidden);
+    expect(answer.content).toEqual([
+      { type: "thinking", thinking: "", signature: expect.stringMatching(/^[\w+/]+=*$/) },
+      { type: "text", text: "42" },
+    ]);
+    expect(message.content).toEqual(answer.content);
+    expect(JSON.stringify([events, answer])).not.toContain("Hm.");
+    const turns = [
+      { role: "assistant", content: answer.content },
+      { role: "user", content: "?" },
+    ];
+    await server.post(path, hello({ messages: [...hello().messages, ...turns] }));
+    const again = { reasoningContent: "Hm.", reasoningDetails: JSON.stringify(details) };
+    expect(backend.asked[1]).toMatchObject({ messages: [{}, { content: "42", ...again }, {}] });
+    const alone = thinks([thought("Hm.")], "42");
+    const [block] = (await whole(alone, hidden)).content;
+    const { message: other } = await streamed(alone, hidden);
+    expect(other.content).toEqual([block, { type: "text", text: "42" }]);
+    await server.post(path, hello({ messages: [{ role: "assistant", content: [block] }] }));
+    const [first] = (backend.asked[2] as LLMRequest).messages;
+    expect(first?.reasoningContent).toBe("Hm.");
+    expect(first?.reasoningDetails).toBeUndefined();
+    expect((await whole(says("42"), hidden)).content).toEqual([{ type: "text", text: "42" }]);
+  });
+
   test("may come again behind a text, and without words", async () => {
     const chat = async function* () {
       yield [thought("a"), piece("b"), thought("c")];

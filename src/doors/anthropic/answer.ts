@@ -27,24 +27,28 @@ export const stopReasonOf = (finishReason: string): string =>
 export const messageHead = ({ id, model }: Pick<LLMResponse, "id" | "model">): string =>
   `"id":"msg_${id.slice(id.indexOf("-") + 1)}","type":"message","role":"assistant","model":${toJsonString(model)}`;
 
-/** A whole answer as JSON text. */
-export function wholeMessage(response: LLMResponse, warnings: readonly string[]): string {
+/**
+ * A whole answer as JSON text.
+ * @param hidesThoughts whether of thoughts only the signature is told
+ */
+export function wholeMessage(
+  response: LLMResponse,
+  warnings: readonly string[],
+  hidesThoughts = false,
+): string {
   const { choices, usage, usageEstimated } = response;
   const { message, finishReason = "stop" } = choices[0] ?? {};
   const reason = stopReasonOf(finishReason);
-  const content = message ? blocksOf(message).join(",") : "";
+  const content = message ? blocksOf(message, hidesThoughts).join(",") : "";
   return `{${messageHead(response)},"content":[${content}],"stop_reason":"${reason}","stop_sequence":null,"usage":${usageText(usage)}${extras(usageEstimated, warnings)}}`;
 }
 
-function blocksOf({
-  content,
-  toolCalls,
-  reasoningContent = "",
-  reasoningDetails = "",
-}: LLMMessage) {
+function blocksOf(message: LLMMessage, hidesThoughts: boolean) {
+  const { content, toolCalls, reasoningContent = "", reasoningDetails = "" } = message;
+  const [shown, hidden] = hidesThoughts ? ["", reasoningContent] : [reasoningContent, ""];
   const blocks: string[] = [];
   if (reasoningContent !== "" || reasoningDetails !== "") {
-    blocks.push(thinkingBlock(reasoningContent, signatureOf(reasoningDetails)));
+    blocks.push(thinkingBlock(shown, signatureOf(reasoningDetails, hidden)));
   }
   if (content !== "" || (toolCalls.length === 0 && blocks.length === 0)) {
     blocks.push(textBlock(content));

@@ -11,6 +11,10 @@ import { messagesError } from "./error.js";
 import { messageEncoder } from "./events.js";
 import { messagesFields, readMessages } from "./request.js";
 
+interface AskedMessage extends AskedChat {
+  readonly hidesThoughts: boolean;
+}
+
 /** `POST /v1/messages` and `/v1/messages/count_tokens`; of all else below them there is nothing. */
 export const anthropic: Door = async (app, options) => {
   const { settings } = options;
@@ -22,9 +26,9 @@ export const anthropic: Door = async (app, options) => {
     done();
   });
 
-  const read = (request: FastifyRequest, reply: FastifyReply): AskedChat => {
+  const read = (request: FastifyRequest, reply: FastifyReply): AskedMessage => {
     const { json = {}, admission, defect } = bodyOf(request, messagesFields);
-    const { message, stream, warnings, names, ...asked } = readMessages(json);
+    const { message, stream, warnings, names, hidesThoughts, ...asked } = readMessages(json);
     const origin = {
       ...originOf(request, reply, "anthropic", settings, {
         admission,
@@ -33,14 +37,16 @@ export const anthropic: Door = async (app, options) => {
       // Every request has one: the most that the client can take, whatever the model.
       cutsTokens: true,
     };
-    return { message, stream, origin, names, warnings };
+    return { message, stream, origin, names, warnings, hidesThoughts };
   };
 
   const answer = (request: FastifyRequest, reply: FastifyReply) => {
     const asked = read(request, reply);
+    const { hidesThoughts } = asked;
     return answerChat(reply, options, asked, {
-      whole: wholeMessage,
-      encoder: (running) => messageEncoder(running, asked.message.model, asked.warnings),
+      whole: (response, warnings) => wholeMessage(response, warnings, hidesThoughts),
+      encoder: (running) =>
+        messageEncoder(running, asked.message.model, asked.warnings, hidesThoughts),
     });
   };
 

@@ -3,7 +3,7 @@ import type { LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
-import { Thoughts } from "../../core/reasoning.js";
+import { type Reasoning, Thoughts } from "../../core/reasoning.js";
 import { newStamp } from "../../core/stamp.js";
 import { extras } from "../json/chat.js";
 import type { EventEncoder, EventSink } from "../json/sse.js";
@@ -26,12 +26,14 @@ import { lateExtra, signatureOf } from "./signature.js";
  * @param running says what a stream that fails has no message for: the model
  * @param asked names the model of one that fails before its model is found
  * @param notes warnings of the door itself
+ * @param hidesThoughts whether of thoughts only the signature is told
  */
 export const messageEncoder = (
   running: Pick<Running<"chat">, "model">,
   asked: string,
   notes: readonly string[] = [],
-): EventEncoder<"chat"> => new MessageEncoder(running, asked, notes);
+  hidesThoughts = false,
+): EventEncoder<"chat"> => new MessageEncoder(running, asked, notes, hidesThoughts);
 
 /** What a block is that comes in pieces of text. */
 type Kind = "text" | "thinking";
@@ -41,13 +43,14 @@ class MessageEncoder implements EventEncoder<"chat"> {
   readonly #running: Pick<Running<"chat">, "model">;
   readonly #asked: string;
   readonly #totals: Totals;
+  readonly #hidesThoughts: boolean;
   #begun = false;
   /** How many blocks there are. */
   #count = 0;
   /** What is being said, thought or called, and where. */
   #open: { readonly kind: Kind | "tool_use"; readonly index: number } | undefined;
   readonly #deltas = new TextEvents();
-  /** What the model server wants to see again of what is being thought. */
+  /** What the model server wants to see again of what is being thought, and what nobody is to see of it. */
   #thoughts: Thoughts | undefined;
   /** Places of calls, by their index, and their ids. */
   readonly #calls = new Map<number, { readonly index: number; readonly id: string }>();
@@ -55,9 +58,10 @@ class MessageEncoder implements EventEncoder<"chat"> {
   #finishReason = "";
 
   constructor(...given: Required<Parameters<typeof messageEncoder>>) {
-    const [running, asked, notes] = given;
+    const [running, asked, notes, hidesThoughts] = given;
     this.#running = running;
     this.#asked = asked;
+    this.#hidesThoughts = hidesThoughts;
     this.#totals = new Totals(notes);
   }
 
@@ -68,8 +72,8 @@ class MessageEncoder implements EventEncoder<"chat"> {
       const choice = message.choices[0];
       if (!choice) continue;
       const { delta } = choice;
-      if (delta?.reasoningContent) this.#say("thinking", delta.reasoningContent, to);
-      if (delta?.reasoningDetails) this.#note(delta.reasoningDetails, to);
+      if (delta?.reasoningContent) this.#think(delta.reasoningContent, to);
+      if (delta?.reasoningDetails) this.#note({ reasoningDetails: delta.reasoningDetails }, to);
       if (delta?.content) this.#say("text", delta.content, to);
       for (const call of delta?.toolCalls ?? []) to.add(this.#called(this.#turns.take(call)));
       if (choice.finishReason !== "") this.#finishReason = choice.finishReason;
@@ -109,12 +113,17 @@ class MessageEncoder implements EventEncoder<"chat"> {
     this.#deltas.write(text, to);
   }
 
-  #note(reasoningDetails: string, to: EventSink): void {
+  #think(reasoningContent: string, to: EventSink): void {
+    if (this.#hidesThoughts) this.#note({ reasoningContent }, to);
+    else this.#say("thinking", reasoningContent, to);
+  }
+
+  #note(thought: Reasoning, to: EventSink): void {
     // No reason to end a call.
     if (this.#open?.kind === "text") to.add(this.#close());
     if (!this.#open) to.add(this.#opening("thinking"));
     this.#thoughts ??= new Thoughts();
-    this.#thoughts.add({ reasoningDetails });
+    this.#thoughts.add(thought);
   }
 
   #opening(kind: Kind): string {
@@ -132,9 +141,9 @@ class MessageEncoder implements EventEncoder<"chat"> {
     const { kind, index } = this.#open;
     this.#open = undefined;
     if (kind !== "thinking") return stopped(index);
-    const { reasoningDetails = "" } = this.#thoughts?.all ?? {};
+    const { reasoningDetails = "", reasoningContent } = this.#thoughts?.all ?? {};
     this.#thoughts = undefined;
-    const signature = signatureOf(reasoningDetails);
+    const signature = signatureOf(reasoningDetails, reasoningContent);
     const signed = `"type":"signature_delta","signature":${toJsonString(signature)}`;
     return (signature === "" ? "" : delta(index, signed)) + stopped(index);
   }

@@ -6,9 +6,16 @@ import { tooManyItems } from "../items.js";
 import type { Conversation, Place } from "../json/places.js";
 import { type Part, partOf, textsOf } from "./parts.js";
 import { callsExtras, redactedIn, signedBy } from "./signature.js";
+import { changesTools } from "./tool-changes.js";
+
+/** A conversation of Anthropic's form. */
+export interface MessagesConversation extends Conversation {
+  /** Whether a message says how the answer is to be made. */
+  readonly isTuned: boolean;
+}
 
 /** Reads `system` and `messages`: what tools said is a message of its own in the contract. */
-export function readConversation({ system, messages }: JsonObject): Conversation {
+export function readConversation({ system, messages }: JsonObject): MessagesConversation {
   const reading = new Reading();
   if (system != null) reading.system(system);
   if (Array.isArray(messages)) reading.list(messages);
@@ -16,11 +23,12 @@ export function readConversation({ system, messages }: JsonObject): Conversation
   return reading;
 }
 
-class Reading implements Conversation {
+class Reading implements MessagesConversation {
   readonly messages: unknown[] = [];
   readonly violations: Violation[] = [];
   readonly places: Place[] = [];
   refused: LintelError | undefined;
+  isTuned = false;
 
   wrong(field: string, message: string): void {
     this.violations.push({ field, message });
@@ -36,8 +44,29 @@ class Reading implements Conversation {
 
   list(messages: readonly unknown[]): void {
     const tooMany = tooManyItems("messages", messages.length);
-    if (tooMany) this.violations.push(tooMany);
-    else for (const [i, message] of messages.entries()) this.#message(message, `messages[${i}]`);
+    if (tooMany) {
+      this.violations.push(tooMany);
+      return;
+    }
+    let lastUsers: number | undefined;
+    for (const [i, message] of messages.entries()) {
+      const at = `messages[${i}]`;
+      if (!isObject(message) || message.role !== "system") {
+        this.#message(message, at);
+        continue;
+      }
+      lastUsers ??= messages.findLastIndex((it) => isObject(it) && it.role === "user");
+      this.#system(message, at, i < lastUsers);
+    }
+  }
+
+  /** What is said in between to the model alone. @param isPast whether the user has said more since */
+  #system(message: JsonObject, at: string, isPast: boolean): void {
+    const { content = null, clear_at: clear, output_config: config } = message;
+    const tunes = isObject(config);
+    if (tunes && config.effort != null) this.isTuned = true;
+    const isCleared = isPast && clear === "next_user_message";
+    if (!isCleared && (content !== null || !tunes)) this.#message(message, at);
   }
 
   #message(message: unknown, at: string): void {
@@ -53,7 +82,11 @@ class Reading implements Conversation {
       return { block: isObject(block) ? block : {}, place };
     });
     if (message.role === "assistant") this.#assistant(blocks, at);
-    else this.#user(message.role, blocks, at);
+    else if (message.role !== "system") this.#user(message.role, blocks, at);
+    else {
+      const said = blocks.filter(({ block }) => !changesTools(block));
+      if (said.length > 0 || blocks.length === 0) this.#user("system", said, at);
+    }
   }
 
   #assistant(blocks: readonly Block[], at: string): void {
@@ -69,8 +102,9 @@ class Reading implements Conversation {
           break;
         case "thinking": {
           const thinking = this.#text(block, "thinking", place);
-          thoughts.push(thinking);
-          details.push(...signedBy(this.#text(block, "signature", place, ""), thinking));
+          const signed = signedBy(this.#text(block, "signature", place, ""), thinking);
+          thoughts.push(signed.thinking);
+          details.push(...signed.details);
           break;
         }
         case "redacted_thinking":
@@ -79,6 +113,9 @@ class Reading implements Conversation {
         case "tool_use":
           calls.push(this.#call(block, place));
           places.push(place);
+          break;
+        case "fallback":
+          // Which of Anthropic's models went on, and nothing that was said.
           break;
         default:
           this.#refuse(block, place);

@@ -26,6 +26,11 @@ export function partOf(
 ): JsonObject | undefined {
   const { type, text, source, title } = block;
   if (type === "text") return { type, text };
+  // A tool that a search found. All are offered from the begin: its name is what is left to say.
+  if (type === "tool_reference") {
+    if (typeof block.tool_name !== "string") wrong(`${place}.tool_name`, "must be a string");
+    return { type: "text", text: block.tool_name };
+  }
   if (type === "search_result") return resultOf(block, place, wrong);
   const of = isObject(source) ? source : {};
   if ((type !== "image" && type !== "document") || of.type === "file") return undefined;

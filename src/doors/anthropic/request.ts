@@ -20,6 +20,8 @@ export interface MessagesRequest {
   /** What was dropped. */
   readonly warnings: readonly string[];
   readonly names: Names;
+  /** Whether thoughts are to be handed back without their text. */
+  readonly hidesThoughts: boolean;
 }
 
 const decode = compileDecoder(LLMRequestSchema);
@@ -28,10 +30,17 @@ const inBlock = {
   ...{ type: true, text: true, thinking: true, signature: true, data: true },
   ...({ id: true, name: true, input: "verbatim", extra_content: true } as const),
   ...{ tool_use_id: true, is_error: true, title: true, source: fields(sourceFields) },
+  tool_name: true,
 };
 const texts = fields({ type: true, text: true });
 const inner = fields({ ...inBlock, content: texts });
-const blocks: Known = fields({ ...inBlock, content: inner });
+const tool = fields({
+  ...{ type: true, name: true, description: true, input_schema: true, strict: true },
+});
+const blocks: Known = fields({
+  ...{ ...inBlock, content: inner },
+  tool: fields({ type: true, name: true, definition: tool }),
+});
 
 /** Fields of the contract that have other names here. */
 const renamedFields = [
@@ -47,23 +56,24 @@ export const messagesFields = fieldsOf(
   LLMRequestSchema,
   {
     ...{ stream: true, stop_sequences: true, system: texts },
-    messages: fields({ role: true, content: blocks }),
-    tools: fields({
-      ...{ type: true, name: true, description: true, input_schema: true, strict: true },
-    }),
+    messages: fields({ role: true, content: blocks, clear_at: true, output_config: true }),
+    tools: tool,
     tool_choice: fields({ type: true, name: true, disable_parallel_tool_use: true }),
-    thinking: fields({ type: true, budget_tokens: true }),
-    output_config: fields({ effort: true, format: fields({ type: true, schema: true }) }),
+    thinking: fields({ type: true, budget_tokens: true, display: true }),
+    output_config: fields({
+      ...{ effort: true, task_budget: true, format: fields({ type: true, schema: true }) },
+    }),
     output_format: fields({ type: true, schema: true }),
     metadata: fields({ user_id: true }),
     ...{ container: true, mcp_servers: true, context_management: true, fallbacks: true },
+    inference_geo: true,
     ...{ thread: fields({ type: true }), compaction: fields({ type: true }) },
   },
   ({ name }) => (renamedFields.includes(name) ? [] : [name]),
 );
 
-/** What Anthropic runs itself, and nothing here does. */
-const hosted = ["container", "mcp_servers", "context_management", "fallbacks"];
+/** What Anthropic does itself, and nothing here does. */
+const hosted = ["container", "mcp_servers", "context_management", "fallbacks", "inference_geo"];
 
 /** What a client looks for in the answer, or leaves out of what it sends, and why there is nothing like it. */
 const refusals: Readonly<Record<string, string>> = {
@@ -75,10 +85,13 @@ const refusals: Readonly<Record<string, string>> = {
 export function readMessages(json: JsonObject): MessagesRequest {
   const warnings = hosted.filter((name) => asks(json[name])).map(notSupported);
   const conversation = readConversation(json);
-  const offer = readTools(json, warnings);
   const wrong: Violation[] = [];
+  const offer = readTools(json, warnings, wrong);
   const thinking = objectIn(json, "thinking", wrong);
   const config = objectIn(json, "output_config", wrong);
+  if (config.task_budget != null) warnings.push(notSupported("output_config.task_budget"));
+  if (conversation.isTuned)
+    warnings.push("messages: output_config in them is not supported, ignored");
   const { message, violations } = decode({
     ...json,
     // What stands in `system` alone is no conversation.
@@ -97,10 +110,18 @@ export function readMessages(json: JsonObject): MessagesRequest {
   // Not pushed as arguments, of which there may be too many for the stack.
   const faults = [...violations, ...conversation.violations, ...wrong];
   const refused = refusedIn(json) ?? conversation.refused ?? offer.refused;
-  const own = new Set([...conversation.violations.map(({ field }) => field), refused?.param]);
+  const said = [...conversation.violations, ...wrong].map(({ field }) => field);
+  const own = new Set([...said, refused?.param]);
   const names = namesOf(conversation.places, offer.places, own);
   const defect = faults.length > 0 ? invalidFields(faults) : refused;
-  return { message, stream, defect, warnings, names };
+  return {
+    message,
+    stream,
+    defect,
+    warnings,
+    names,
+    hidesThoughts: thinking.display === "omitted",
+  };
 }
 
 const asks = (value: unknown): boolean =>
