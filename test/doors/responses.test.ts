@@ -166,6 +166,9 @@ describe("parameters", () => {
       ...{ include: ["reasoning.encrypted_content"], truncation: "disabled", top_logprobs: 0 },
       ...{ previous_response_id: null, conversation: null, prompt: null, max_tool_calls: 3 },
       ...{
+        access_programs: { cyber: "standard" },
+        multi_agent: { enabled: false },
+        prompt_cache_options: { mode: "explicit", prewarm: false },
         reasoning: { effort: null, summary: null, context: "auto", mode: "standard" },
         text: { format: { type: "text" }, verbosity: "medium" },
       },
@@ -284,6 +287,31 @@ describe("parameters", () => {
     });
   });
 
+  test("items say anew how to answer, the last of each setting", async () => {
+    const { post, asked } = await posting();
+    const update = (more: object) => ({ type: "configuration_update", ...more });
+    const format = { type: "json_schema", name: "place", schema: { type: "object" } };
+    const items = [
+      { role: "user", content: "a" },
+      update({ reasoning: { effort: "low" }, text: { format: { type: "json_object" } } }),
+      { role: "assistant", content: "b" },
+      update({ text: { format } }),
+      { role: "user", content: "c" },
+      update({ reasoning: { effort: "high" }, text: null }),
+    ];
+    const reasoning = { effort: "minimal", summary: "auto" };
+    const answer = await json(await post({ input: items, reasoning, text: {} }));
+    expect(asked()).toMatchObject({
+      messages: [say("user", "a"), say("assistant", "b"), say("user", "c")],
+      reasoningEffort: "high",
+      responseFormat: { type: "json_schema", jsonSchema: { name: "place" } },
+    });
+    expect(answer).toMatchObject({
+      reasoning: { effort: "high", summary: "auto" },
+      text: { format },
+    });
+  });
+
   test("what can't be honoured is dropped, and said", async () => {
     const { post } = await serveChat(says("Hi"));
     const more = {
@@ -299,12 +327,16 @@ describe("parameters", () => {
       truncation: "auto",
       top_logprobs: 2,
       context_management: [{ type: "compaction" }],
+      access_programs: { cyber: "daybreak_blue" },
+      multi_agent: { enabled: true },
     };
     const lines = [
       /^include: /,
       /^truncation: /,
       /^top_logprobs: /,
       /^context_management: /,
+      /^access_programs: /,
+      /^multi_agent: /,
       /^tools: web_search is/,
       /^tools: mcp is/,
       /^tools: namespace is/,
@@ -331,6 +363,11 @@ describe("parameters", () => {
     ["conversation", { conversation: { id: "conv_1" } }, /nothing is kept here/],
     ["prompt", { prompt: { id: "pmpt_1" } }, /no prompts are kept/],
     ["moderation", { moderation: { model: "m" } }, /nothing of the kind/],
+    [
+      "prompt_cache_options.prewarm",
+      { prompt_cache_options: { mode: "implicit", prewarm: true } },
+      /an answer each time/,
+    ],
     [
       "input[0].content[0]",
       { input: [{ role: "user", content: [{ type: "constructor" }] }] },
@@ -383,6 +420,7 @@ describe("faults", () => {
   const f = { type: "function", name: "f" };
   const search = { type: "web_search" };
   const within = { type: "namespace", name: "n" };
+  const update = (more: object) => ({ type: "configuration_update", ...more });
 
   test.each([
     ["input", { model: "chat-1" }],
@@ -402,6 +440,9 @@ describe("faults", () => {
         ],
       },
     ],
+    ["input[1].text", { input: [user, { type: "configuration_update", text: 5 }] }],
+    ["input[1].reasoning.effort", { input: [user, update({ reasoning: { effort: "huge" } })] }],
+    ["input[1].text.format.type", { input: [user, update({ text: { format: { type: "xml" } } })] }],
     ["input[0].role", { input: [{ content: "a" }] }],
     ["input[0].content[0]", { input: [{ role: "user", content: [5] }] }],
     ["input[0].content", { input: [{ role: "user", content: 5 }] }],

@@ -9,6 +9,8 @@ interface Rule {
   readonly neutral: readonly unknown[];
   /** Dropped with a warning, or refused because the client would look for what no answer has. */
   readonly otherwise: "warn" | "refuse";
+  /** The member of an object that may stand for it with such a value; `type` by default. */
+  readonly member?: string;
   /** Whether `{}` asks for something, too: for it with its defaults. */
   readonly emptyAsks?: boolean;
   /** Why it is refused, where that is not what is supported instead. */
@@ -59,12 +61,14 @@ export const reasoningParameters = rules({
 
 /** Of `POST /v1/responses`; `reasoning` and `text` have rules of their own. */
 export const responseParameters = rules({
+  access_programs: { ...warn("standard"), member: "cyber" },
   background: refuse(false),
   context_management: warn(),
   conversation: refuseSince(nothingKept),
   // It stands there, whether or not it is asked for.
   include: warn("reasoning.encrypted_content"),
   moderation: refuse(),
+  multi_agent: { ...warn(false), member: "enabled" },
   previous_response_id: refuseSince(nothingKept),
   prompt: refuseSince("no prompts are kept here, send it in input"),
   top_logprobs: warn(0),
@@ -87,9 +91,11 @@ export const imageParameters = rules({
   svg: { ...warn(), emptyAsks: true },
 });
 
-/** What is read of parameters with rules: of an object its `type`. */
+/** What is read of parameters with rules: of an object one member. */
 export const fieldsOfRules = (rules: Rules): Record<string, Known> =>
-  Object.fromEntries([...rules.keys()].map((name) => [name, fields({ type: true })]));
+  Object.fromEntries(
+    [...rules].map(([name, { member = "type" }]) => [name, fields({ [member]: true })]),
+  );
 
 /**
  * Looks for parameters that can't be honoured.
@@ -123,11 +129,12 @@ const inWords = (values: readonly unknown[]) =>
     : `only ${values.map((value) => JSON.stringify(value)).join(" and ")}`;
 
 /** `{type: "text"}` stands for `"text"`, `["text"]` too. */
-function isNeutral(value: unknown, { neutral, emptyAsks = false }: Rule): boolean {
+function isNeutral(value: unknown, rule: Rule): boolean {
+  const { neutral, member = "type", emptyAsks = false } = rule;
   if (neutral.includes(value)) return true;
   if (Array.isArray(value)) return value.every((item) => neutral.includes(item));
   if (!isObject(value)) return false;
   const members = Object.keys(value);
   if (members.length === 0) return !emptyAsks;
-  return members.length === 1 && neutral.includes(value.type);
+  return members.length === 1 && neutral.includes(value[member]);
 }

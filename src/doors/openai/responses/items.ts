@@ -3,6 +3,7 @@ import { type LintelError, unsupported, type Violation } from "../../../core/err
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
 import { asArguments } from "../custom-tools.js";
+import { configurationUpdate } from "./configuration.js";
 import { qualified } from "./namespaces.js";
 import { contentOf } from "./parts.js";
 import { joined, readThoughts, type Thought } from "./thoughts.js";
@@ -130,6 +131,7 @@ class Reading implements Conversation {
         break;
       }
       case addedTools:
+      case configurationUpdate:
         // No part of what was said.
         break;
       case "reasoning":
@@ -182,5 +184,5 @@ function whyNot(type: string): string {
   const named = `an item of the type ${type.slice(0, 40)} is not supported`;
   return type === "item_reference"
     ? `${named}: nothing is kept here, send the item itself`
-    : `${named}, only message, function_call, custom_tool_call, their outputs, reasoning and additional_tools are`;
+    : `${named}, only message, function_call, custom_tool_call, their outputs, reasoning, additional_tools and configuration_update are`;
 }

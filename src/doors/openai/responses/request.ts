@@ -1,6 +1,11 @@
 /** A request of the Responses API to the contract's. */
 import { type LLMRequest, LLMRequestSchema } from "../../../../gen/lintel/v1/chat_pb.js";
-import { invalidFields, type LintelError, type Violation } from "../../../core/errors.js";
+import {
+  invalidFields,
+  type LintelError,
+  unsupported,
+  type Violation,
+} from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { compileDecoder } from "../../json/decode.js";
 import { answerForm } from "../../json/fields.js";
@@ -11,6 +16,7 @@ import { checkCustomNames } from "../custom-tools.js";
 import { endUserFields, readEndUser } from "../end-user.js";
 import { checkParameters, fieldsOfRules, responseParameters } from "../parameters.js";
 import { readReasoning, reasoningFields } from "../reasoning.js";
+import { configured } from "./configuration.js";
 import { type Echo, membersOf } from "./echo.js";
 import { readItems } from "./items.js";
 import { namesOf } from "./names.js";
@@ -41,6 +47,8 @@ const toolFields = {
 
 const tools = fields({ ...toolFields, tools: fields(toolFields) });
 
+const format = fields({ type: true, name: true, description: true, schema: true, strict: true });
+
 /** Fields of the contract that have other names here. */
 const renamedFields = ["messages", "response_format"];
 
@@ -50,6 +58,7 @@ export const responseFields = fieldsOf(
   {
     ...fieldsOfRules(responseParameters),
     ...endUserFields,
+    prompt_cache_options: fields({ prewarm: true }),
     ...{ stream: true, instructions: true, max_output_tokens: true, metadata: true },
     input: fields({
       ...{ type: true, role: true, content: parts, tools },
@@ -57,24 +66,24 @@ export const responseFields = fieldsOf(
       ...{ call_id: true, name: true, namespace: true, arguments: true, extra_content: true },
       input: true,
       output: parts,
+      reasoning: fields({ effort: true }),
+      text: fields({ format }),
     }),
     tools,
     tool_choice: fields({ ...named, mode: true, tools: fields(named) }),
-    text: fields({
-      format: fields({ type: true, name: true, description: true, schema: true, strict: true }),
-      verbosity: true,
-    }),
+    text: fields({ format, verbosity: true }),
     reasoning: reasoningFields,
   },
   ({ name }) => (renamedFields.includes(name) ? [] : [name]),
 );
 
 /** Reads a request; the contract's further fields may stand in it, too. */
-export function readResponse(json: JsonObject): ResponseRequest {
+export function readResponse(given: JsonObject): ResponseRequest {
   const warnings: string[] = [];
+  const wrong: Violation[] = [];
+  const { json, effortAt, formatAt } = configured(given, wrong);
   const parameter = checkParameters(json, responseParameters, warnings);
   const conversation = readItems(json);
-  const wrong: Violation[] = [];
   const offer = readTools(json, warnings, wrong);
   const text = isObject(json.text) ? json.text : {};
   const reasoning = readReasoning(json, warnings, wrong);
@@ -97,17 +106,28 @@ export function readResponse(json: JsonObject): ResponseRequest {
   const { stream } = answerForm({ stream: json.stream }, violations);
   // Not pushed as arguments, of which there may be too many for the stack.
   const faults = [...violations, ...conversation.violations, ...wrong, ...wrongIn(json)];
-  const names = namesOf(conversation.places, offer.places, {
+  const nameOf = namesOf(conversation.places, offer.places, {
     ...reasoning.names,
+    ...(effortAt !== undefined && { reasoning_effort: effortAt }),
     ...user.names,
     ...(limit !== undefined && { max_tokens: "max_output_tokens" }),
     // These have the client's names already.
     ...Object.fromEntries(wrong.map(({ field }) => [field, field])),
   });
-  const refused = parameter ?? offer.refused ?? conversation.refused;
+  const names: Names =
+    formatAt === undefined
+      ? nameOf
+      : (field) => nameOf(field).replace(/^text\.format(?![^.[])/, formatAt);
+  const refused = parameter ?? prewarming(json) ?? offer.refused ?? conversation.refused;
   const defect = faults.length > 0 ? invalidFields(faults) : refused;
   const echo = { members: membersOf(json, offer.kept), namespaces: offer.namespaces };
   return { message, stream, defect, warnings, names, echo, customs: offer.customs };
+}
+
+/** Who only fills a cache of prompts must not pay for an answer. */
+function prewarming({ prompt_cache_options: options }: JsonObject): LintelError | undefined {
+  if (!isObject(options) || options.prewarm !== true) return undefined;
+  return unsupported("prompt_cache_options.prewarm", "this gateway makes an answer each time");
 }
 
 /** What is wrong with fields that the contract does not have. */
