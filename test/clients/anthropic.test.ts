@@ -7,8 +7,10 @@ import Anthropic, {
   RateLimitError,
   UnprocessableEntityError,
 } from "@anthropic-ai/sdk";
+import { betaTool } from "@anthropic-ai/sdk/helpers/beta/json-schema";
 import { generateText, jsonSchema, Output, stepCountIs, streamText, tool } from "ai";
 import { describe, expect, test } from "vitest";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import { tokenCount } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
@@ -78,6 +80,33 @@ describe("@anthropic-ai/sdk", () => {
     expect(second.content).toMatchObject([{ type: "text", text: "It is sunny" }]);
     expect(backend.asked.at(-1)).toMatchObject({ messages: toldWeather });
   });
+
+  test.each([false, true])(
+    "the tool runner, which adds a tool on its way and takes one away, in a stream: %s",
+    async (stream) => {
+      const backend = weatherBackend();
+      const { beta } = await sdk(backend);
+      const told = { description: "The weather in a city.", inputSchema: citySchema };
+      const runs = betaTool({ ...told, name: "weather", run: ({ city }) => `sunny in ${city}` });
+      const old = betaTool({ ...told, name: "old", run: () => "" });
+      const now = betaTool({ ...told, name: "now", run: () => "" });
+      const runner = beta.messages.toolRunner({ ...asked, tools: [runs, old], stream });
+      for await (const _ of runner) {
+        if (backend.asked.length > 1) continue;
+        runner.addTools(now);
+        runner.removeTools("old");
+      }
+      const { content } = await runner.done();
+      const offered = backend.asked.map((it) =>
+        (it as LLMRequest).tools.map(({ function: called }) => called?.name),
+      );
+      expect(offered).toEqual([
+        ["weather", "old"],
+        ["weather", "now"],
+      ]);
+      expect(content).toMatchObject([{ type: "text", text: "It is sunny in Rome" }]);
+    },
+  );
 
   test.each([false, true])(
     "thoughts come back to the model server, in a stream: %s",

@@ -363,15 +363,17 @@ describe("settings", () => {
     ]);
   });
 
+  const details = { error_code: "thread_unsupported_request", unsupported: ["thread"] };
+
   test.each([
-    ["thread", { type: "create" }],
-    ["compaction", {}],
-  ])("whose answer nothing here has are refused: %s", async (name, value) => {
+    ["thread", { type: "create" }, details],
+    ["compaction", {}, undefined],
+  ])("whose answer nothing here has are refused: %s", async (name, value, details) => {
     const server = await serve(scripted({ chat: says("Hi") }));
     const answer = await server.post(path, hello({ [name]: value }));
     expect(answer.status).toBe(400);
     expect((await json(answer)).error).toMatchObject({
-      ...{ code: "unsupported_parameter", param: name },
+      ...{ code: "unsupported_parameter", param: name, ...(details && { details }) },
     });
   });
 

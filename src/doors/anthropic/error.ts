@@ -16,6 +16,9 @@ const types: Readonly<Record<number, string>> = {
 const typeOf = (status: number): string =>
   types[status] ?? (status < 500 ? "invalid_request_error" : "api_error");
 
+/** By these Anthropic's clients find out that they have to send the whole conversation, and do. */
+const unthreaded = { error_code: "thread_unsupported_request", unsupported: ["thread"] };
+
 /**
  * The body of an error: Anthropic's, and in it what all doors tell.
  * @param requestId absent inside of a stream
@@ -29,7 +32,10 @@ export function messagesError(error: LintelError, requestId?: string): object {
     : said.message;
   return {
     type: "error",
-    error: { ...said, message, type },
+    error: { ...said, message, type, ...(isUnthreaded(error) && { details: unthreaded }) },
     ...(requestId !== undefined && { detail, request_id: requestId }),
   };
 }
+
+const isUnthreaded = ({ code, param }: LintelError): boolean =>
+  code === "unsupported_parameter" && param === "thread";
