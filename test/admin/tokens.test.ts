@@ -1,9 +1,10 @@
 /** Tokens by the services of administration, through whole gateways. */
 import { ConnectError, createClient } from "@connectrpc/connect";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { State, TokensService } from "../../gen/lintel/admin/v1/tokens_pb.js";
 import { createToken } from "../../src/core/tokens.js";
+import { SqliteSql } from "../../src/state/database/sqlite.js";
 import { transportOf, wires } from "../doors/rpc-server.js";
 import { noPostgres, startPostgres } from "../support/postgres.js";
 import { administered, adminLines, as, secret } from "./gateway.js";
@@ -233,7 +234,7 @@ describe("what is wrong is said of the field", () => {
       "CreateToken",
       { name: "a", limits: { user: { concurrent: {}, budget: { amount: 1e30 } } } },
       {
-        "limits.user.concurrent": "must have one of amount, unlimited and inherit",
+        "limits.user.concurrent": "must have one of amount, unlimited, inherit",
         "limits.user.budget.amount": "must be from 0 to 999999999999",
       },
     ],
@@ -297,6 +298,26 @@ it("of two rotations at the same time one is made, the other is told so; all are
     `telemetry: { prometheus: true }\n${adminLines()}`,
   );
   await tokens.createToken({ name: "a" }, as());
+  // Each has read the token before one of them changes it.
+  const run = SqliteSql.prototype.run;
+  let reading = 2;
+  let bothRead = () => {};
+  const read = new Promise<void>((resolve) => {
+    bothRead = resolve;
+  });
+  const spied = vi.spyOn(SqliteSql.prototype, "run").mockImplementation(async function (
+    this: SqliteSql,
+    statements,
+  ) {
+    const rows = await run.call(this, statements);
+    if (reading > 0 && statements[0]?.text.startsWith("SELECT * FROM lintel_tokens WHERE (name")) {
+      reading--;
+      if (reading === 0) bothRead();
+      await read;
+    }
+    return rows;
+  });
+  onTestFinished(() => spied.mockRestore());
   const both = await Promise.all(
     [1, 2].map(() => post("TokensService/RotateToken", { token: "a" })),
   );
