@@ -105,7 +105,10 @@ export interface LimitStore {
    * @returns true also where the store is away
    */
   isFirst(name: string, forMs: number): boolean | Promise<boolean>;
-  /** Takes back that this process was the first to ask `isFirst` with a name: the next one is. Never throws. */
+  /**
+   * Takes back that this process was the first to ask `isFirst` with a name: the next one is. A store that is away
+   * hears of it when it is back. Never throws.
+   */
   release(name: string): void;
   readonly state: StoreState;
   /** Writes down what is on its way; nothing is counted any more. */

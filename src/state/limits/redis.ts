@@ -17,7 +17,14 @@ import { stepsPerWindow } from "./counts.js";
 import { Leases } from "./leases.js";
 import { type MemoryLimitStore, memoryLimits } from "./memory.js";
 import { Owed } from "./owed.js";
-import { chargeScript, peekScript, renewScript, reserveScript, settleScript } from "./scripts.js";
+import {
+  chargeScript,
+  peekScript,
+  releaseScript,
+  renewScript,
+  reserveScript,
+  settleScript,
+} from "./scripts.js";
 
 /** What can be set about it. */
 export interface RedisLimitOptions {
@@ -76,6 +83,7 @@ export class RedisLimits implements LimitStore {
     this.#clock = clock;
     this.#local = memoryLimits({ clock, replicas });
     this.#prefix = `${connection.keyPrefix}{limits}:`;
+    // What is rarely run comes along then.
     preload(connection, [reserveScript, settleScript, renewScript, chargeScript, peekScript]);
     this.#leases = new Leases(connection, leaseMs, () => this.#time());
     this.#owed = new Owed(connection, this.#prefix, clock);
@@ -137,7 +145,7 @@ export class RedisLimits implements LimitStore {
     if (!this.#connection.available) return true;
     const key = this.#firstKey(name);
     return this.#connection
-      .ask((client) => client.set(key, "1", "PX", Math.ceil(forMs), "NX"))
+      .ask((client) => client.set(key, this.#replica, "PX", Math.ceil(forMs), "NX"))
       .then(
         (set) => set !== null,
         () => true,
@@ -145,7 +153,13 @@ export class RedisLimits implements LimitStore {
   }
 
   release(name: string): void {
-    this.#connection.ask((client) => client.del(this.#firstKey(name))).catch(() => {});
+    // Not another's, where this process was the first only since the store did not answer.
+    this.#owed.send(async () => {
+      const keys = [this.#firstKey(name)];
+      await this.#connection.ask((client) =>
+        runScript(client, releaseScript, keys, [this.#replica]),
+      );
+    });
   }
 
   get state(): StoreState {

@@ -1,6 +1,6 @@
 /**
  * What counts at the store. A counter is a hash or, of running calls, a sorted
- * set of leases. All scripts take the time as their first argument, 0 for the
+ * set of leases. Scripts that count take the time as their first argument, 0 for the
  * store's own clock, which is the one clock that all replicas share.
  *
  * - sliding: `t` the total, `f` the first step that is kept, and the amount of
@@ -296,6 +296,15 @@ for i = 1, #KEYS - 1 do
   end
 end
 return 1
+`);
+
+/**
+ * Forgets who was the first, if it was this one.
+ * KEYS: what keeps who it was. ARGV: who gives it back.
+ */
+export const releaseScript = script(`
+if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
+return redis.call('DEL', KEYS[1])
 `);
 
 /**

@@ -115,6 +115,21 @@ describe.skipIf(!redisBinary).each(redisServers)(
       },
     );
 
+    it("hears when it is back of who was the first and takes that back", async () => {
+      const store = await replica();
+      const other = await replica();
+      expect(await store.isFirst("a", 60_000)).toBe(true);
+      server.pause();
+      await store.reserve([requests(3)]);
+      await gone(store);
+      store.release("a");
+      server.resume();
+      await back(store);
+      await back(other);
+      await vi.waitFor(async () => expect(await other.isFirst("a", 60_000)).toBe(true), patient);
+      expect(await store.isFirst("a", 60_000)).toBe(false);
+    });
+
     it("is away where the server has not its database, and counts in no other one", async () => {
       const asking = new Redis(server.url);
       onTestFinished(() => asking.disconnect());
