@@ -57,11 +57,13 @@ export function jsonReader(input: DescMessage): JsonReader {
     const names = new Set<string>();
     for (const [key, value] of Object.entries(json)) {
       const field = fields.get(key);
-      if (!field || value === null) continue;
+      if (!field) continue;
       const { name } = field;
-      const localName = field.oneof?.localName ?? field.localName;
+      // The library refuses it also where one of them is null.
       if (names.has(name)) twice.push({ field: name, message: "must be set once" });
       names.add(name);
+      if (value === null) continue;
+      const localName = field.oneof?.localName ?? field.localName;
       try {
         if (isTooLong(field, value)) throw new RangeError();
         const message = fromJson(input, { [key]: value } as JsonObject, options);

@@ -37,7 +37,9 @@ function messageAs(desc: DescMessage, value: unknown, path: string, into: Violat
     const { name, jsonName } = field;
     const at = `${path}.${name}`;
     const [first, second] = name === jsonName ? [value[name]] : [value[name], value[jsonName]];
-    if (isThere(first) && isThere(second)) into.push({ field: at, message: "must be set once" });
+    if (first !== undefined && second !== undefined) {
+      into.push({ field: at, message: "must be set once" });
+    }
     const given = isThere(first) ? first : second;
     if (isThere(given)) own[name] = asContract(field, given, at, into);
   }
