@@ -80,9 +80,12 @@ describe("routing", () => {
     });
     const good = scripted({ chat: says("x") }, models, "good");
     const core = coreOf([away, good]);
-    await expect(run(core, "complete", { ...hello, model: "nope" })).rejects.toEqual(
-      failure("unavailable"),
-    );
+    // The log has to say which one it is, and why.
+    await expect(run(core, "complete", { ...hello, model: "nope" })).rejects.toMatchObject({
+      code: "unavailable",
+      message: "a model server that may have this model does not answer",
+      cause: 'there is no model "nope"; away: gone',
+    });
     await run(core, "complete", { ...hello, model: "chat-1" });
   });
   it("an alias leads to a backend's model and answers under its own name", async () => {

@@ -1,10 +1,12 @@
 /** Which model is meant, may the caller use it, and is it there yet? */
 import { State } from "../../../gen/lintel/v1/models_pb.js";
 import { checkModel } from "../authenticate.js";
+import type { Backend } from "../backend.js";
 import type { Call, Middleware } from "../call.js";
 import type { CallSignal } from "../cancellation.js";
 import { LintelError } from "../errors.js";
 import { deferred } from "../iterate.js";
+import { reasonOf } from "../log.js";
 import { askedModel, isCoreMethod } from "../methods.js";
 import type { Catalogue } from "./catalogue.js";
 import type { Found } from "./lookup.js";
@@ -26,7 +28,7 @@ export function resolve(catalogue: Catalogue): Middleware {
       return deferred(async () => {
         const heard = await Promise.allSettled(silent.map((b) => b.ready?.("", call.signal)));
         call.signal.throwIfAborted();
-        return next(withFound(call, lookUpAfter(call, catalogue, heard)));
+        return next(withFound(call, lookUpAfter(call, catalogue, silent, heard)));
       });
     }
     // Another backend that has the model ready is not made to wait.
@@ -57,18 +59,22 @@ const isNotFound = (thrown: unknown) =>
 function lookUpAfter(
   call: Call,
   catalogue: Catalogue,
-  heard: readonly PromiseSettledResult<void>[],
+  asked: readonly Backend[],
+  heard: readonly PromiseSettledResult<unknown>[],
 ): Found {
   try {
     return lookUp(call, catalogue);
   } catch (thrown) {
-    if (!isNotFound(thrown) || heard.every(({ status }) => status === "fulfilled")) throw thrown;
+    const away = heard.flatMap((one, i) =>
+      one.status === "rejected" ? [`${asked[i]?.name}: ${reasonOf(one.reason)}`] : [],
+    );
+    if (!isNotFound(thrown) || away.length === 0) throw thrown;
+    // Callers are not told of backends; the log names those that it waits for.
+    const cause = [reasonOf(thrown), ...away].join("; ");
     throw new LintelError(
       "unavailable",
       "a model server that may have this model does not answer",
-      {
-        cause: thrown,
-      },
+      { cause },
     );
   }
 }
