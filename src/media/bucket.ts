@@ -17,6 +17,8 @@ export class BucketError extends Refusal {
   readonly code: string | undefined;
   /** Whether it may work later as it is: nobody has to change the configuration, or the bucket. */
   readonly passing: boolean;
+  /** The trouble without words that are others each time, such as a request's id. */
+  readonly kind: string;
 
   constructor(thrown: unknown) {
     const { name, message = "", code, $metadata, $response } = Object(thrown) as Thrown;
@@ -35,6 +37,7 @@ export class BucketError extends Refusal {
     );
     this.code = typeof code === "string" ? code : undefined;
     this.passing = status === undefined || status >= 500 || status === 429;
+    this.kind = `${status ?? this.code} ${name}`;
   }
 }
 
@@ -46,7 +49,7 @@ const calmMs = 60_000;
 
 /**
  * Whether a bucket does what is asked of it, as of what was asked last. Where it may be back without
- * anybody's doing, it is asked now and then. Says in the log when that changes.
+ * anybody's doing, it is asked now and then. Says in the log when that changes, or the trouble does.
  */
 export class BucketWatch {
   readonly #log: Logger;
@@ -54,8 +57,8 @@ export class BucketWatch {
   readonly #clock: Clock;
   #away = false;
   #outages = 0;
-  /** Whether the log heard that it is away now. */
-  #told = false;
+  /** The trouble that the log heard of; absent: none since it was there. */
+  #told: string | undefined;
   #toldAt = Number.NEGATIVE_INFINITY;
   #pauseMs = pauses.first;
   #timer: Timer | undefined;
@@ -112,8 +115,8 @@ export class BucketWatch {
 
   #tell(error: BucketError): void {
     const now = this.#clock.now();
-    if (this.#told || now - this.#toldAt < calmMs) return;
-    this.#told = true;
+    if (this.#told === error.kind || now - this.#toldAt < calmMs) return;
+    this.#told = error.kind;
     this.#toldAt = now;
     this.#log.warn({ store: "images", reason: reasonOf(error) }, "the bucket of images is away");
   }
@@ -136,8 +139,8 @@ export class BucketWatch {
     this.#away = false;
     this.#timer?.cancel();
     this.#timer = undefined;
-    if (!this.#told) return;
-    this.#told = false;
+    if (this.#told === undefined) return;
+    this.#told = undefined;
     this.#log.info({ store: "images" }, "the bucket of images is back");
   }
 }

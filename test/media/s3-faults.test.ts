@@ -208,6 +208,26 @@ describe.runIf(versitygw)("a bucket", () => {
     expect(clock.timers).toBe(0);
   });
 
+  test("whose trouble is another one is told of again, once a minute at most", async () => {
+    const clock = new FakeClock();
+    const { between, store, said } = await opened({ clock });
+    const fails = async (mood: Mood) => {
+      between.mood = mood;
+      await store.put(Buffer.from("x")).catch(() => {});
+    };
+    const told = () =>
+      said.flatMap((line) => /^the bucket.*"reason":"status (\d+)/.exec(line)?.[1] ?? []);
+    await fails([403, "AccessDenied"]);
+    await fails([404, "NoSuchBucket"]);
+    expect(told()).toEqual(["403"]);
+    await clock.advance(60_000);
+    await fails([403, "AccessDenied"]);
+    expect(told()).toEqual(["403"]);
+    await fails([404, "NoSuchBucket"]);
+    expect(told()).toEqual(["403", "404"]);
+    expect(store.state).toMatchObject({ away: true, outages: 1 });
+  });
+
   test("that fails every other request does not fill the log", async () => {
     const clock = new FakeClock();
     const { between, store, said } = await opened({ clock });
