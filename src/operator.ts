@@ -86,13 +86,14 @@ async function openSocket(
   plugins: readonly FastifyPluginAsync[],
 ): Promise<Operator | undefined> {
   const path = join(folder, `${process.pid}${opened === 0 ? "" : `-${opened + 1}`}${extension}`);
+  // Before anything is waited for: another one of this process may open at the same time.
+  opened++;
   if (process.platform === "win32") return undefined;
   if (!isSocketPath(path)) throw Object.assign(new Error(socketMessage), { code: "ENAMETOOLONG" });
   // Nobody else comes in, whatever the mask for new files.
   makeFolder(folder);
   await sweep(folder);
   const socket = await openAt({ path, exclusive: true }, plugins);
-  opened++;
   await chmod(path, 0o600);
   return {
     async close() {

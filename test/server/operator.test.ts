@@ -53,7 +53,7 @@ it("opens a socket for each gateway of a process, and leaves none behind", async
   const folder = await mkdtemp(join(tmpdir(), "lintel-"));
   const open = async (name: string) =>
     openOperator({ sockets: folder }, { status: () => ({ name }), own: () => name }, silent);
-  const gateways = [await open("first"), await open("second")];
+  const gateways = await Promise.all([open("first"), open("second")]);
   const sockets = await socketsIn(folder);
   const metrics = [...sockets.values()].map(async (socketPath) => {
     const [answer] = (await once(get({ socketPath, path: "/metrics" }), "response")) as [Readable];
