@@ -18,6 +18,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { administered, secret } from "../admin/gateway.js";
 import { tableBackend, tableSettings } from "../contract/backend.js";
 import { type Lintel, startLintel } from "../support/lintel.js";
 
@@ -59,10 +60,11 @@ describe.skipIf(!hasPython)(`Python${hasPython ? "" : ` (skipped: ${why})`}`, ()
     expect(stdout).toBe("ok\n");
   });
 
-  it("grpcio, made from proto/", patience, async () => {
+  it("grpcio, made from proto/, calls and administers", patience, async () => {
     const out = join(work, "python");
     mkdirSync(out);
     const files = [
+      "lintel/admin/v1/tokens",
       "lintel/v1/chat",
       "lintel/v1/image",
       "lintel/v1/models",
@@ -84,6 +86,10 @@ describe.skipIf(!hasPython)(`Python${hasPython ? "" : ` (skipped: ${why})`}`, ()
       env,
     });
     expect(stdout).toBe("ok\n");
+    const { adminUrl } = await administered();
+    const program = join(here, "python/admin_client.py");
+    const admin = await run(python, [program, new URL(adminUrl).host, secret], { env });
+    expect(admin.stdout).toBe("ok\n");
   });
 
   it("grpcio, as docs/contract.md has it", patience, async () => {
@@ -104,13 +110,17 @@ describe.skipIf(!hasPython)(`Python${hasPython ? "" : ` (skipped: ${why})`}`, ()
 });
 
 describe.skipIf(!hasGo)(`Go${hasGo ? "" : ` (skipped: ${why})`}`, () => {
-  it("grpc-go, made from proto/", patience, async () => {
+  it("grpc-go, made from proto/, calls and administers", patience, async () => {
     const cwd = join(work, "go");
     cpSync(join(here, "go"), cwd, { recursive: true });
     await run(buf, ["generate", proto, "--template", "buf.gen.yaml"], { cwd });
     await run("go", ["build", "-o", "client", "."], { cwd });
-    const { stdout } = await run(join(cwd, "client"), [lintel.address]);
+    const client = join(cwd, "client");
+    const { stdout } = await run(client, [lintel.address]);
     expect(stdout).toBe("ok\n");
+    const { adminUrl } = await administered();
+    const admin = await run(client, [new URL(adminUrl).host, secret]);
+    expect(admin.stdout).toBe("ok\n");
   });
 });
 

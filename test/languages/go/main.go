@@ -1,5 +1,5 @@
-// A Go client made from proto/, against a gateway that serves the table of
-// test/contract. Usage: client HOST:PORT.
+// A Go client made from proto/. Usage: client HOST:PORT, of a gateway that serves the
+// table of test/contract, or client HOST:PORT TOKEN, with an administrator's token.
 package main
 
 import (
@@ -24,7 +24,7 @@ import (
 const text = "Hello, wörld 🌍"
 
 func main() {
-	if err := run(os.Args[1]); err != nil {
+	if err := run(os.Args[1], os.Args[2:]...); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
@@ -35,7 +35,7 @@ func as(ctx context.Context, token string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+token)
 }
 
-func run(address string) error {
+func run(address string, administrator ...string) error {
 	conn, err := grpc.NewClient(address, grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		return err
@@ -43,6 +43,9 @@ func run(address string) error {
 	defer conn.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	if len(administrator) > 0 {
+		return administer(ctx, conn, administrator[0])
+	}
 	if err := chat(ctx, lintel.NewChatServiceClient(conn)); err != nil {
 		return err
 	}
