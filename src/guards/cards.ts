@@ -69,10 +69,15 @@ export const creditCard: Finder = {
 class Run {
   readonly groups: readonly Span[];
   readonly #text: string;
+  /** What stands ahead of each group, and whether that may stand between groups of any length. */
+  readonly #gaps: readonly string[];
+  readonly #isLoose: readonly boolean[];
 
   constructor(text: string) {
     this.#text = text;
     this.groups = spansOf(text, /\d+/g);
+    this.#gaps = this.groups.map(({ start }, i) => text.slice(this.groups[i - 1]?.end ?? 0, start));
+    this.#isLoose = this.#gaps.map((gap) => loose.test(gap));
   }
 
   /** The last group of the card that begins with a group; of several the longest. */
@@ -80,12 +85,12 @@ class Run {
     let number = "";
     let last: number | undefined;
     let isLoose = !this.#isFraction(first);
+    const between = this.#gaps[first + 1] ?? "";
+    const isShort = between.length <= longestGap;
     for (let i = first; i < this.groups.length; i++) {
-      const gap = this.#gapBefore(i);
       if (i > first) {
-        isLoose &&= loose.test(gap);
-        const isAlike = gap.length <= longestGap && gap === this.#gapBefore(first + 1);
-        if (!isLoose && !isAlike) break;
+        isLoose &&= this.#isLoose[i] === true;
+        if (!isLoose && !(isShort && this.#gaps[i] === between)) break;
       }
       const { start, end } = this.groups[i] as Span;
       if (number.length + end - start > mostDigits) break;
@@ -95,19 +100,13 @@ class Run {
     return last;
   }
 
-  /** What stands ahead of a group. */
-  #gapBefore(i: number): string {
-    const { [i - 1]: before, [i]: group } = this.groups;
-    return this.#text.slice(before?.end ?? 0, group?.start);
-  }
-
   #length(i: number): number {
     const { start, end } = this.groups[i] ?? { start: 0, end: 0 };
     return end - start;
   }
 
   /** Whether a group is what stands behind the point of a number: many of these have as many digits as a card. */
-  #isFraction = (i: number): boolean => i > 0 && this.#gapBefore(i) === ".";
+  #isFraction = (i: number): boolean => i > 0 && this.#gaps[i] === ".";
 
   /**
    * Whether groups with the same between all of them are as long as a card's, and no part of a longer
@@ -120,9 +119,9 @@ class Run {
       length <= longestGroup &&
       lengths.every((it, i) => it === length || (i === lengths.length - 1 && it < length));
     if (!isEven && !/^4,6,[45]$/.test(lengths.join())) return false;
-    const gap = this.#gapBefore(last);
+    const gap = this.#gaps[last];
     const goesOn = (i: number, gapAt: number) =>
-      this.#length(i) === length && this.#gapBefore(gapAt) === gap;
+      this.#length(i) === length && this.#gaps[gapAt] === gap;
     return !(first > 0 && goesOn(first - 1, first)) && !goesOn(last + 1, last + 1);
   }
 }
