@@ -17,7 +17,6 @@ const cards: readonly (readonly [RegExp, readonly number[]])[] = [
   [/^(?:6011|64[4-9]|65|62|35(?:2[89]|[3-8]\d))/, [16, 17, 18, 19]],
   [/^(?:50|5[6-8]|6[37])/, [16, 17, 18, 19]],
 ];
-const fewestDigits = 13;
 const mostDigits = 19;
 /** Most characters between two groups. */
 const longestGap = 3;
@@ -25,6 +24,11 @@ const longestGap = 3;
 const longestGroup = 6;
 /** A digit in each group, and the next group, which tells whether the number is one of a longer list. */
 const longestCard = mostDigits + mostDigits * longestGap + longestGroup;
+
+/** Dates in the midst of what may be groups: two of them beside each other have as many digits as a card. */
+const date = /(?<!\d)(?:(?:19|20)\d\d-\d\d-\d\d|\d\d-\d\d-(?:19|20)\d\d)(?!\d)/;
+/** Digits of a card that a phone number behind a `+` may have as well, such as one of Germany, E.164. */
+const asPhone = 13;
 
 /** ISO/IEC 7812-1, Luhn's checksum. */
 function isLuhn(number: string): boolean {
@@ -38,16 +42,15 @@ function isLuhn(number: string): boolean {
 }
 
 const isCard = (number: string): boolean =>
-  number.length >= fewestDigits &&
-  isLuhn(number) &&
-  cards.some(([begin, lengths]) => lengths.includes(number.length) && begin.test(number));
+  cards.some(([begin, lengths]) => lengths.includes(number.length) && begin.test(number)) &&
+  isLuhn(number);
 
 /** Numbers of cards, as they stand there or with something else between their groups. */
 export const creditCard: Finder = {
   find(text) {
     const found: Span[] = [];
     for (const { start, end } of spansOf(text, digits)) {
-      const run = new Run(text.slice(start, end));
+      const run = new Run(text.slice(start, end), text[start - 1] === "+");
       for (let i = 0; i < run.groups.length; i++) {
         const last = run.cardFrom(i);
         if (last === undefined) continue;
@@ -69,12 +72,14 @@ export const creditCard: Finder = {
 class Run {
   readonly groups: readonly Span[];
   readonly #text: string;
+  readonly #isBehindPlus: boolean;
   /** What stands ahead of each group, and whether that may stand between groups of any length. */
   readonly #gaps: readonly string[];
   readonly #isLoose: readonly boolean[];
 
-  constructor(text: string) {
+  constructor(text: string, isBehindPlus: boolean) {
     this.#text = text;
+    this.#isBehindPlus = isBehindPlus;
     this.groups = spansOf(text, /\d+/g);
     this.#gaps = this.groups.map(({ start }, i) => text.slice(this.groups[i - 1]?.end ?? 0, start));
     this.#isLoose = this.#gaps.map((gap) => loose.test(gap));
@@ -82,20 +87,23 @@ class Run {
 
   /** The last group of the card that begins with a group; of several the longest. */
   cardFrom(first: number): number | undefined {
+    const begin = this.groups[first]?.start ?? 0;
+    const mayBePhone = this.#isBehindPlus && begin === 0;
     let number = "";
     let last: number | undefined;
     let isLoose = !this.#isFraction(first);
-    const between = this.#gaps[first + 1] ?? "";
-    const isShort = between.length <= longestGap;
     for (let i = first; i < this.groups.length; i++) {
+      const gap = this.#gaps[i] ?? "";
       if (i > first) {
         isLoose &&= this.#isLoose[i] === true;
-        if (!isLoose && !(isShort && this.#gaps[i] === between)) break;
+        const isAlike = gap.length <= longestGap && gap === this.#gaps[first + 1];
+        if (!isLoose && !isAlike) break;
       }
       const { start, end } = this.groups[i] as Span;
       if (number.length + end - start > mostDigits) break;
       number += this.#text.slice(start, end);
-      if (isCard(number) && (isLoose || this.#isAlone(first, i))) last = i;
+      if (!isCard(number) || (mayBePhone && number.length === asPhone)) continue;
+      if (isLoose ? !date.test(this.#text.slice(begin, end)) : this.#isAlone(first, i)) last = i;
     }
     return last;
   }

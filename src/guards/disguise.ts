@@ -13,9 +13,12 @@ export interface Undisguised {
   at(place: number): number;
 }
 
-/** Codes of one character each. */
+/**
+ * Codes of one character each. JSON in a string of JSON has two backslashes for one, and so on: a code has
+ * all of them, so that none is left over that would take what stands in its place for one of its own.
+ */
 const codes =
-  "\\\\u[\\da-fA-F]{4}|\\\\x[\\da-fA-F]{2}|%[2-7][\\da-fA-F]|&#(?:\\d{1,5}|[xX][\\da-fA-F]{1,4});";
+  "(?<!\\\\)\\\\{1,8}(?:u[\\da-fA-F]{4}|x[\\da-fA-F]{2})|%[2-7][\\da-fA-F]|&#(?:\\d{1,5}|[xX][\\da-fA-F]{1,4});";
 
 /** What nobody sees between two characters: marks, what is ignorable, control characters that are no blanks. */
 const unseen = "\\p{Default_Ignorable_Code_Point}\\p{M}\\0-\\x08\\x0e-\\x1f\\x7f-\\x84\\x86-\\x9f";
@@ -34,7 +37,7 @@ const isDigit = /^\p{Nd}$/u;
 
 /** A code, or a character, that is not complete, at the end of a text that goes on. */
 const begunCode =
-  /(?:\\(?:u[\da-f]{0,3}|x[\da-f]?)?|%[2-7]?|&(?:#(?:\d{0,5}|x[\da-f]{0,4}))?|[\ud800-\udbff])$/i;
+  /(?:\\{1,8}(?:u[\da-f]{0,3}|x[\da-f]?)?|%[2-7]?|&(?:#(?:\d{0,5}|x[\da-f]{0,4}))?|[\ud800-\udbff])$/i;
 
 /** Where a code or a character begins that is not complete at the end of a text; its length: nowhere. */
 export function openCode(text: string): number {
@@ -42,7 +45,7 @@ export function openCode(text: string): number {
   const begun = begunCode.exec(text.slice(from));
   return begun ? from + begun.index : text.length;
 }
-const longestCode = 8;
+const longestCode = 13;
 
 /** A text without its disguise; `undefined` where it has none, as a rule. */
 export function undisguised(text: string): Undisguised | undefined {

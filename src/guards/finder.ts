@@ -17,6 +17,10 @@ export interface Finder {
   open(text: string): number;
 }
 
+/** Whether a place in a text divides a character, of which UTF-16 has halves. */
+export const divides = (text: string, at: number): boolean =>
+  /^[\ud800-\udbff][\udc00-\udfff]$/.test(text.slice(Math.max(0, at - 1), at + 1));
+
 /** Where the characters before a place begin that are all of one class, of so many at most. */
 export function runBefore(text: string, end: number, of: RegExp, most: number): number {
   let at = end;
@@ -36,7 +40,7 @@ export const spansOf = (text: string, pattern: RegExp): Span[] =>
   }));
 
 /** What stands in JSON for the end of a line, and so on: a word may begin behind it. */
-export const jsonEscape = "\\\\(?:[nrt]|u[\\da-fA-F]{4})";
+export const jsonEscape = "\\\\(?:[bfnrt]|u[\\da-fA-F]{4})";
 
 /** What stands between the groups of a number, in brackets of an expression with the flag `u`. */
 export const betweenGroups =

@@ -1,9 +1,28 @@
 /** Kinds of data that are found by their form, and by checksums where they have one. */
 import { creditCard } from "./cards.js";
-import { type Finder, jsonEscape, runAtEnd, runBefore, type Span, spansOf } from "./finder.js";
+import {
+  divides,
+  type Finder,
+  jsonEscape,
+  runAtEnd,
+  runBefore,
+  type Span,
+  spansOf,
+} from "./finder.js";
 import { iban } from "./ibans.js";
 
-const isLineEscape = /\\[nrt]/;
+const jsonEscaped = new RegExp(jsonEscape, "y");
+const longestEscape = 6;
+
+/** Where text begins that follows a place in it: behind the escape that it is part of, whose letters are none of its own. */
+function behindEscape(text: string, at: number): number {
+  for (let begin = at - 1; begin >= 0 && begin > at - longestEscape; begin--) {
+    if (text[begin] !== "\\") continue;
+    jsonEscaped.lastIndex = begin;
+    return jsonEscaped.test(text) ? Math.max(at, jsonEscaped.lastIndex) : at;
+  }
+  return at;
+}
 
 /** Halves of letters that are none of UTF-16's own count as letters. */
 const inLocalPart = /[\p{L}\p{N}._%+\ud800-\udfff-]/u;
@@ -16,11 +35,7 @@ const email: Finder = {
     const found: Span[] = [];
     for (let at = text.indexOf("@"); at >= 0; at = text.indexOf("@", at + 1)) {
       const run = runBefore(text, at, inLocalPart, mostLocal);
-      // The letter of an escape is none of its own.
-      const begin =
-        run + 1 < at && isLineEscape.test(text.slice(Math.max(0, run - 1), run + 1))
-          ? run + 1
-          : run;
+      const begin = behindEscape(text, divides(text, run) ? run + 1 : run);
       const start = Math.max(begin, found.at(-1)?.end ?? 0);
       domain.lastIndex = at + 1;
       if (start < at && domain.test(text)) found.push({ start, end: domain.lastIndex });

@@ -71,6 +71,32 @@ describe.each([
   });
 });
 
+describe.each([
+  "joe\\u0040b.com",
+  "joe\\\\u0040b.com",
+  "\\\\u006aoe@b.com",
+  "\\\\\\\\u006aoe@b.com",
+  "\\fjoe@b.com",
+  "\\bjoe@b.com",
+  "\\u000ajoe@b.com",
+  "\\u0022joe@b.com\\u0022",
+  `\\u0061${"j".repeat(62)}@b.com`,
+  "joe@b.com\\\\",
+  "\\\\u0034111 1111 1111 1111",
+  "4111\\\\u00201111\\\\u00201111\\\\u00201111",
+  "\\bsk-proj-0123456789abcdefABCDEF",
+])("JSON with %s", (text) => {
+  test.each([100, 1, 3])("stays JSON without it, in pieces of %i", (length) => {
+    const said = streamed(`{"a":"${text}"}`, length);
+    expect(JSON.parse(said).a).toMatch(/^\W*\[\w+\]\W*$/);
+    expect(said).toBe(masked(`{"a":"${text}"}`));
+  });
+});
+
+test("no character is cut in halves", () => {
+  expect(masked(`${"𠀀".repeat(40)}a@b.com`)).toBe(`${"𠀀".repeat(9)}[email]`);
+});
+
 test("what is found as it is written is found also where it isn't without what nobody sees", () => {
   expect(masked(`${card}\u200b5`)).toBe("[credit_card]\u200b5");
   expect(masked("me@example.com\u200bmore")).not.toContain("me@");

@@ -56,6 +56,9 @@ describe.each<[Kind, found: string[], not: string[]]>([
       "20261127195502",
       // All of these have a card's begin, length and checksum, and something else tells that they are none.
       "0.4111111111111111",
+      "+49 170 0000 0019",
+      "27-01-2015 08-04-2001",
+      "25 2007-03-06 1998-11",
       "4.111111111111111",
       "4111111.111111111",
       "41.11.111.11 1.11.111.1",
@@ -169,6 +172,7 @@ test.each<[Kind, string]>([
 });
 
 test("a card is found beside other digits", () => {
+  expect(foundIn("credit_card", "+4111 1111 1111 1111")).toEqual(["4111 1111 1111 1111"]);
   expect(foundIn("credit_card", "4111 1111 1111 1111 123")).toEqual(["4111 1111 1111 1111"]);
   expect(foundIn("credit_card", "12 4111 1111 1111 1111, 7")).toEqual(["4111 1111 1111 1111"]);
   const both = ["4111111111111111", "5555555555554444"];
