@@ -14,7 +14,7 @@ export interface BannerFacts {
   /** Where administration is served; absent: it is not. */
   readonly admin?: readonly string[] | undefined;
   readonly models: readonly ServedModel[];
-  /** Backends of which no model is known yet. */
+  /** Backends that have not said yet which models they have. */
   readonly silent: readonly { readonly backend: string; readonly where: string }[];
   readonly auth: "public" | "token" | "none";
   /** How many processes serve. */

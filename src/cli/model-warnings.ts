@@ -3,6 +3,7 @@ import { Task } from "../../gen/lintel/v1/models_pb.js";
 import { namesIn } from "../config/name-warnings.js";
 import { modelsMustCheck, unchecked } from "../config/safety-warnings.js";
 import type { Config } from "../config/schema.js";
+import { hasListed } from "../core/backend.js";
 import { toLintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
 import { fits } from "../core/pattern.js";
@@ -13,7 +14,7 @@ const listMs = 1000;
 
 /** Waits for backends that don't know their models yet, in so far as they answer soon. */
 export async function listed({ backends }: Pick<RunningGateway, "backends">): Promise<void> {
-  const unknown = backends.filter(({ backend }) => backend.models().length === 0);
+  const unknown = backends.filter(({ backend }) => !hasListed(backend));
   const signal = AbortSignal.timeout(listMs);
   await Promise.allSettled(unknown.map(({ backend }) => backend.health(signal)));
 }
@@ -42,7 +43,7 @@ export function warnOfModels(
     );
   }
   if (modelsMustCheck(config)) warnOfUnchecked({ core, config }, log);
-  if (backends.some(({ backend }) => backend.models().length === 0)) return;
+  if (backends.some(({ backend }) => !hasListed(backend))) return;
   const { chat, image } = config.default_models;
   for (const [field, name, task] of [
     ["default_models.chat", chat, Task.CHAT],

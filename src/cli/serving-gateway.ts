@@ -1,5 +1,6 @@
 /** A gateway that `lintel serve` runs in this process, and what it says at its start. */
 import type { BackendConfig, Config } from "../config/schema.js";
+import { hasListed } from "../core/backend.js";
 import type { Logger } from "../core/log.js";
 import type { RunningGateway, Surroundings } from "../gateway.js";
 import { version } from "../version.js";
@@ -48,7 +49,7 @@ export function bannerOf(running: RunningGateway, file: string | undefined): str
   });
 }
 
-/** The models with their backends, and the backends that have none. */
+/** The models with their backends, and the backends that may have more. */
 function served({ core, backends }: RunningGateway) {
   const where = new Map(backends.map(({ config }) => [config.name, whereOf(config)]));
   const models = core.catalogue
@@ -59,7 +60,7 @@ function served({ core, backends }: RunningGateway) {
       return { model, backend, where: where.get(backend) ?? "", others };
     });
   const silent = backends
-    .filter(({ backend }) => backend.models().length === 0)
+    .filter(({ backend }) => !hasListed(backend))
     .map(({ config }) => ({ backend: config.name, where: whereOf(config) }));
   return { models, silent };
 }

@@ -27,11 +27,13 @@ export interface Backend {
   start?(): void;
   /** The models that it serves now. The same array as long as nothing changed. */
   models(): readonly Model[];
+  /** Whether `models` has only those that the configuration names, as the server's own list was not read yet. Default: no. */
+  incomplete?(): boolean;
   /** What a name stands for that leaves out what names may here, such as Ollama's tag; else `undefined`. */
   fullName?(name: string): string | undefined;
   /**
    * Waits until a model that is being loaded can answer, or throws why it can't.
-   * With an empty list of models: until the list is known, whatever the name.
+   * With an empty or incomplete list of models: until the list is known, whatever the name.
    */
   ready?(model: string, signal: CallSignal): Promise<void>;
   readonly handlers: Handlers;
@@ -40,3 +42,7 @@ export interface Backend {
   /** Frees what the backend holds; running calls are aborted. */
   close(): Promise<void>;
 }
+
+/** Whether a backend has said which models it has; until then it may have any. */
+export const hasListed = (backend: Backend): boolean =>
+  backend.models().length > 0 && !backend.incomplete?.();

@@ -6,10 +6,11 @@ import { type Listed, readModels } from "../../src/backends/openai/listed.js";
 import { Models } from "../../src/backends/openai/models.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
-import { never } from "../support/calls.js";
+import { gate, never } from "../support/calls.js";
+import { coreOf, run } from "../support/core.js";
 import { fixture } from "./fixture.js";
-import { backendFor, chatRequest } from "./openai-subject.js";
-import { serve } from "./serve.js";
+import { backendFor, chatRequest, echo } from "./openai-subject.js";
+import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
 import type { Script, Upstream } from "./upstream.js";
 
@@ -253,6 +254,36 @@ describe("a server's list", () => {
     const backend = backendFor(upstream.url, { models: ["a"] });
     onTestFinished(() => backend.close());
     await expect(backend.health(never)).rejects.toMatchObject({ code: "unavailable" });
+  });
+
+  it("is waited for, and no 404 while it can't be read, where only image models are named", async () => {
+    const held = gate();
+    let broken = true;
+    const upstream = await serve(async (exchange) => {
+      if (exchange.request.path !== "/v1/models") return echo(exchange);
+      await held.opened;
+      return broken ? exchange.sendJson(500, {}) : exchange.play(fixture("vllm/models"));
+    });
+    const config = { models: undefined, image_models: ["draw"], refresh: 0 };
+    const backend = opened(backendFor(upstream.url, config));
+    const core = coreOf([backend], { models: [{ name: "fast", model: "Qwen/Qwen3-8B" }] });
+    expect([backend.models().map(({ id }) => id), backend.incomplete?.()]).toEqual([
+      ["draw"],
+      true,
+    ]);
+    // Entries may still lead somewhere.
+    expect(core.catalogue.leadingNowhere()).toEqual([]);
+    const asked = { messages: [{ role: "user", content: "Hello" }] };
+    const early = run(core, "complete", asked).catch((thrown: unknown) => thrown);
+    held.open();
+    expect(await early).toMatchObject({ code: "unavailable" });
+    broken = false;
+    await expect.poll(() => backend.incomplete?.(), { timeout: 10_000 }).toBe(false);
+    const [answer] = await run(core, "complete", { ...asked, model: "fast" });
+    expect(answer?.model).toBe("fast");
+    await expect(run(core, "complete", { ...asked, model: "nope" })).rejects.toMatchObject({
+      code: "model_not_found",
+    });
   });
 
   it("is waited for only as long as somebody wants it", async () => {

@@ -99,6 +99,7 @@ test("the banner says where backends are that do not answer yet", async () => {
     "lintel.yaml": `listen: 127.0.0.1:0
 backends:
   - { type: comfyui, name: pictures, url: "http://127.0.0.1:1" }
+  - { type: openai, name: both, url: "http://127.0.0.1:1/v1", image_models: [draw] }
   - type: ai-sdk
     name: others
     package: "@ai-sdk/none-such"
@@ -108,6 +109,8 @@ backends:
   const lintel = start([], cwd);
   started.push(lintel);
   await lintel.until(/ pictures +http:\/\/127\.0\.0\.1:1 +does not answer yet\n/);
+  // It may have models that chat besides.
+  await lintel.until(/ both +http:\/\/127\.0\.0\.1:1\/v1 +does not answer yet\n/);
   expect(lintel.stdout).toMatch(/others,? +@ai-sdk\/none-such +\w/);
 });
 

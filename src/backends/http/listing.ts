@@ -26,6 +26,8 @@ const lastRetry = 60_000;
 export class Listing<T> {
   /** What was read last; absent until then. */
   value: T | undefined;
+  /** Whether it was ever read. */
+  known = false;
   /** Why the last reading failed, if it did. */
   failure: LintelError | undefined;
   readonly #options: ListingOptions<T>;
@@ -66,6 +68,7 @@ export class Listing<T> {
     let next = refresh;
     try {
       this.value = await read(this.#stop.signal);
+      this.known = true;
       this.failure = undefined;
       this.#retry = firstRetry;
     } catch (thrown) {

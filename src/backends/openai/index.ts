@@ -70,6 +70,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
   return {
     name: config.name,
     models: () => models.list(),
+    incomplete: () => models.incomplete,
     fullName(name) {
       const { tag } = models.dialect;
       // A colon before the last slash is a registry's port.

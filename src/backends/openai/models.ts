@@ -78,6 +78,11 @@ export class Models {
     return this.#models;
   }
 
+  /** Whether the server's list counts, and was not read yet. */
+  get incomplete(): boolean {
+    return !this.#source.names && !this.#listing.known;
+  }
+
   /** The dialect to speak. */
   get dialect(): Dialect {
     return this.#dialect;

@@ -1,7 +1,7 @@
 /** Which models there are, and under which names. */
 import { type Model, State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import type { Sought } from "../authenticate.js";
-import type { Backend } from "../backend.js";
+import { type Backend, hasListed } from "../backend.js";
 import { LintelError, noModel } from "../errors.js";
 import { askedModel, type Input, isCoreMethod, type MethodName } from "../methods.js";
 import { checked, checks, configured } from "../model.js";
@@ -100,7 +100,7 @@ export class Catalogue {
 
   /** Backends that have not said yet which models they have, or can't be asked. */
   silent(): readonly Backend[] {
-    return this.#backends.filter((backend) => backend.ready && backend.models().length === 0);
+    return this.#backends.filter((backend) => backend.ready && !hasListed(backend));
   }
 
   /**
@@ -110,8 +110,8 @@ export class Catalogue {
   leadingNowhere(): readonly ModelSettings[] {
     return this.#settings.models.filter((entry) =>
       this.#placement.settingsOf(entry).every(({ backend, model = entry.model ?? entry.name }) => {
-        const there = this.#backends.find(({ name }) => name === backend)?.models();
-        return !there || (there.length > 0 && !there.some(({ id }) => fits(model, id)));
+        const there = this.#backends.find(({ name }) => name === backend);
+        return !there || (hasListed(there) && !there.models().some(({ id }) => fits(model, id)));
       }),
     );
   }
@@ -126,7 +126,7 @@ export class Catalogue {
       (entry.mirrors ?? []).flatMap(({ backend, model = entry.model ?? entry.name }) => {
         const there = this.#backends.find(({ name }) => name === backend);
         const models = there?.models() ?? [];
-        if (there && models.length === 0) return [];
+        if (there && !hasListed(there)) return [];
         const names = [model, there?.fullName?.(model)].filter((name) => name !== undefined);
         const known = models.some(({ id }) => names.some((name) => fits(name, id)));
         return known ? [] : [{ model: entry.name, backend, mirror: model }];
