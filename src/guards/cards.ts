@@ -30,6 +30,9 @@ const date = /(?<!\d)(?:(?:19|20)\d\d-\d\d-\d\d|\d\d-\d\d-(?:19|20)\d\d)(?!\d)/;
 /** Digits of a card that a phone number behind a `+` may have as well, such as one of Germany, E.164. */
 const asPhone = 13;
 
+/** First digit of all of them. */
+const mayBegin = /[2-6]/;
+
 /** ISO/IEC 7812-1, Luhn's checksum. */
 function isLuhn(number: string): boolean {
   let sum = 0;
@@ -88,6 +91,7 @@ class Run {
   /** The last group of the card that begins with a group; of several the longest. */
   cardFrom(first: number): number | undefined {
     const begin = this.groups[first]?.start ?? 0;
+    if (!mayBegin.test(this.#text[begin] ?? "")) return undefined;
     const mayBePhone = this.#isBehindPlus && begin === 0;
     let number = "";
     let last: number | undefined;
