@@ -10,7 +10,7 @@ import {
 } from "../../../gen/lintel/admin/v1/tokens_pb.js";
 import type { LimitChanges } from "../callers/registry.js";
 import type { Violation } from "../errors.js";
-import { budgetPeriods, type OwnLimits } from "../limits/settings.js";
+import { budgetPeriods } from "../limits/settings.js";
 import type { Range } from "../range.js";
 import { compileRange, rangeOf } from "../rules.js";
 
@@ -128,16 +128,6 @@ function amountOf(
       into.push({ field, message: oneKind });
       return undefined;
   }
-}
-
-/** Limits of a new token: none of its own where it has that of every caller. */
-export function newLimits({ user, ...own }: LimitChanges = {}): OwnLimits | undefined {
-  return said({ ...said(own), user: user && said(user) });
-}
-
-function said(limits: object) {
-  const own = Object.entries(limits).filter(([, limit]) => limit != null);
-  return own.length > 0 ? Object.fromEntries(own) : undefined;
 }
 
 /** A place in a list, as callers carry it from page to page. */

@@ -10,22 +10,14 @@ import {
   UpdateTokenResponseSchema,
 } from "../../../gen/lintel/admin/v1/tokens_pb.js";
 import { QueryUsageResponseSchema } from "../../../gen/lintel/admin/v1/usage_pb.js";
+import { changedLimits } from "../callers/changed-limits.js";
 import type { NotRotated } from "../callers/registry.js";
 import { graceEnd, type StoredToken } from "../callers/store.js";
 import { invalidFields, LintelError, type Violation } from "../errors.js";
 import { stars } from "../pattern.js";
 import { holdsToken } from "../tokens.js";
 import { type Group, groups } from "../usage/sums.js";
-import {
-  durationOf,
-  expiryOf,
-  type Into,
-  limitsOf,
-  newLimits,
-  pageToken,
-  placeIn,
-  timeOf,
-} from "./fields.js";
+import { durationOf, expiryOf, type Into, limitsOf, pageToken, placeIn, timeOf } from "./fields.js";
 import { rowMessage, tokenMessage } from "./messages.js";
 import type { AdminInput, AdminMethod, AdminOutput } from "./methods.js";
 import type { MethodSettings } from "./settings.js";
@@ -63,7 +55,8 @@ export const handlers: Handlers = {
     const wanted = {
       name,
       models: modelsOf(request.models?.names, found),
-      limits: newLimits(limitsOf(request.limits, found)),
+      // None of its own where it has that of every caller.
+      limits: changedLimits(undefined, limitsOf(request.limits, found)),
       team: teamOf(team, found) || undefined,
       expiresAt: expiryOf(request.expiry, found) ?? undefined,
     };

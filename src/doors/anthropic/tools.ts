@@ -39,7 +39,7 @@ export function readTools(
   if (Array.isArray(tools)) {
     for (const [i, tool] of tools.entries()) {
       // The decoder finds that, too: what follows is not worth its memory.
-      if (tooManyItems("tools", reading.offered.length)) break;
+      if (tooManyItems("tools", reading.declared)) break;
       reading.declare(tool, `tools[${i}]`);
     }
   }
@@ -69,39 +69,53 @@ const nameOf = (tool: unknown): unknown => (isObject(tool) ? tool.name : undefin
 interface Declared {
   readonly tool: unknown;
   readonly place: string;
+  /** Whether another one of its name took its place. */
+  replaced: boolean;
 }
 
 class Reading implements Offered {
-  #declared: Declared[] = [];
-  readonly #names = new Set<unknown>();
+  readonly #declared: Declared[] = [];
+  /** By their names: those that may be offered, and none where they are dropped. */
+  readonly #named = new Map<unknown, Declared[]>();
   readonly #removed = new Set<unknown>();
   /** Types of tools that are dropped, by their names. */
   readonly dropped = new Map<unknown, string>();
 
+  /** How many were declared, without those that are dropped. */
+  get declared(): number {
+    return this.#declared.length;
+  }
+
   /** Those that are left, as they were declared. */
   get offered(): readonly Declared[] {
-    if (this.#removed.size === 0) return this.#declared;
-    return this.#declared.filter(({ tool }) => !this.#removed.has(nameOf(tool)));
+    return this.#declared.filter(
+      ({ tool, replaced }) => !replaced && !this.#removed.has(nameOf(tool)),
+    );
   }
 
   declare(tool: unknown, place: string): void {
     const name = nameOf(tool);
-    this.#names.add(name);
+    const named = this.#named.get(name) ?? [];
+    this.#named.set(name, named);
     // In place of the one that was taken away.
     if (this.#removed.delete(name)) {
-      this.#declared = this.#declared.filter((it) => nameOf(it.tool) !== name);
+      for (const one of named.splice(0)) one.replaced = true;
     }
     if (isForeign(tool)) this.dropped.set(tool.name, tool.type.slice(0, 40));
-    else this.#declared.push({ tool, place });
+    else {
+      const declared = { tool, place, replaced: false };
+      named.push(declared);
+      this.#declared.push(declared);
+    }
   }
 
   add(name: string): boolean {
     this.#removed.delete(name);
-    return this.#names.has(name);
+    return this.#named.has(name);
   }
 
   remove(name: string): boolean {
-    const known = this.#names.has(name);
+    const known = this.#named.has(name);
     if (known) this.#removed.add(name);
     return known;
   }

@@ -40,13 +40,11 @@ function messageAs(desc: DescMessage, value: unknown, path: string, into: Violat
     if (first !== undefined && second !== undefined) {
       into.push({ field: at, message: "must be set once" });
     }
-    const given = isThere(first) ? first : second;
-    if (isThere(given)) own[name] = asContract(field, given, at, into);
+    const given = first ?? second ?? undefined;
+    if (given !== undefined) own[name] = asContract(field, given, at, into);
   }
   return own;
 }
-
-const isThere = (value: unknown) => value !== undefined && value !== null;
 
 /** Most characters of a number: of many more it takes time to find out that they are none. */
 const longest = 100;

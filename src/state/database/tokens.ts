@@ -1,5 +1,6 @@
 /** Tokens in a database: what the gateway asks, and what the command line does to them. */
 import { randomBytes } from "node:crypto";
+import { changedLimits } from "../../core/callers/changed-limits.js";
 import type {
   IssuedSecret,
   NewToken,
@@ -10,7 +11,6 @@ import type {
   TokenRegistry,
 } from "../../core/callers/registry.js";
 import type { StoredToken, TokenChanges, TokenStore } from "../../core/callers/store.js";
-import type { OwnLimits } from "../../core/limits/settings.js";
 import { createToken, hashToken } from "../../core/tokens.js";
 import { type Row, rowsOf, type Sql, type Statement, ValueRefused } from "./sql.js";
 
@@ -172,24 +172,13 @@ function written({ models, limits, team }: Omit<NewToken, "name" | "expiresAt">)
 
 function changed(token: StoredToken, change: TokenChange): StoredToken {
   const { models = token.models, team = token.team, expiresAt = token.expiresAt } = change;
-  const { user, ...own } = change.limits ?? {};
-  const ofUser = user && (changedLimits(token.limits?.user, user) ?? null);
   return {
     ...token,
     models: models ?? undefined,
-    limits: changedLimits(token.limits, { ...own, user: ofUser }),
+    limits: changedLimits(token.limits, change.limits),
     team: team ?? undefined,
     expiresAt: expiresAt ?? undefined,
   };
-}
-
-/** @returns `undefined` if none is left */
-function changedLimits(limits: OwnLimits | undefined, changes: object): OwnLimits | undefined {
-  const told = Object.entries(changes).filter(([, limit]) => limit !== undefined);
-  const left = Object.entries({ ...limits, ...Object.fromEntries(told) }).filter(
-    ([, limit]) => limit !== null,
-  );
-  return left.length > 0 ? Object.fromEntries(left) : undefined;
 }
 
 function tokenOf(row: Row): StoredToken {
