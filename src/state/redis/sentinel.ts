@@ -1,5 +1,4 @@
 /** Redis or Valkey that Sentinel watches: with each connection it is asked anew who the primary is. */
-import type { Socket } from "node:net";
 import {
   Redis,
   type RedisOptions,
@@ -58,9 +57,18 @@ class NoPrimary extends Error {
   readonly code = "no primary";
 }
 
+interface Endpoint {
+  readonly host: string;
+  readonly port: number;
+}
+
+const same = (one: Endpoint, other: Endpoint) => one.host === other.host && one.port === other.port;
+
 /** What the library keeps to itself. */
 interface Internals {
-  connectToSentinel(endpoint: { host: string; port: number }, options?: RedisOptions): Redis;
+  connectToSentinel(endpoint: Endpoint, options?: RedisOptions): Redis;
+  /** Asks a sentinel for the primary. */
+  resolve(endpoint: Endpoint): Promise<Endpoint | null>;
 }
 
 /** Asks one after the other, and says of each why it was of no help. */
@@ -68,6 +76,9 @@ class Sentinels extends SentinelConnector {
   /** What happened to connections, by the sentinel's address. */
   readonly #failures = new Map<string, string>();
   readonly #watchers: Redis[] = [];
+  readonly #ask: Internals["resolve"];
+  /** The primary as last told, and by whom. */
+  #told: { readonly primary: Endpoint; readonly by: Endpoint } | undefined;
 
   constructor(options: unknown) {
     super(options as SentinelConnectionOptions);
@@ -79,6 +90,12 @@ class Sentinels extends SentinelConnector {
       // Whoever asked over it is told only that it was closed.
       client.on("error", (error: Error) => this.#failures.set(`${host}:${port}`, error.message));
       return client;
+    };
+    this.#ask = internals.resolve.bind(this);
+    internals.resolve = async (by) => {
+      const primary = await this.#ask(by);
+      if (primary) this.#told = { primary, by };
+      return primary;
     };
   }
 
@@ -113,20 +130,31 @@ class Sentinels extends SentinelConnector {
    */
   #watch(): void {
     this.#unwatch();
+    if (!this.#told) return;
+    const { primary, by } = this.#told;
     const internals = this as unknown as Internals;
-    for (const { host = "", port = usualPort } of this.options.sentinels ?? []) {
+    // While the library asks, this ends it for good: who probes for the store connects anew.
+    const go = (to: Endpoint) => same(to, primary) || this.disconnect();
+    const named = (this.options.sentinels ?? []).map(({ host = "", port = usualPort }) => {
+      return { host, port };
+    });
+    // It may be one that the others told of.
+    for (const sentinel of named.some((one) => same(one, by)) ? named : [...named, by]) {
       const options = { retryStrategy: () => watchAgainMs, commandTimeout: undefined };
-      const watcher = internals.connectToSentinel({ host, port }, options);
+      const watcher = internals.connectToSentinel(sentinel, options);
       this.#watchers.push(watcher);
-      // A user of theirs who may not is no worse off than without.
-      watcher.subscribe(switched).catch(() => {});
       watcher.on("message", (_, text: string) => {
-        const [name, , , to, at] = text.split(" ");
-        const { remoteAddress, remotePort } = this.stream as Socket;
-        const there = to === remoteAddress && Number(at) === remotePort;
-        // While the library asks, this ends it for good: who probes for the store connects anew.
-        if (name === this.options.name && !there) this.disconnect();
+        const [name, , , host = "", port] = text.split(" ");
+        if (name === this.options.name) go({ host, port: Number(port) });
       });
+      const heard = async () => {
+        await watcher.subscribe(switched);
+        // What it said after its answer and before now nobody heard.
+        const now = same(sentinel, by) && (await this.#ask(by));
+        if (now && this.#watchers.includes(watcher)) go(now);
+      };
+      // A user of theirs who may not is no worse off than without.
+      heard().catch(() => {});
     }
   }
 
