@@ -1,5 +1,5 @@
 /** Administration of several processes at one address. */
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test, vi } from "vitest";
 import { build } from "../cli/lintel.js";
 import { chat, gateway, linesOf } from "../cli/several.js";
 import { redisBinary } from "../support/redis.js";
@@ -24,14 +24,20 @@ describe.runIf(redisBinary)("workers", () => {
       return (await response.json()) as any;
     };
     const { secret: bearer } = await admin("CreateToken", { name: "a" });
+    /** Asked again where Redis is late, as on a busy machine: then the token can't be checked. */
+    const asked = async () => {
+      const { status } = await chat(base, "tiny", "Hello", bearer);
+      expect(status).not.toBe(503);
+      return status;
+    };
     const statuses = async () => {
-      const answers = [];
-      for (let i = 0; i < 4; i++) answers.push(await chat(base, "tiny", "Hello", bearer));
-      return answers.map(({ status }) => status);
+      const all: number[] = [];
+      for (let i = 0; i < 4; i++) all.push(await vi.waitFor(asked));
+      return all;
     };
     expect(await statuses()).toEqual([200, 200, 200, 200]);
     expect((await admin("RevokeToken", { token: "a" })).token.state).toBe("STATE_REVOKED");
-    await expect.poll(statuses, { timeout: 15_000 }).toEqual([401, 401, 401, 401]);
+    await expect.poll(statuses).toEqual([401, 401, 401, 401]);
     const calls = linesOf(lintel).filter(({ msg }) => msg === "admin call");
     expect(new Set(calls.map(({ worker }) => worker))).toEqual(new Set([1, 2]));
     expect(lintel.stderr).not.toContain(bearer);

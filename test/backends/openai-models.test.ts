@@ -278,7 +278,7 @@ describe("a server's list", () => {
     held.open();
     expect(await early).toMatchObject({ code: "unavailable" });
     broken = false;
-    await expect.poll(() => backend.incomplete?.(), { timeout: 10_000 }).toBe(false);
+    await expect.poll(() => backend.incomplete?.()).toBe(false);
     const [answer] = await run(core, "complete", { ...asked, model: "fast" });
     expect(answer?.model).toBe("fast");
     await expect(run(core, "complete", { ...asked, model: "nope" })).rejects.toMatchObject({
