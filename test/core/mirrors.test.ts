@@ -1,12 +1,14 @@
 /** A share of calls goes to another model as well, whose answers nobody sees. */
 import { describe, expect, it } from "vitest";
 import type { Handle } from "../../src/core/call.js";
+import type { DocumentReader } from "../../src/core/documents.js";
 import { LintelError } from "../../src/core/errors.js";
 import { doneEvent } from "../../src/core/image-events.js";
 import { outcome } from "../support/calls.js";
 import { settled } from "../support/clock.js";
 import { run } from "../support/core.js";
 import { memoryStore } from "../support/media.js";
+import { filePart, say } from "../support/messages.js";
 import { chatModel, imageModel } from "../support/models.js";
 import { backend, fails, gate, hello, stateOf, textOf } from "../support/routing.js";
 import { breaksAfter, hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
@@ -186,6 +188,25 @@ describe("a call that is mirrored", () => {
     expect(answer.warnings).toEqual([]);
     await it.core.idle();
     expect(outcomes(it.answered)).toEqual(["ok"]);
+  });
+  it("takes no turn of its caller's with documents that are read to the mirror alone", async () => {
+    const turns: string[] = [];
+    const documents: DocumentReader = {
+      read: async (_, caller) => {
+        turns.push(caller);
+        return { text: "So", pages: 1, blank: 0, damaged: false };
+      },
+    };
+    const taking = (supports: string[], name: string, id: string) =>
+      scripted({ chat: says(name) }, [chatModel(id, { supports })], name);
+    const real = taking(["file"], "real", "m");
+    const it = mirroring(taking([], "shadow", "s"), { real, parts: { documents } });
+    const url = `data:application/pdf;base64,${Buffer.from("%PDF-1.7").toString("base64")}`;
+    const messages = [say("user", "", { parts: [filePart(url, "a.pdf")] })];
+    await run(it.core, "chat", { model: "m", messages });
+    await it.core.idle();
+    expect(outcomes(it.answered)).toEqual(["ok"]);
+    expect(turns).toEqual([""]);
   });
   it("may be left by its caller, and be over: the mirror goes on", async () => {
     const slow = gate("x");
