@@ -59,7 +59,8 @@ describe.skipIf(!redisBinary).each(redisServers)("a cluster of %s", (_, binary) 
 
   it("counts as away once while the limits move to another node, and counts each call once", async () => {
     const { from, to, slot } = ofLimits(await startCluster(2, { binary }));
-    const { connection, said } = connected([from.url], 1000);
+    // Half of it is for trying again: the rest has to be enough on a busy machine, too.
+    const { connection, said } = connected([from.url], 5000);
     await there(connection);
     const limits = new RedisLimits(connection, {});
     onTestFinished(() => limits.close());
