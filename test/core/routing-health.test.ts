@@ -470,16 +470,27 @@ describe("health", () => {
     expect(told).toEqual([line]);
     expect(all[0]?.asked).toHaveLength(5);
   });
-  it("why a target was taken out is said, also of answers that broke off", async () => {
+  it.each<[string, Handle<"chat">, string]>([
+    [
+      "that broke off",
+      breaksAfter(new LintelError("upstream_failed", "it broke off"), "some"),
+      "it broke off",
+    ],
+    [
+      "without a message",
+      async function* () {},
+      "the model server did not answer the call to its end",
+    ],
+  ])("why a target was taken out is said, also of answers %s", async (_, answer, reason) => {
     const told: object[] = [];
     const warn = (about: object) => told.push(about);
-    const broken = new LintelError("upstream_failed", "it broke off");
     const clock = new FakeClock();
     const settings = { routing: routing({ health: { failures: 1 } }) };
-    const a = backend("a", breaksAfter(broken, "some"));
+    const a = backend("a", answer);
     const core = coreOf([a], settings, { clock, random: () => 0, log: { ...silent, warn } });
-    await expect(run(core, "chat", hello)).rejects.toBe(broken);
-    expect(told).toContainEqual(expect.objectContaining({ backend: "a", reason: "it broke off" }));
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("upstream_failed"));
+    expect(told).toContainEqual(expect.objectContaining({ backend: "a", reason }));
+    expect(stateOf(core, "a")).toMatchObject({ lastFailure: "upstream_failed" });
   });
   it("a check that fails is said once per outage, and once when it succeeds again", async () => {
     let well = false;

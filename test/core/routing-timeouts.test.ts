@@ -53,9 +53,12 @@ describe("time-outs", () => {
     const stuck = bench([backend("a", hangsAfter().handle)], { timeouts, retry: { attempts: 1 } });
     const answer = run(stuck.core, "chat", hello).catch((error: unknown) => error);
     await stuck.clock.advance(2000);
-    expect(await answer).toEqual(failure("timeout"));
-    const { cause } = (await answer) as LintelError;
-    expect(cause).toMatchObject({ message: "no message for 2000 ms (timeouts.first_token)" });
+    expect(await answer).toEqual(
+      failure("timeout", {
+        message: "the model server did not begin to answer in time",
+        cause: new Error("no message for 2000 ms (timeouts.first_token)"),
+      }),
+    );
     const door = gate("whole");
     const hedge = { percentile: 90, leastMs: 50 };
     const all = [backend("a", door.handle), backend("b")];
@@ -118,7 +121,12 @@ describe("time-outs", () => {
     await clock.advance(999);
     expect(core.readiness.running).toBe(1);
     await clock.advance(1);
-    expect(await answer).toEqual(failure("timeout"));
+    expect(await answer).toEqual(
+      failure("timeout", {
+        message: "the model server fell silent",
+        cause: new Error("no message for 1000 ms (timeouts.between_tokens)"),
+      }),
+    );
     await aborted;
     expect(stateOf(core, "a")).toMatchObject({ failures: 1, lastFailure: "timeout", inFlight: 0 });
     expect(all[1]?.asked.length).toBe(0);
