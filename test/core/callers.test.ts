@@ -7,6 +7,7 @@ import type { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { Recent } from "../../src/core/recent.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
+import { gate } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { says, scripted } from "../support/scripted.js";
 
@@ -17,6 +18,8 @@ class ScriptedStore implements TokenStore {
   /** Awaited before an answer to `find` goes out, after it was read. */
   gate: Promise<void> = Promise.resolve();
   polls = 0;
+  /** Awaited before an answer to `changes` goes out, after it was read. */
+  #changesGate: Promise<void> = Promise.resolve();
   #version = 0;
   readonly #tokens = new Map<string, StoredToken & { version: number }>();
 
@@ -62,7 +65,16 @@ class ScriptedStore implements TokenStore {
     if (this.away) throw new Error("away");
     const all = [...this.#tokens.values()];
     const tokens = since === undefined ? [] : all.filter(({ version }) => version > since);
-    return { version: this.#version, tokens };
+    const answer = { version: this.#version, tokens };
+    await this.#changesGate;
+    return answer;
+  }
+
+  /** Holds answers to `changes` back. @returns what lets them go */
+  holdChanges(): () => void {
+    const { opened, open } = gate();
+    this.#changesGate = opened;
+    return open;
   }
 }
 
@@ -180,6 +192,52 @@ describe("tokens of a database", () => {
     await vi.waitUntil(() => store.polls > polls + 1);
     answer();
     expect(await found).toBe("invalid_token: the bearer token was revoked");
+  });
+
+  test("who asks what changed knows all that did before, also where an older question runs", async () => {
+    const store = new ScriptedStore();
+    const secret = store.add("alice");
+    const tokens = remembered(store);
+    await tokens.follow();
+    expect(await who(tokens, secret)).toMatchObject({ id: "alice" });
+    const answer = store.holdChanges();
+    void tokens.follow();
+    await setImmediate();
+    store.put({ ...store.token("alice"), revokedAt: 1 });
+    const known = tokens.follow();
+    answer();
+    await known;
+    expect(await who(tokens, secret)).toBe("invalid_token: the bearer token was revoked");
+  });
+
+  test("nothing is asked any more once it is closed, also where a question runs then", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const store = new ScriptedStore();
+    const tokens = remembered(store);
+    await tokens.follow();
+    expect(vi.getTimerCount()).toBe(1);
+    const answer = store.holdChanges();
+    void tokens.follow();
+    await setImmediate();
+    tokens.close();
+    answer();
+    await setImmediate();
+    expect([store.polls, vi.getTimerCount()]).toEqual([2, 0]);
+  });
+
+  test("no more of them are remembered than may be, be they there or not", async () => {
+    const store = new ScriptedStore();
+    const tokens = remembered(store, { capacity: 4 });
+    const there = Array.from({ length: 10 }, (_, i) => store.add(`caller ${i}`));
+    const strangers = Array.from({ length: 10 }, () => createToken());
+    for (const [first = "", ...others] of [there, strangers]) {
+      for (const token of [first, first, ...others]) await who(tokens, token);
+      const asked = store.asked.length;
+      await who(tokens, first);
+      expect(store.asked).toHaveLength(asked + 1);
+    }
+    expect(store.asked).toHaveLength(22);
   });
 
   test("what was read before changes were followed is asked for again: it may have been revoked since", async () => {
