@@ -214,6 +214,8 @@ test("a question that has its time is no longer waited for after it, one that ha
   vi.advanceTimersByTime(1000);
   for (const id of ids) questions.answered(id, "late");
   expect(await Promise.all([brief, patient])).toEqual([undefined, "late"]);
+  const soon = questions.ask("x", (id) => questions.answered(id, "at once"), 1000);
+  expect([await soon, vi.getTimerCount()]).toEqual(["at once", 0]);
 });
 
 test("of connections that a worker took the first process keeps none", () => {
