@@ -174,6 +174,22 @@ test("Ctrl-C waits for no gateway that hangs", async () => {
   expect(await runHere(["top", "--socket", socket])).toEqual({ code: 0, stdout: "", stderr: "" });
 });
 
+test("an answer that breaks off is none", async () => {
+  const socket = join(folder(), "broken.sock");
+  const breaking = createHttpServer((_, response) => {
+    response.write('{"version":', () => response.destroy());
+  });
+  await new Promise<void>((resolve) => {
+    breaking.listen(socket, resolve);
+  });
+  closing.push(() => breaking.close());
+  expect(await runHere(["top", "--once", "--socket", socket])).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: `lintel: the gateway at ${socket} does not answer\n`,
+  });
+});
+
 test("is cut to the terminal; one that says it has no size gets what is usual", () => {
   const text = Array.from({ length: 30 }, (_, i) => `${i}${"x".repeat(100)}`).join("\n");
   const shown = (rows: number, columns: number) =>
