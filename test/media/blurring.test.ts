@@ -58,6 +58,29 @@ test("a picture that can't be decoded is the model server's fault, and holds nob
   expect((await next).length).toBeGreaterThan(0);
 });
 
+test.each([
+  ["without a word", undefined, "the thread that blurs ended"],
+  // As Node tells what a thread did not catch, or that it had no memory left.
+  ["by an error", new Error("out of memory"), "out of memory"],
+])(
+  "a thread that ends early %s is a fault of the gateway, and holds nobody up",
+  async (_, error, message) => {
+    process.once("worker", (thread: Worker) => {
+      if (error) thread.emit("error", error);
+      void thread.terminate();
+    });
+    const one = blurring();
+    const failed = one.blur(large, never);
+    const next = one.blur(good, never);
+    await expect(failed).rejects.toMatchObject({
+      code: "internal",
+      message: "an image could not be blurred",
+      cause: { message },
+    });
+    expect((await next).length).toBeGreaterThan(0);
+  },
+);
+
 test("whoever leaves is told at once, its thread is ended, and the next one's turn comes", async () => {
   const codes: number[] = [];
   const watch = (thread: Worker) => void thread.once("exit", (code) => codes.push(code));
