@@ -22,7 +22,6 @@ type Send = (message: Internal, connection?: Connection, ...more: unknown[]) => 
 export class Handover {
   readonly #process: ChildProcess;
   readonly #pending = new Map<number, Connection>();
-  #disconnected = false;
 
   constructor(process: ChildProcess) {
     this.#process = process;
@@ -34,9 +33,6 @@ export class Handover {
       return send(message, connection, ...more);
     };
     process.send = noting as ChildProcess["send"];
-    process.once("disconnect", () => {
-      this.#disconnected = true;
-    });
     process.on("internalMessage", ({ ack }: Internal) => {
       if (ack !== undefined) this.#pending.delete(ack);
     });
@@ -47,8 +43,8 @@ export class Handover {
    * @param others whether another one takes connections: then it gets these, of which nothing was read
    */
   end(others: boolean): void {
-    // With a connection on its way Node does not say so: cluster would hand it further ones.
-    if (!this.#disconnected) this.#process.emit("disconnect");
+    // With a connection on its way Node does not say so: cluster, which hears it once, would hand it further ones.
+    this.#process.emit("disconnect");
     for (const [ack, connection] of this.#pending) {
       // As a worker says it that takes no more.
       if (others)
