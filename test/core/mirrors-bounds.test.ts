@@ -1,6 +1,7 @@
 /** What mirrored calls may take: how many at once, for how long, of whose room, and until when. */
 import { describe, expect, it } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
+import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { settled } from "../support/clock.js";
 import { run } from "../support/core.js";
@@ -203,6 +204,19 @@ describe("the end of a core", () => {
     await drained;
     await settled();
     expect(it.shadow.asked).toHaveLength(1);
+  });
+  it("asks none for a call that came to its target a moment before", async () => {
+    const drained: Promise<void>[] = [];
+    const real: Handle<"chat"> = (call) => {
+      // The mirror's turn comes behind this one.
+      setImmediate(() => drained.push(it.core.drain()));
+      return says("real")(call);
+    };
+    const it = mirroring(says("x"), { real: backend("real", real) });
+    await calls(it.core, 1);
+    await Promise.all(drained);
+    expect([drained.length, it.shadow.asked]).toEqual([1, []]);
+    expect([it.answered, it.passedOver]).toEqual([[], []]);
   });
   it("that another takes the place of lets them end", async () => {
     const slow = gate("x");
