@@ -1,5 +1,5 @@
 /** What mirrored calls may take: how many at once, for how long, of whose room, and until when. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
@@ -150,6 +150,25 @@ describe("a mirror that hangs", () => {
       // That is not its fault.
       expect(it.said("a mirror was taken out")).toEqual([]);
     }
+  });
+  it.each([
+    ["where a call's time is over is not to blame", 960, []],
+    ["before that is", 900, [{ backend: "shadow", reason: "said timeout" }]],
+  ])("whose server gives up by itself %s", async (_, ms, out) => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const gives: Handle<"chat"> = (call) => {
+      vi.advanceTimersByTime(ms);
+      return fails("timeout")(call);
+    };
+    const it = mirroring(gives, {
+      model: { timeouts: { total: 1000 } },
+      routing: { health: { failures: 1 } },
+    });
+    await calls(it.core, 1);
+    await it.core.idle();
+    expect(outcomes(it.answered)).toEqual(["timeout"]);
+    expect(it.said("a mirror was taken out")).toMatchObject(out);
   });
   it("ends with the times of its stream", async () => {
     const timeouts = { firstToken: 1000, betweenTokens: 100 };
