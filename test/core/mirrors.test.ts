@@ -1,5 +1,5 @@
 /** A share of calls goes to another model as well, whose answers nobody sees. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import type { DocumentReader } from "../../src/core/documents.js";
 import { LintelError } from "../../src/core/errors.js";
@@ -75,6 +75,19 @@ describe("a mirror", () => {
     await run(it.core, "chat", { ...hello, model: "m" });
     await it.core.idle();
     expect(trace).toBe("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+  });
+  it("has the time that a call may take, and not what its caller gave it", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] });
+    onTestFinished(() => void vi.useRealTimers());
+    let leftMs: number | undefined;
+    const shadow: Handle<"chat"> = (call) => {
+      leftMs = (call.deadline ?? 0) - performance.now();
+      return says("x")(call);
+    };
+    const it = mirroring(shadow, { model: { timeouts: { total: 60_000 } } });
+    await run(it.core, "chat", { ...hello, model: "m" }, { timeoutMs: 10_000 });
+    await it.core.idle();
+    expect(leftMs).toBe(60_000);
   });
   it("has what it says of the price table in a line of its own, and in no usage", async () => {
     const records: object[] = [];
@@ -310,9 +323,9 @@ describe("which calls are mirrored", () => {
     const both = { chat: says("x"), streamTextToImage: paints(1) };
     const drawing = scripted(both, [imageModel("s")], "shadow");
     const plain = scripted({ chat: says("x") }, [chatModel("s", { supports: [] })], "shadow");
-    for (const [shadow, more] of [
-      [drawing, {}],
-      [plain, { topK: 3 }],
+    for (const [shadow, more, reason] of [
+      [drawing, {}, undefined],
+      [plain, { topK: 3 }, "top_k: this model does not support it"],
     ] as const) {
       const it = mirroring(shadow, { model: { unsupported: "reject" } });
       const answer = await outcome(it.core, "chat", { ...hello, model: "m", ...more });
@@ -320,6 +333,9 @@ describe("which calls are mirrored", () => {
       await it.core.idle();
       expect(it.shadow.asked).toEqual([]);
       expect(reasons(it.passedOver)).toEqual(["unfit"]);
+      const [{ id } = {}] = it.said("call");
+      const line = { id, backend: "shadow", model: "s", reason };
+      expect(it.said("unfit")).toMatchObject(reason === undefined ? [] : [line]);
     }
   });
   it("not at a target of the call itself", async () => {

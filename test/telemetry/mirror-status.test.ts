@@ -1,7 +1,7 @@
 /** What `lintel top`, and gauges, tell of mirrors. */
 import { expect, test } from "vitest";
 import { topView } from "../../src/cli/top-view.js";
-import { newAttributes } from "../../src/core/call.js";
+import { type AttemptRecord, newAttributes } from "../../src/core/call.js";
 import type { Core } from "../../src/core/core.js";
 import { PastRouting } from "../../src/core/routing/past.js";
 import type { RoutingSnapshot } from "../../src/core/routing/snapshot.js";
@@ -130,14 +130,17 @@ test("tokens in a cache, thoughts and images of mirrors are counted as far as th
 test("of any number of mirrors a thousand are told", () => {
   const tallies = new MirrorTallies();
   for (let i = 0; i < 1001; i++) {
-    tallies.passedOver({
-      of: newAttributes("rest"),
-      backend: "b",
-      model: `s-${i}`,
-      why: "no_model",
-    });
+    const [of, place] = [newAttributes("rest"), { backend: "b", model: `s-${i}` }];
+    const record: AttemptRecord = { ...place, startedAt: 0, durationMs: 1, outcome: "ok" };
+    tallies.passedOver({ of, ...place, why: "no_model" });
+    tallies.asked(record, of);
+    tallies.answered({ method: "chat", of, record, attributes: of, spend: undefined });
   }
-  expect(tallies.snapshot()).toHaveLength(1000);
+  const told = tallies.snapshot();
+  expect(told).toHaveLength(1000);
+  expect(new Set(told.map(({ running, calls }) => `${running} ${calls}`))).toEqual(
+    new Set(["0 1"]),
+  );
 });
 
 const place = {
