@@ -4,7 +4,7 @@ import type { CoreParts } from "../../src/core/core.js";
 import { silent } from "../../src/core/log.js";
 import type { Mirrored, NotMirrored } from "../../src/core/mirrored.js";
 import type { MirrorSettings } from "../../src/core/routing/settings.js";
-import type { ModelSettings } from "../../src/core/settings.js";
+import type { CoreSettings, ModelSettings } from "../../src/core/settings.js";
 import { chatModel } from "../support/models.js";
 import { backend, bench, type Some } from "../support/routing.js";
 import { type Scripted, says, scripted } from "../support/scripted.js";
@@ -17,6 +17,7 @@ export interface Changes {
   readonly more?: readonly Scripted[];
   readonly routing?: Some;
   readonly parts?: Partial<CoreParts>;
+  readonly settings?: Partial<CoreSettings>;
 }
 
 /** `m` at the backend `real`; what it is asked goes to `s` at `shadow` as well. */
@@ -28,6 +29,7 @@ export function mirroring(shadow: Handle<"chat"> | Scripted, changes: Changes = 
     mirror,
     routing,
     parts,
+    settings,
   } = changes;
   const mirrorAt =
     typeof shadow === "function" ? scripted({ chat: shadow }, [chatModel("s")], "shadow") : shadow;
@@ -57,7 +59,7 @@ export function mirroring(shadow: Handle<"chat"> | Scripted, changes: Changes = 
   };
   const telemetry = { begin: () => watch };
   const all = [real, mirrorAt, ...more];
-  const { core, clock } = bench(all, routing, models, { log, telemetry, ...parts });
+  const { core, clock } = bench(all, routing, models, { log, telemetry, ...parts }, settings);
   const said = (msg: string) => lines.filter((line) => line.msg === msg);
   return { core, clock, real, shadow: mirrorAt, lines, said, answered, passedOver, tried };
 }

@@ -10,7 +10,7 @@ import { run } from "../support/core.js";
 import { memoryStore } from "../support/media.js";
 import { filePart, say } from "../support/messages.js";
 import { chatModel, imageModel } from "../support/models.js";
-import { backend, fails, gate, hello, stateOf, textOf } from "../support/routing.js";
+import { backend, fails, gate, hello, inTurn, stateOf, textOf } from "../support/routing.js";
 import { breaksAfter, hangsAfter, paints, piece, says, scripted } from "../support/scripted.js";
 import { mirroring, outcomes, reasons } from "./mirroring.js";
 
@@ -108,6 +108,18 @@ describe("a mirror", () => {
       },
     ]);
   });
+  it("is in the log as often as calls are, and always where it failed", async () => {
+    const shadow = inTurn(says("a"), fails("unavailable"));
+    const settings = { callLog: { sample: 0, content: false } };
+    const it = mirroring(shadow, { settings });
+    for (let i = 0; i < 2; i++) {
+      await run(it.core, "chat", { ...hello, model: "m" });
+      await settled();
+    }
+    await it.core.idle();
+    expect(outcomes(it.answered)).toEqual(["ok", "unavailable"]);
+    expect(it.said("mirrored call")).toMatchObject([{ code: "unavailable" }]);
+  });
   it("makes images that are stored nowhere", async () => {
     let stored = 0;
     const store = memoryStore(() => "http://gateway");
@@ -133,6 +145,7 @@ describe("a mirror", () => {
       { record: { outcome: "ok" }, attributes: { images: 2 } },
       { record: { outcome: "ok" }, attributes: { images: 2 } },
     ]);
+    expect(it.said("mirrored call")).toMatchObject([{ images: 2 }, { images: 2 }]);
   });
   it("that makes half of an image has failed", async () => {
     const part: Handle<"streamTextToImage"> = async function* (call) {
@@ -317,7 +330,11 @@ describe("which calls are mirrored", () => {
     await it.core.idle();
     const passedOver = { backend: "shadow", model: "vendor/*", why: "no_model" };
     expect(it.passedOver).toMatchObject([passedOver, passedOver]);
-    expect(it.said("not mirrored").map(({ mirror }) => mirror)).toEqual(["vendor/4", "vendor/5"]);
+    const told = { backend: "shadow", why: "no_model" };
+    expect(it.said("not mirrored")).toMatchObject([
+      { model: "gpt-4", mirror: "vendor/4", ...told },
+      { model: "gpt-5", mirror: "vendor/5", ...told },
+    ]);
   });
   it("not those that the mirror's model can't do", async () => {
     const both = { chat: says("x"), streamTextToImage: paints(1) };

@@ -6,7 +6,7 @@ import type { CallSignal } from "../../src/core/cancellation.js";
 import type { Core, CoreParts } from "../../src/core/core.js";
 import { type ErrorCode, type ErrorOptions, LintelError } from "../../src/core/errors.js";
 import { type RoutingSettings, routingDefaults } from "../../src/core/routing/settings.js";
-import type { ModelSettings } from "../../src/core/settings.js";
+import type { CoreSettings, ModelSettings } from "../../src/core/settings.js";
 import { FakeClock, seeded } from "./clock.js";
 import { coreOf } from "./core.js";
 import { chatModel } from "./models.js";
@@ -97,9 +97,10 @@ export function bench(
   some: Some = {},
   models: readonly ModelSettings[] = [],
   parts: Partial<CoreParts> = {},
+  more: Partial<CoreSettings> = {},
 ): Bench {
   const clock = new FakeClock();
-  const settings = { routing: routing(some), models };
+  const settings = { ...more, routing: routing(some), models };
   return { core: coreOf(backends, settings, { clock, random: seeded(1), ...parts }), clock };
 }
 
