@@ -183,24 +183,28 @@ describe("a call that is mirrored", () => {
   });
   it("is not changed where the mirror fails, at once, in the middle, or can't be asked", async () => {
     const lost = new LintelError("upstream_failed", "gone");
-    const cases: [Handle<"chat">, string][] = [
-      [fails("unavailable"), "unavailable"],
+    const refused = "connect ECONNREFUSED";
+    const cases: [Handle<"chat">, string, string?][] = [
+      [fails("unavailable", { cause: new Error(refused) }), "unavailable", refused],
       [breaksAfter(lost, "a"), "upstream_failed"],
       [
         () => {
           throw new Error("a fault");
         },
         "internal",
+        "a fault",
       ],
       [async function* () {}, "upstream_failed"],
     ];
-    for (const [shadow, code] of cases) {
+    for (const [shadow, code, cause] of cases) {
       const it = mirroring(shadow);
       const answer = await outcome(it.core, "chat", { ...hello, model: "m" });
       expect(answer).toMatchObject({ code: "ok", warnings: [] });
       await it.core.idle();
       expect(outcomes(it.answered)).toEqual([code]);
-      expect(it.said("mirrored call")).toMatchObject([{ code, error: expect.any(String) }]);
+      expect(it.said("mirrored call")).toMatchObject([
+        { code, error: expect.any(String), cause, spend: undefined },
+      ]);
       // Neither again nor elsewhere.
       expect(it.shadow.asked).toHaveLength(1);
       expect(stateOf(it.core, "real")).toMatchObject({ attempts: 1, failures: 0 });

@@ -20,7 +20,10 @@ test("calls count by how they ended, and what they used counts once", () => {
   end("unavailable");
   end("cancelled");
   end("ok", { model: "l", images: undefined });
+  // A name that callers make up is the wildcard's.
+  end("ok", { model: "gpt-9", countedAs: "gpt-*" });
   expect(tally.snapshot()).toMatchObject([
+    { model: "gpt-*", requests: 1 },
     { model: "l", requests: 1, failed: 0, cancelled: 0, images: 0 },
     {
       ...{ model: "m", requests: 7, failed: 1, cancelled: 2, cacheHits: 1 },
