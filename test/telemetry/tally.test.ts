@@ -33,3 +33,38 @@ test("calls count by how they ended, and what they used counts once", () => {
     },
   ]);
 });
+
+/** Tells a tally of a call that went well. */
+function ended(tally: Tally, model: string, completionTokens = 0) {
+  const call = callOf("streamTextToImage", imageRequest());
+  Object.assign(call.attributes, { model, completionTokens });
+  tally.end(call, { code: "ok", firstMs: 1, totalMs: 2 });
+}
+
+test("rates are of the last ten seconds, or of as many as there were, one at least", () => {
+  let now = 700;
+  const tally = new Tally(() => now);
+  const rates = () => tally.snapshot().map((of) => [of.requestRate, of.tokenRate]);
+  for (let i = 0; i < 2; i++) ended(tally, "m", 30);
+  now += 500;
+  expect(rates()).toEqual([[2, 60]]);
+  now += 3500;
+  expect(rates()).toEqual([[0.5, 15]]);
+  now += 60_000;
+  ended(tally, "m", 30);
+  expect(rates()).toEqual([[0.1, 3]]);
+});
+
+test("of any number of models a thousand are told apart; what no model is asked for is none of them", () => {
+  const tally = new Tally(() => 0);
+  for (let i = 0; i < 1002; i++) ended(tally, `m-${i}`);
+  const list = callOf("streamTextToImage", imageRequest());
+  tally.end({ ...list, method: "listModels" } as never, {
+    code: "ok",
+    firstMs: undefined,
+    totalMs: 1,
+  });
+  const told = tally.snapshot();
+  expect(told).toHaveLength(1001);
+  expect(told[0]).toMatchObject({ model: "", requests: 2 });
+});
