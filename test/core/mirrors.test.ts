@@ -3,8 +3,8 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import type { DocumentReader } from "../../src/core/documents.js";
 import { LintelError } from "../../src/core/errors.js";
-import { doneEvent } from "../../src/core/image-events.js";
-import { outcome } from "../support/calls.js";
+import { doneEvent, progressEvent } from "../../src/core/image-events.js";
+import { gate as openGate, outcome } from "../support/calls.js";
 import { settled } from "../support/clock.js";
 import { run } from "../support/core.js";
 import { memoryStore } from "../support/media.js";
@@ -146,6 +146,25 @@ describe("a mirror", () => {
       { record: { outcome: "ok" }, attributes: { images: 2 } },
     ]);
     expect(it.said("mirrored call")).toMatchObject([{ images: 2 }, { images: 2 }]);
+  });
+  it("that waits in its server's queue begins behind that", async () => {
+    const turn = openGate();
+    const waits: Handle<"streamTextToImage"> = async function* (call) {
+      yield [progressEvent({ index: 0, images: 1, step: 0, steps: 1, queuePosition: 3 })];
+      await turn.opened;
+      yield* paints(1)(call);
+    };
+    const shadow = scripted({ streamTextToImage: waits }, [imageModel("s")], "shadow");
+    const real = scripted({ streamTextToImage: paints(1) }, [imageModel("m")], "real");
+    const it = mirroring(shadow, { real });
+    await run(it.core, "streamTextToImage", { modelId: "m", prompt: "a" });
+    await settled();
+    await it.clock.advance(2000);
+    turn.open();
+    await it.core.idle();
+    expect(it.answered).toMatchObject([
+      { record: { outcome: "ok", firstMs: 2000 }, attributes: { images: 1 } },
+    ]);
   });
   it("that makes half of an image has failed", async () => {
     const part: Handle<"streamTextToImage"> = async function* (call) {
