@@ -1,0 +1,26 @@
+/** Metrics of several workers, as Prometheus reads them. */
+import { expect, test } from "vitest";
+import { mergedText } from "../../src/telemetry/merged.js";
+
+const lines = (...all: string[]) => `${all.join("\n")}\n`;
+const requests = ["# HELP requests_total Calls.", "# TYPE requests_total counter"];
+const budgets = ["# HELP budget_ratio Used.", "# TYPE budget_ratio gauge"];
+
+test("each metric is described once, with the series of all workers, also where one alone has it", () => {
+  const texts = new Map([
+    [1, lines(...requests, 'requests_total{code="ok"} 1', 'requests_total{code="{x}"} 2')],
+    [2, lines(...budgets, "budget_ratio 0.5", ...requests, 'requests_total{code="ok"} 3')],
+    // It did not answer in time.
+    [3, ""],
+  ]);
+  expect(mergedText(texts)).toBe(
+    lines(
+      ...requests,
+      'requests_total{worker="1",code="ok"} 1',
+      'requests_total{worker="1",code="{x}"} 2',
+      'requests_total{worker="2",code="ok"} 3',
+      ...budgets,
+      'budget_ratio{worker="2"} 0.5',
+    ),
+  );
+});
