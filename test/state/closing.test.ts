@@ -8,7 +8,7 @@ import { closeStores } from "../../src/gateway.js";
 import { openState } from "../../src/state/open.js";
 
 test("all are closed at once: none waits for another to have ended", async () => {
-  const names = ["telemetry", "blurring", "media", "counting", "state"] as const;
+  const names = ["telemetry", "blurring", "media", "counting", "cache", "state"] as const;
   const begun: string[] = [];
   let all = () => {};
   const together = new Promise<void>((resolve) => {

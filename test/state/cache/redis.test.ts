@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { performance } from "node:perf_hooks";
 import { setImmediate as turn } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
@@ -52,6 +53,20 @@ describe.skipIf(!redisBinary).each(redisServers)("answers in %s", (_, binary) =>
     expect(ms).toBeGreaterThan(50_000);
     expect(ms).toBeLessThanOrEqual(60_000);
     await Promise.all([store.close(), other.close()]);
+  });
+
+  it("has no connection any more once it is closed", async () => {
+    const own = await startRedis({ binary });
+    onTestFinished(() => own.close());
+    const others = () =>
+      execFileSync("redis-cli", ["-p", `${own.port}`, "client", "list"], { encoding: "utf8" })
+        .split("\n")
+        .filter((line) => line !== "" && !line.includes("cmd=client"));
+    const store = await open(own.url);
+    expect(others()).toHaveLength(1);
+    await store.close();
+    await vi.waitFor(() => expect(others()).toEqual([]));
+    expect(await store.get(nameOf("a"))).toBeUndefined();
   });
 
   it("gives a replica what another one's model said", async () => {
