@@ -86,6 +86,8 @@ export interface RunningNode {
   readonly url: string;
   /** Names of its models. */
   readonly models: readonly string[];
+  /** How many calls run. */
+  calls(): number;
   /**
    * Refuses new calls, lets the running ones end, and frees everything.
    * @param graceMs after which running calls are aborted; default 30000
@@ -105,6 +107,7 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
   let checker: OwnedChecker | undefined;
   let telemetry: OpenTelemetry | undefined;
   let operator: Operator | undefined;
+  let core: Core;
   let serving: Serving;
   const documents = new KeptTexts(new PdfReader());
   const free = async () => {
@@ -117,7 +120,7 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
   try {
     checker = checkerOf(settings);
     telemetry = await openTelemetry(telemetrySettings(settings), log);
-    const core = coreOf(settings, { backends, checker, documents, telemetry });
+    core = coreOf(settings, { backends, checker, documents, telemetry });
     telemetry?.observe({
       running: () => core.readiness.running,
       routing: () => core.routing.snapshot(),
@@ -141,6 +144,7 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
   return {
     url,
     models,
+    calls: () => core.readiness.running,
     async close(graceMs = 30_000) {
       await serving.close(graceMs);
       await free();

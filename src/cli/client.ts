@@ -7,6 +7,7 @@ import { isAddress } from "../backends/node/address.js";
 import { channelTo } from "../backends/node/channel.js";
 import { headerValue, withoutUser } from "../config/http-fields.js";
 import { fromConnectError } from "../core/connect-error.js";
+import { remedyOf } from "../core/log.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../socket-path.js";
 import type { Given, Option } from "./command.js";
 import { UsageError } from "./command.js";
@@ -132,8 +133,9 @@ function connectionReason(thrown: unknown, address: string): string | undefined 
   if (/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL)$/.test(cause)) {
     return `${address} does not speak TLS: is it http://?`;
   }
-  if (/SELF_SIGNED|^UNABLE_TO_(VERIFY|GET_ISSUER)/.test(cause)) {
-    return `the certificate of ${address} is not trusted (${wordsOf(thrown)}); NODE_EXTRA_CA_CERTS=FILE trusts what is in a file`;
+  const remedy = remedyOf({ code: cause });
+  if (remedy !== undefined) {
+    return `the certificate of ${address} is not trusted (${wordsOf(thrown)}); ${remedy}`;
   }
   // Nobody here has left: that has been told before.
   if ((thrown as { code?: unknown }).code === Code.Canceled) {

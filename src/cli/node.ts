@@ -20,7 +20,7 @@ import { type Command, type Given, UsageError } from "./command.js";
 import { listenError } from "./listen-error.js";
 import { createLogger, logWarnings } from "./logger.js";
 import { say, show } from "./output.js";
-import { ignoreSignals, untilSignal } from "./signals.js";
+import { ignoreSignals, leaveAtOnce, untilSignal } from "./signals.js";
 
 export const node: Command = {
   summary: "runs local models for gateways, over gRPC",
@@ -115,7 +115,10 @@ port callers need a bearer token, and any will do.`,
     // A gateway has looked at them before.
     if (!isEmbedded()) checkTelemetry(log);
     // What a gateway has admitted it still sends: the gateway says when to leave.
-    const signalled = isEmbedded() ? ignoreSignals() : untilSignal();
+    let calls = () => 0;
+    const signalled = isEmbedded()
+      ? ignoreSignals()
+      : untilSignal((signal, status) => leaveAtOnce(log, signal, status, calls()));
     const { attachToParent, startNode } = await import("../node.js");
     const watch = isEmbedded() ? await reportedLoads() : undefined;
     const running = await startNode({ ...settings, watch, log }).catch((error: unknown) => {
@@ -125,6 +128,7 @@ port callers need a bearer token, and any will do.`,
       return undefined;
     });
     if (!running) return 1;
+    calls = running.calls;
     const alone = attachToParent();
     show(`Lintel node on ${running.url}: ${running.models.join(", ")}`);
     const signal = await Promise.race([signalled, alone]);

@@ -9,7 +9,7 @@ import { createLogger, logWarnings, logWriter } from "./logger.js";
 import { say, show } from "./output.js";
 import { type Reloadable, reloadOnChange, reloadOnSignal } from "./reload.js";
 import { bannerOf, remark, startGateway } from "./serving-gateway.js";
-import { untilSignal } from "./signals.js";
+import { leaveAtOnce, untilSignal } from "./signals.js";
 
 export const serve: Command = {
   summary: "runs the gateway",
@@ -17,7 +17,7 @@ export const serve: Command = {
 servers that answer at the usual addresses of this machine.
 HOST and PORT in the environment replace the address to listen on. SIGHUP makes it
 take over a changed configuration without dropping a call. On SIGTERM and
-SIGINT running calls may end; a second signal ends the process at once.`,
+SIGINT running calls may end; a second signal ends the process at once, with 143 or 130.`,
   options: configOptions,
   async run(given) {
     if (isOwnWorker()) return (await import("./worker.js")).serveAsWorker();
@@ -35,11 +35,19 @@ SIGINT running calls may end; a second signal ends the process at once.`,
     const writer = logWriter();
     const log = createLogger(config.log.level, writer);
     logWarnings(log, warnings);
-    const signalled = untilSignal();
-    const serving =
-      config.workers > 1
-        ? await bySeveral(loaded, log, writer, signalled)
-        : await byThisProcess(loaded, log);
+    let serving: Serving | undefined;
+    const signalled = untilSignal(async (signal, status) => {
+      leaveAtOnce(log, signal, status, (await serving?.calls()) ?? 0);
+    });
+    const starting =
+      config.workers > 1 ? bySeveral(loaded, log, writer, signalled) : byThisProcess(loaded, log);
+    const early = await Promise.race([starting, signalled]);
+    if (typeof early === "string") {
+      // Nobody was served yet, and what it waits for may hang.
+      log.info({ signal: early, graceMs: 0 }, "shutting down");
+      process.exit(0);
+    }
+    serving = early;
     const reloading = { sources, running: serving, log, file, text };
     onHangUp(reloading);
     const unwatch = config.reload === "watch" ? await reloadOnChange(reloading) : undefined;
@@ -65,6 +73,8 @@ function isOwnWorker(): boolean {
 interface Serving extends Reloadable {
   /** What is said once it is known which models there are. */
   banner(): Promise<string>;
+  /** How many calls run. */
+  calls(): number | Promise<number>;
   /** @param graceMs after which running calls are aborted, milliseconds */
   close(graceMs: number): Promise<void>;
 }
@@ -82,6 +92,7 @@ async function byThisProcess({ config, file }: LoadedConfig, log: Logger): Promi
       await remark(running, log);
       return bannerOf(running, file);
     },
+    calls: () => running.core.readiness.running,
     close: running.close,
   };
 }
@@ -108,6 +119,7 @@ async function bySeveral(
     reload: (wanted) => workers.reload(wanted),
     reloaded: (how) => workers.reloaded(how),
     banner: async () => banner,
+    calls: () => workers.calls(),
     close: (graceMs) => workers.close(graceMs),
   };
 }

@@ -21,6 +21,7 @@ export async function serveAsWorker(): Promise<never> {
   if (first) await remark(running, log);
   channel.listening(bannerOf(running, file), {
     metrics: running.metrics,
+    calls: () => running.core.readiness.running,
     reloaded: running.reloaded,
     async reload(wanted) {
       keepSecretsOf(wanted);

@@ -33,18 +33,37 @@ const longestChain = 8;
 /** Codes of systems and libraries, such as `ECONNREFUSED`: log lines have our own in a field. */
 const systemCode = /^[A-Z][A-Z\d_]+$/;
 
-/** Why something failed, in words for the log: with those of its causes, and codes that they don't have in them. */
+/** Codes of TLS for a certificate of an authority that is not known here, or of none. */
+const untrusted =
+  /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(VERIFY|GET_ISSUER)_\w+)$/;
+
+/** What to do where a certificate is not trusted: as the error has it, or in general; absent: it is of something else. */
+export function remedyOf(error: unknown): string | undefined {
+  const { code, remedy } = Object(error) as { readonly code?: unknown; readonly remedy?: unknown };
+  if (typeof code !== "string" || !untrusted.test(code)) return undefined;
+  return typeof remedy === "string"
+    ? remedy
+    : "NODE_EXTRA_CA_CERTS=FILE trusts the authority in a file";
+}
+
+/**
+ * Why something failed, in words for the log: with those of its causes, and codes
+ * that they don't have in them; and with what to do, where a certificate is not trusted.
+ */
 export function reasonOf(error: unknown): string {
   const told: string[] = [];
+  let remedy: string | undefined;
   for (let next = error, n = 0; next != null && n < longestChain; n++) {
     // A name with several addresses fails with one error for each, and no words of its own.
     const one: unknown = next instanceof AggregateError ? (next.errors[0] ?? next) : next;
     const words = one instanceof Error ? one.message || one.name : inWords(one);
     // Some errors have their cause's words in their own.
     if (!told.at(-1)?.includes(words)) told.push(withCode(words, one));
+    remedy ??= remedyOf(one);
     next = one instanceof Error ? one.cause : undefined;
   }
-  return told.join(": ");
+  const reason = told.join(": ");
+  return remedy === undefined ? reason : `${reason}; ${remedy}`;
 }
 
 /** What was thrown that is no error; an object without a prototype can't say itself what it is. */

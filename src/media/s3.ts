@@ -4,7 +4,7 @@ import type { S3Client } from "@aws-sdk/client-s3";
 import { type ErrorCode, LintelError } from "../core/errors.js";
 import { reasonOf } from "../core/log.js";
 import { type MediaStore, noImage, type StoredMedia } from "../core/media.js";
-import type { Clock } from "../core/routing/clock.js";
+import { type Clock, systemClock } from "../core/routing/clock.js";
 import { signedMs } from "./address.js";
 import { BucketError, BucketWatch } from "./bucket.js";
 import { isName, newName, storedType } from "./name.js";
@@ -21,7 +21,7 @@ export interface S3Settings extends RetentionSettings {
   readonly region?: string | undefined;
   /** How long each attempt of a request may take, milliseconds. Default: 5000, 20000. */
   readonly patience?: { readonly connectMs: number; readonly answerMs: number } | undefined;
-  /** Of the watch over the bucket. Default: the process's. */
+  /** Of the start, and of the watch over the bucket. Default: the process's. */
   readonly clock?: Clock | undefined;
   /** Whether the bucket stands in the path instead of the host's name. */
   readonly pathStyle: boolean;
@@ -44,6 +44,9 @@ export interface S3Media extends MediaStore {
 
 /** How long a connection, and an answer or silence within one, may take, milliseconds. */
 const patience = { connectMs: 5000, answerMs: 20_000 };
+
+/** How long a start waits for the bucket without a word, milliseconds. */
+const quietMs = 5000;
 
 const install = "npm install @aws-sdk/client-s3 @aws-sdk/s3-request-presigner";
 
@@ -70,13 +73,18 @@ export async function s3Media(settings: S3Settings): Promise<S3Media> {
     ...(settings.region !== undefined && { region: settings.region }),
     ...(settings.credentials && { credentials: settings.credentials }),
   });
+  const { bucket, log, clock = systemClock } = settings;
+  const waits = clock.after(quietMs, () =>
+    log.warn({ store: "images", bucket }, "the start waits for the bucket of images"),
+  );
   try {
     await look(client, sdk, settings);
   } catch (thrown) {
     client.destroy();
     const cause = new BucketError(thrown);
-    const { bucket } = settings;
     throw new Error(`media.s3.bucket: ${bucket} can't be used (${reasonOf(cause)})`, { cause });
+  } finally {
+    waits.cancel();
   }
   return new S3Store(client, sdk, settings);
 }

@@ -1,6 +1,6 @@
 /** Says in the log when a collector takes nothing any more or not all, and when it does again. */
 import { parseJson } from "../core/json.js";
-import type { Logger } from "../core/log.js";
+import { type Logger, remedyOf } from "../core/log.js";
 import type { Library } from "./library.js";
 
 interface Exporter<T> {
@@ -56,11 +56,14 @@ function refusedIn(part: unknown): Refused | undefined {
 
 /**
  * Why an export failed. The words of an error may tell an address with its password, its code does
- * not; those without a code are the exporter's own: of time that is over, of a status that may pass.
+ * not, and where a certificate is not trusted, what to do; those without a code are the exporter's own: of time that
+ * is over, of a status that may pass.
  */
 function whyOf(error: Error | undefined): { readonly code?: unknown; readonly reason?: string } {
   const { code } = (error ?? {}) as { readonly code?: string | number };
-  return code === undefined ? { reason: error?.message ?? "unknown" } : { code };
+  if (code === undefined) return { reason: error?.message ?? "unknown" };
+  const remedy = remedyOf({ code });
+  return remedy === undefined ? { code } : { code, reason: remedy };
 }
 
 /**

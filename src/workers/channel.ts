@@ -14,6 +14,8 @@ export interface Duties {
   ): Promise<Omit<Extract<ToPrimary, { lintel: "reloaded" }>, "lintel" | "id">>;
   /** Hears how the last reload of all workers went. */
   reloaded(how: LastReload): void;
+  /** How many calls run in this worker. */
+  calls(): number;
   /** The metrics of this worker alone; absent: they are off. */
   readonly metrics?: (() => string) | undefined;
 }
@@ -50,6 +52,8 @@ export class Channel {
           return this.#duties?.reloaded(message.how);
         case "metrics":
           return tell({ lintel: "metrics", id: message.id, text: this.#duties?.metrics?.() ?? "" });
+        case "calls":
+          return tell({ lintel: "calls", id: message.id, calls: this.#duties?.calls() ?? 0 });
         case "all metrics":
           this.#asked.get(message.id)?.(message.texts);
           this.#asked.delete(message.id);

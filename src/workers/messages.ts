@@ -19,6 +19,8 @@ export type ToWorker =
   /** How the last reload of all workers went, or did not come to them. */
   | { readonly lintel: "reloaded"; readonly how: LastReload }
   | { readonly lintel: "metrics"; readonly id: number }
+  /** How many calls run. */
+  | { readonly lintel: "calls"; readonly id: number }
   | { readonly lintel: "all metrics"; readonly id: number; readonly texts: Texts }
   /** Running calls may take so long, milliseconds. */
   | { readonly lintel: "close"; readonly graceMs: number }
@@ -46,6 +48,7 @@ export type ToPrimary =
       readonly config: Config;
     }
   | { readonly lintel: "metrics"; readonly id: number; readonly text: string }
+  | { readonly lintel: "calls"; readonly id: number; readonly calls: number }
   /** Wants the metrics of all workers. */
   | { readonly lintel: "all metrics"; readonly id: number };
 

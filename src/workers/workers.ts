@@ -30,6 +30,8 @@ export interface WorkerTimes extends RestartTimes, HeartbeatTimes {
 
 /** Longest that a worker is waited for with its metrics, milliseconds. */
 const metricsMs = 1000;
+/** The same with how many calls it has. */
+const callsMs = 250;
 /** Within which time a signal to a worker is one to all processes, as service managers send it, milliseconds. */
 const groupMs = 250;
 /** Values of the product. */
@@ -105,6 +107,15 @@ export class Workers {
   reloaded(how: Partial<LastReload>): void {
     this.#lastReload = { ...this.#lastReload, ...how };
     for (const slot of this.#slots) if (slot.listens) this.#tellOfReload(slot);
+  }
+
+  /** How many calls run in all of them; of one that hangs it is not known. */
+  async calls(): Promise<number> {
+    const all = this.#slots.map(async (slot) => {
+      const reply = await this.#ask(slot, (id) => ({ lintel: "calls", id }), callsMs);
+      return reply?.lintel === "calls" ? reply.calls : 0;
+    });
+    return (await Promise.all(all)).reduce((sum, calls) => sum + calls, 0);
   }
 
   /**

@@ -4,9 +4,27 @@ import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Transport } from "../../src/backends/http/transport.js";
+import { reasonOf } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
 
 const file = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url));
+
+test("one whose certificate is not trusted is unreachable, and the log is told what to do", async () => {
+  const server = createServer({ cert: file("cert.pem"), key: file("key.pem") });
+  await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
+  onTestFinished(() => void server.close());
+  const transport = new Transport({
+    origin: `https://localhost:${(server.address() as AddressInfo).port}`,
+    headers: {},
+    timeouts: { connect: 5000, first: 0, idle: 0 },
+    connections: 1,
+  });
+  onTestFinished(() => transport.close());
+  const sent = transport.send({ method: "GET", path: "/", signal: never });
+  const thrown = await sent.catch((error: unknown) => error);
+  expect(thrown).toMatchObject({ code: "upstream_unreachable" });
+  expect(reasonOf(thrown)).toMatch(/self-signed.*; NODE_EXTRA_CA_CERTS=FILE trusts/);
+});
 
 test("an answer longer than any buffer arrives whole, however slowly it is read", async () => {
   // The certificate is nobody's whom this process knows.

@@ -139,10 +139,15 @@ test("a node with too little memory for one model says so, and serves the others
   expect(large.code).toBe(1);
   expect(large.stderr).toMatch(/lintel-chat: the model needs about \d+ MB .* budget of 3 MB/);
   expect(await entries(node.url)).toMatchObject([
-    { id: "lintel-chat", state: "failed", state_detail: expect.stringContaining("budget of 3 MB") },
-    { id: "tiny", state: "idle" },
+    {
+      ...{ id: "lintel-chat", state: "failed", is_default: false },
+      state_detail: expect.stringContaining("budget of 3 MB"),
+    },
+    { id: "tiny", state: "idle", is_default: true },
   ]);
   expect((await ask("tiny")).code).toBe(0);
+  // Who names none gets what can answer.
+  expect((await runHere(["chat", "hello", "--server", node.url])).code).toBe(0);
   await node.close(0);
 });
 

@@ -184,6 +184,11 @@ test.each([
     expect(ended).toEqual({ code, signal: null });
     expect(await answer).toBe("cut off");
     expect(lintel.stderr).toContain("shutting down");
+    const [last = ""] = lintel.stderr.trimEnd().split("\n").slice(-1);
+    expect(JSON.parse(last)).toMatchObject({
+      ...{ signal, calls: 1, status: code },
+      msg: "a second signal ends the process at once",
+    });
   },
 );
 
@@ -304,6 +309,28 @@ warning: listen: there is no folder ${join(cwd, "none")} now, and none is made f
 `,
   );
   expect(readdirSync(cwd)).toEqual(["lintel.yaml"]);
+});
+
+test("a signal while a start waits for a bucket that hangs ends it, with 0", async () => {
+  let ask: () => void = () => {};
+  const asked = new Promise<void>((resolve) => {
+    ask = resolve;
+  });
+  const server = createServer(() => ask());
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const endpoint = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const cwd = folder({
+    "lintel.yaml": `listen: 127.0.0.1:0
+media: { store: s3, s3: { bucket: pictures, endpoint: "${endpoint}", access_key_id: a, secret_access_key: b } }
+`,
+  });
+  const lintel = start([], cwd);
+  started.push(lintel);
+  await asked;
+  lintel.kill("SIGTERM");
+  expect(await lintel.ended).toEqual({ code: 0, signal: null });
+  expect(lintel.stderr).toMatch(/"signal":"SIGTERM","graceMs":0,"msg":"shutting down"/);
 });
 
 test("a bucket that can't be reached is one line and 1", async () => {

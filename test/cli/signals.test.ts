@@ -5,8 +5,8 @@ import { untilSignal } from "../../src/cli/signals.js";
 test("a signal again within a moment is the same one; a later one ends the process at once", async () => {
   let now = 5000;
   const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
-  const left: number[] = [];
-  const signalled = untilSignal((code) => void left.push(code));
+  const left: [string, number][] = [];
+  const signalled = untilSignal((signal, status) => void left.push([signal, status]));
   const send = (signal: "SIGINT" | "SIGTERM") => process.listeners(signal).at(-1)?.(signal);
   onTestFinished(() => {
     clock.mockRestore();
@@ -23,5 +23,8 @@ test("a signal again within a moment is the same one; a later one ends the proce
   now += 1;
   send("SIGTERM");
   send("SIGINT");
-  expect(left).toEqual([143, 130]);
+  expect(left).toEqual([
+    ["SIGTERM", 143],
+    ["SIGINT", 130],
+  ]);
 });

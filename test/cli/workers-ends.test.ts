@@ -71,6 +71,17 @@ describe.runIf(redisBinary)("workers", () => {
     expect(await lintel.ended).toEqual({ code: 0, signal: null });
   });
 
+  test("are cut off by a second signal, which says how many calls they had", async () => {
+    const { lintel, base } = await gateway();
+    const streams = await Promise.all([chat(base, "tiny", "wait"), chat(base, "tiny", "wait")]);
+    lintel.kill("SIGTERM");
+    const again = setInterval(() => lintel.kill("SIGTERM"), 50);
+    expect(await lintel.ended).toEqual({ code: 143, signal: null });
+    clearInterval(again);
+    expect(lintel.stderr).toMatch(/"calls":2,"status":143,"msg":"a second signal ends the/);
+    for (const stream of streams) await expect(stream.text()).rejects.toThrow();
+  });
+
   test.each([
     ["a service manager", "SIGTERM"],
     ["a terminal", "SIGINT"],

@@ -1,6 +1,7 @@
 /** Where names of models lead, and sessions. */
 import { describe, expect, it } from "vitest";
-import { type Model, PromptBar, Task } from "../../gen/lintel/v1/models_pb.js";
+import { type Model, PromptBar, State, Task } from "../../gen/lintel/v1/models_pb.js";
+import type { Backend } from "../../src/core/backend.js";
 import type { Core } from "../../src/core/core.js";
 import type { CoreSettings } from "../../src/core/settings.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
@@ -16,6 +17,19 @@ describe("names and targets", () => {
     run(core, "listModels", {}, token ? { credential: token } : {}).then(([list]) =>
       list?.models.map((model) => model.id),
     );
+  it.each([
+    ["a gateway's default is its first model, also where that fails", {}, "first"],
+    ["a node's is one that can answer", { servesGateways: true }, "second"],
+  ])("%s", async (_what, settings, expected) => {
+    const failed = chatModel("first", { state: State.FAILED });
+    const [first, second] = [scripted({}, [failed], "a"), scripted({}, [chatModel("second")], "b")];
+    const of = (...backends: Backend[]) => coreOf(backends, settings).catalogue;
+    expect(of(first, second).defaultFor(Task.CHAT)).toBe(expected);
+    const listed = of(first, second).list(() => true);
+    expect(listed.filter((model) => model.isDefault).map(({ id }) => id)).toEqual([expected]);
+    // There is no other.
+    expect(of(first).defaultFor(Task.CHAT)).toBe("first");
+  });
   it("a target has its own name for the model", async () => {
     const a = scripted({ chat: says("a") }, [chatModel("llama-3")], "a");
     const b = scripted({ chat: says("b") }, [chatModel("meta/llama")], "b");

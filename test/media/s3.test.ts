@@ -1,11 +1,12 @@
 import { once } from "node:events";
 import { existsSync, readdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
-import { createServer as createHttpServer } from "node:http";
+import { createServer as createHttpServer, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { type S3Media, type S3Settings, s3Media } from "../../src/media/s3.js";
+import { FakeClock } from "../support/clock.js";
 import { bytesOf, nameIn, storeContract } from "./contract.js";
 import { scriptedS3 } from "./s3-scripted.js";
 import { type S3Server, startS3, versitygw } from "./s3-server.js";
@@ -47,6 +48,35 @@ test("an S3 store that does not answer is an error at the start that says so", a
     "media.s3.bucket: pictures can't be used (no answer in time (ETIMEDOUT))",
   );
   expect(held.length).toBeGreaterThan(0);
+});
+
+test("a start that waits for a bucket says so, and no more once it has its answer", async () => {
+  const clock = new FakeClock();
+  const said: object[] = [];
+  const warn = (fields: object, msg: string) => void said.push({ ...fields, msg });
+  const server = createHttpServer();
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close().closeAllConnections());
+  const asked = once(server, "request");
+  const opening = s3Media({
+    ...{ bucket: "pictures", prefix: "", region: "us-east-1", pathStyle: true },
+    endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    credentials: { accessKeyId: "a", secretAccessKey: "b" },
+    address: { by: "presigned" },
+    ...{ ttlMs: hour, maxBytes: 1, log: { ...silent, warn }, clock },
+  });
+  const [, response] = (await asked) as [unknown, ServerResponse];
+  await clock.advance(4999);
+  expect(said).toEqual([]);
+  await clock.advance(1);
+  const waits = "the start waits for the bucket of images";
+  expect(said).toEqual([{ store: "images", bucket: "pictures", msg: waits }]);
+  response.end("<ListBucketResult></ListBucketResult>");
+  const store = await opening;
+  onTestFinished(() => store.close());
+  await clock.advance(60_000);
+  expect(said).toHaveLength(1);
 });
 
 test("a bucket of another region is an error at the start that names the region", async () => {

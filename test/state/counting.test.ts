@@ -563,10 +563,12 @@ describe.skipIf(!redisBinary)("in Redis", () => {
     const server = await startRedis({ tls: { cert, key } });
     onTestFinished(() => server.close());
     const ca = readFileSync(cert, "utf8");
+    const reasons: unknown[] = [];
+    const warn = (fields: object) => void reasons.push((fields as { reason?: string }).reason);
     const open = (tls?: { ca: string }) =>
       openCounting(
         { ...settings, redis: { ...redis, url: server.url, ...(tls && { tls }) } },
-        silent,
+        { ...silent, warn },
       );
     const trusting = await open({ ca });
     expect((await trusting.limits.reserve([images(10)])).granted).toBe(true);
@@ -574,6 +576,9 @@ describe.skipIf(!redisBinary)("in Redis", () => {
     const wary = await open();
     expect(wary.limits.state.available).toBe(false);
     await wary.close();
+    const told =
+      /^self-signed certificate .*; state\.redis\.tls\.ca trusts the authority in a file$/;
+    expect(reasons).toEqual([expect.stringMatching(told), expect.stringMatching(told)]);
   });
 
   it.each([

@@ -177,18 +177,25 @@ export class Catalogue {
     if (this.#lookup.refresh()) this.#defaults.clear();
   }
 
-  /** The configured default, else the first model of the first backend that has one. */
+  /**
+   * The configured default, else the first model of the first backend that has one. A node, whose models are all
+   * on its own machine, passes over what could not be loaded; a gateway would ask, and pay, somebody else.
+   */
   #defaultOrNone(task: Task): string | undefined {
     const { chat, image } = this.#settings.defaultModels;
     const configured = task === Task.CHAT ? chat : image;
     if (configured) return configured;
     if (!this.#defaults.has(task)) {
-      const does = ({ model }: { readonly model: Model }) => model.task === task;
-      const name = this.#lookup
-        .firstNames()
-        .find((name) => this.#lookup.find(name).targets.some(does));
+      const names = this.#lookup.firstNames();
+      const first = (does: (model: Model) => boolean) =>
+        names.find((name) => this.#lookup.find(name).targets.some(({ model }) => does(model)));
+      const name =
+        (this.#settings.servesGateways ? first((model) => isUsable(model, task)) : undefined) ??
+        first((model) => model.task === task);
       this.#defaults.set(task, name);
     }
     return this.#defaults.get(task);
   }
 }
+
+const isUsable = (model: Model, task: Task) => model.task === task && model.state !== State.FAILED;

@@ -97,10 +97,11 @@ async function open(): Promise<SqliteDatabase> {
       opened.prepare(readVersion).get();
       return opened;
     }
+    // Before anything is written, which a full disk refuses, and before there are files beside it, which take its mode.
+    chmodSync(path, 0o600);
     opened.exec("PRAGMA journal_mode = WAL");
     // What is committed outlives a power cut: journals are deleted after it.
     opened.exec("PRAGMA synchronous = FULL");
-    chmodSync(path, 0o600);
     migrate(opened);
     return opened;
   } catch (error) {

@@ -1,5 +1,5 @@
 /** What the log hears of a store that goes away and comes back. */
-import type { Logger } from "../../core/log.js";
+import { type Logger, remedyOf } from "../../core/log.js";
 import { OutageReasons } from "../../core/outage.js";
 
 /** What a store is for. */
@@ -67,6 +67,11 @@ function inOurWords(error: Error, keeps: Keeps): Error {
   }
   if (/^Too many Cluster redirections.*(TRYAGAIN|ASK|MOVED) /.test(message)) {
     return new Error("the slot of what is asked moves to another node", { cause: error });
+  }
+  if (remedyOf(error) !== undefined) {
+    // Where it is set already, what Node is told to trust besides does not count.
+    const remedy = `${sectionOf(keeps)}.tls.ca trusts the authority in a file`;
+    return Object.assign(error, { remedy });
   }
   return error;
 }

@@ -1,5 +1,5 @@
 /** SQLite alone. */
-import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { hashToken } from "../../../src/core/tokens.js";
@@ -26,6 +26,22 @@ onSqlite((make) => {
       const sql = again();
       const reason = `${join(directory, "lintel.db")} can't be opened: `;
       await expect(countIn(sql)).rejects.toThrow(reason);
+    });
+
+    test.each([
+      ["once it is made", false],
+      ["where it can't be made whole, as on a full disk", true],
+    ])("is its owner's alone %s, like those beside it", async (_when, broken) => {
+      const { place: directory, again } = await make();
+      // What SQLite keeps beside it has no room.
+      if (broken) mkdirSync(join(directory, "lintel.db-wal"), { recursive: true });
+      const counted = countIn(again());
+      if (broken) await expect(counted).rejects.toBeInstanceOf(DatabaseAway);
+      else await counted;
+      const files = readdirSync(directory, { withFileTypes: true }).filter((one) => one.isFile());
+      expect(files.map(({ name }) => name)).toContain("lintel.db");
+      const modes = files.map(({ name }) => statSync(join(directory, name)).mode & 0o777);
+      expect(new Set(modes)).toEqual(new Set([0o600]));
     });
 
     test("moved away: nothing is written to it, no other one is made, and it may come back", async () => {
