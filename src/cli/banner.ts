@@ -56,8 +56,20 @@ export function banner(facts: BannerFacts): string {
   ].join("\n");
 }
 
+/** Most models that are told: of thousands, what the log said before would be out of sight. */
+const mostTold = 50;
+
+/** Defaults and those that failed before all others. */
+function told(models: BannerFacts["models"]): BannerFacts["models"] {
+  if (models.length <= mostTold) return models;
+  const matters = ({ model }: ServedModel) => model.isDefault || model.state === State.FAILED;
+  const inTurn = [...models.filter(matters), ...models.filter((one) => !matters(one))];
+  const some = new Set(inTurn.slice(0, mostTold));
+  return models.filter((one) => some.has(one));
+}
+
 function modelLines({ models, silent }: BannerFacts): string[] {
-  const rows = models.map(({ model, backend, where, others }) =>
+  const rows = told(models).map(({ model, backend, where, others }) =>
     [
       taskWords[model.task] ?? "",
       model.isDefault ? `${model.id} (default)` : model.id,
@@ -70,9 +82,11 @@ function modelLines({ models, silent }: BannerFacts): string[] {
   for (const { backend, where } of silent) rows.push(["?", backend, where, "does not answer yet"]);
   if (rows.length === 0) return ["  No models: there is no backend."];
   const widths = [0, 1, 2].map((i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
-  return rows.map((row) =>
+  const lines = rows.map((row) =>
     `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join("   ")}`.trimEnd(),
   );
+  const more = models.length - mostTold;
+  return more > 0 ? [...lines, `  and ${more} more models: lintel models lists all`] : lines;
 }
 
 /** A curl line for each operation that can be tried, with the address that fits. */

@@ -60,6 +60,21 @@ test("models are told with where they run and how they are, one line each", () =
   expect(rows).toContainEqual(["?", "away", "http://away:1", "does not answer yet"]);
 });
 
+test("of many models fifty are told, what matters among them, and how many there are besides", () => {
+  const ids = Array.from({ length: 52 }, (_, i) => `m${i}`);
+  const models = ids.map((id) => {
+    const failed = id === "m51" ? { state: State.FAILED, stateDetail: "too large" } : {};
+    return served(chatModel(id, { isDefault: id === "m50", ...failed }));
+  });
+  const text = banner({ ...facts, models });
+  const named = [...text.matchAll(/^ {2}chat +(\S+)/gm)].map(([, id]) => id);
+  expect(named).toEqual([...ids.slice(0, 48), "m50", "m51"]);
+  expect(text).toMatch(/failed: too large\n {2}and 2 more models: lintel models lists all\n\nTry:/);
+  const fifty = banner({ ...facts, models: models.slice(2) });
+  expect(fifty).not.toContain("more models");
+  expect(fifty.match(/^ {2}chat /gm)).toHaveLength(50);
+});
+
 test.each<[string, Partial<BannerFacts>, string, string]>([
   ["any token", {}, "http://127.0.0.1:8080/llm", "Authorization: Bearer me"],
   ["issued tokens", { auth: "token" }, "http://127.0.0.1:8080/llm", "Authorization: Bearer lt_x"],
