@@ -40,10 +40,10 @@ SIGINT running calls may end; a second signal ends the process at once, with 143
       leaveAtOnce(log, signal, status, (await serving?.calls()) ?? 0);
     });
     const starting =
-      config.workers > 1 ? bySeveral(loaded, log, writer, signalled) : byThisProcess(loaded, log);
+      config.workers > 1 ? bySeveral(loaded, log, writer) : byThisProcess(loaded, log);
     const early = await Promise.race([starting, signalled]);
     if (typeof early === "string") {
-      // Nobody was served yet, and what it waits for may hang.
+      // Nobody was served yet, and what it waits for may hang, or be a worker that the signal ended, too.
       log.info({ signal: early, graceMs: 0 }, "shutting down");
       process.exit(0);
     }
@@ -101,17 +101,11 @@ async function bySeveral(
   { config, file }: LoadedConfig,
   log: Logger,
   writer: LogWriter,
-  signalled: Promise<unknown>,
 ): Promise<Serving> {
-  let told = false;
-  void signalled.then(() => {
-    told = true;
-  });
   const { Workers } = await import("../workers/workers.js");
   const workers = new Workers({ config, file, log, lines: (text) => writer.write(text) });
   const banner = await workers.start();
-  // What tells this process to end may have told the worker.
-  if (banner === undefined) process.exit(told ? 0 : 1);
+  if (banner === undefined) process.exit(1);
   return {
     get config() {
       return workers.config;

@@ -61,16 +61,22 @@ backends: []
 };
 
 test.each([
-  ["is said", "process.kill(process.pid, 'SIGKILL')", { code: 1, signal: null }],
+  [
+    "is said",
+    "process.kill(process.pid, 'SIGKILL')",
+    { code: 1, signal: null },
+    /"ending":"by SIG.*the first worker ended before it listened/,
+  ],
   [
     "is no failure where all are told to end",
     "process.kill(process.ppid, 'SIGTERM'); process.kill(process.pid, 'SIGTERM')",
     { code: 0, signal: null },
+    /"signal":"SIGTERM","graceMs":0,"msg":"shutting down"\}\n$/,
   ],
-])("that the first worker is killed before it listens %s", async (_what, kill, ended) => {
+])("that the first worker is killed before it listens %s", async (_what, kill, ended, said) => {
   const lintel = startOne([], folder(unready), inWorkers(kill));
   expect(await lintel.ended).toEqual(ended);
-  expect(lintel.stderr).toMatch(/"ending":"by SIG.*the first worker ended before it listened/);
+  expect(lintel.stderr).toMatch(said);
 });
 
 test.each([
