@@ -470,6 +470,24 @@ describe("health", () => {
     expect(told).toEqual([line]);
     expect(all[0]?.asked).toHaveLength(5);
   });
+  it("the log of a call that finds nobody says why, long after the failure", async () => {
+    const told: unknown[] = [];
+    const warn = (about: object, message: string) => {
+      if (message === "call") told.push((about as { cause?: string }).cause);
+    };
+    const cause = new Error("CUDA out of memory");
+    const a = backend("a", fails("upstream_failed", { cause }));
+    const settings = { routing: routing({ health: { failures: 1 } }) };
+    const clock = new FakeClock();
+    const core = coreOf([a], settings, { clock, random: () => 0, log: { ...silent, warn } });
+    for (let i = 0; i < 2; i++) await run(core, "chat", hello).catch(() => {});
+    expect(a.asked).toHaveLength(1);
+    expect(told).toEqual([
+      "CUDA out of memory",
+      "a is out: said upstream_failed: CUDA out of memory",
+    ]);
+    core.routing.close();
+  });
   it.each<[string, Handle<"chat">, string]>([
     [
       "that broke off",

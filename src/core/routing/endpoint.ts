@@ -1,5 +1,5 @@
 /** What is known of one model on one backend while the gateway runs. */
-import type { ErrorCode, LintelError } from "../errors.js";
+import type { LintelError } from "../errors.js";
 import { inShort, reasonOf } from "../log.js";
 import { Circuit, type Verdict } from "./circuit.js";
 import type { Clock, Timer } from "./clock.js";
@@ -40,7 +40,7 @@ export class Endpoint {
   readonly #rest = new Rest();
   #attempts = 0;
   #failures = 0;
-  #lastFailure: ErrorCode | undefined;
+  #lastFailure: LintelError | undefined;
   /** Set while calls wait for it to be usable again. */
   #timer: Timer | undefined;
   #timerAt: number | undefined;
@@ -170,7 +170,7 @@ export class Endpoint {
     this.#attempts++;
     if (verdict === "failed") {
       this.#failures++;
-      this.#lastFailure = failure?.code;
+      this.#lastFailure = failure;
     }
     const wasOut = this.circuit.out;
     const turn = this.circuit.end(verdict, probe, now, since);
@@ -194,6 +194,11 @@ export class Endpoint {
    */
   rest(ms: number, now: number, leaving: boolean): void {
     if (this.#rest.asked(ms, now, leaving)) this.#wake(now);
+  }
+
+  /** The last failure of calls there, while it is out; absent: there was none, as where its health check alone fails. */
+  get whyOut(): LintelError | undefined {
+    return this.circuit.out ? this.#lastFailure : undefined;
   }
 
   /** It is known to be unfit, without a call. */
@@ -227,7 +232,7 @@ export class Endpoint {
       waiting: this.queue.size,
       attempts: this.#attempts,
       failures: this.#failures,
-      ...(this.#lastFailure && { lastFailure: this.#lastFailure }),
+      ...(this.#lastFailure && { lastFailure: this.#lastFailure.code }),
       ...(firstMs && { firstMs }),
       ...(totalMs && { totalMs }),
     };

@@ -1,5 +1,6 @@
 /** What a caller is told when no attempt follows. */
 import { LintelError } from "../errors.js";
+import { Refusal, reasonOf } from "../log.js";
 import type { Target } from "./target.js";
 
 /**
@@ -25,6 +26,17 @@ export function lastWord(
   return new LintelError(
     failure?.code ?? "unavailable",
     failure?.message ?? "no model server can take the request now",
-    { ...(retryAfter && { retryAfter }), cause: failure?.cause },
+    { ...(retryAfter && { retryAfter }), cause: failure ? failure.cause : whyOut(fit) },
   );
+}
+
+/** Most targets of which the log is told why they are out. */
+const mostTold = 3;
+
+/** Why calls find nobody, for the log: the lines of the calls that failed there may be hours old. */
+function whyOut(fit: readonly Target[]): Refusal | undefined {
+  const told = fit.flatMap(({ backend, endpoint: { whyOut } }) =>
+    whyOut ? [`${backend.name} is out: ${reasonOf(whyOut)}`] : [],
+  );
+  return told.length > 0 ? new Refusal(told.slice(0, mostTold).join("; ")) : undefined;
 }
