@@ -58,14 +58,15 @@ test("a start that waits for a bucket says so, and no more once it has its answe
   server.listen(0, "127.0.0.1");
   await once(server, "listening");
   onTestFinished(() => void server.close().closeAllConnections());
-  const asked = once(server, "request");
-  const opening = s3Media({
+  const settings: S3Settings = {
     ...{ bucket: "pictures", prefix: "", region: "us-east-1", pathStyle: true },
     endpoint: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     credentials: { accessKeyId: "a", secretAccessKey: "b" },
     address: { by: "presigned" },
     ...{ ttlMs: hour, maxBytes: 1, log: { ...silent, warn }, clock },
-  });
+  };
+  const asked = once(server, "request");
+  const opening = s3Media(settings);
   const [, response] = (await asked) as [unknown, ServerResponse];
   await clock.advance(4999);
   expect(said).toEqual([]);
@@ -75,6 +76,9 @@ test("a start that waits for a bucket says so, and no more once it has its answe
   response.end("<ListBucketResult></ListBucketResult>");
   const store = await opening;
   onTestFinished(() => store.close());
+  server.on("request", (_, next) => next.end("<ListBucketResult></ListBucketResult>"));
+  const prompt = await s3Media(settings);
+  onTestFinished(() => prompt.close());
   await clock.advance(60_000);
   expect(said).toHaveLength(1);
 });
