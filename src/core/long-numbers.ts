@@ -55,11 +55,13 @@ export function keep(value: object): void {
  */
 export function parseMarked(text: string): unknown {
   const parsed = parseJson(text);
-  if (parsed === undefined || !suspicious.test(text)) return parsed;
+  if (parsed === undefined || !losesNumbers(text)) return parsed;
   return JSON.parse(withMarks(text.replace(/^\ufeff/, "")));
 }
 
-/** What such a number may be known by. */
+/** Whether there may be such a number in a JSON text. */
+export const losesNumbers = (text: string): boolean => suspicious.test(text);
+
 const suspicious = /\d{16}|[eE]\+?\d{3}|-0(?![\d.])/;
 
 const marked = new RegExp(`(?:\\\\{0,7}")?${mark}(-?[\\d.eE+-]+)(?:\\\\{0,7}")?`, "g");

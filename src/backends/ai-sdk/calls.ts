@@ -7,6 +7,7 @@ import type {
 import type { ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { toolCall } from "../../core/tool-calls.js";
 import { extraContentOf } from "./signature.js";
+import { unwrapped } from "./written.js";
 
 /** The calls of a whole answer, but for those that the provider has run itself. */
 export const callsIn = (content: readonly LanguageModelV3Content[]): ToolCall[] =>
@@ -20,7 +21,7 @@ const wholeCall = (index: number, part: LanguageModelV3ToolCall): ToolCall =>
     index,
     part.toolCallId,
     part.toolName,
-    part.input,
+    unwrapped(part.input),
     extraContentOf(part.providerMetadata),
   );
 
@@ -66,7 +67,7 @@ export class CallParts {
     const call = this.#begun.get(id);
     if (!call || delta === "") return undefined;
     call.told = true;
-    return toolCall(call.index, "", "", delta);
+    return toolCall(call.index, "", "", unwrapped(delta));
   }
 
   #end(part: LanguageModelV3ToolCall): ToolCall | undefined {
@@ -74,7 +75,7 @@ export class CallParts {
     if (!call) return wholeCall(this.#count++, part);
     // Vendors may have another call of the same id.
     this.#begun.delete(part.toolCallId);
-    const rest = call.told ? "" : part.input;
+    const rest = call.told ? "" : unwrapped(part.input);
     const known = extraContentOf(part.providerMetadata);
     const extraContent = known === call.extraContent ? "" : known;
     if (rest === "" && extraContent === "") return undefined;

@@ -17,6 +17,7 @@ import {
   perplexity,
   type Thinking,
 } from "./efforts.js";
+import type { WrittenIn } from "./written.js";
 
 /** How a chat provider takes what the common interface has no field for. */
 export interface ChatPackage {
@@ -39,6 +40,8 @@ export interface ChatPackage {
   readonly files?: boolean;
   /** Options that tell it whom a call is for; absent: it has none. */
   readonly user?: (id: string) => JsonObject;
+  /** Where its vendor has arguments of calls as objects; absent: nowhere, they are texts. */
+  readonly written?: WrittenIn;
   /** How its vendor counts tokens of prompts; absent: it does not, or not in a way that is known here. */
   readonly counts?: Counts;
 }
@@ -59,6 +62,7 @@ const anthropic: ChatPackage = {
   thinking: claude,
   thoughts: ["anthropic-claude-v1"],
   files: true,
+  written: "whole",
 };
 
 const vertex: ChatPackage = {
@@ -66,6 +70,7 @@ const vertex: ChatPackage = {
   thinking: gemini,
   thoughts: ["google-gemini-v1"],
   files: true,
+  written: "always",
 };
 
 const packages: Readonly<Record<string, ChatPackage>> = {
@@ -118,6 +123,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     thinking: claudeOnBedrock,
     thoughts: ["anthropic-claude-v1"],
     files: true,
+    written: "whole",
   },
   "@ai-sdk/google": { ...vertex, keys: ["google"], counts: googleCounts },
   "@ai-sdk/google-vertex": vertex,

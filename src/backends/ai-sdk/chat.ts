@@ -26,6 +26,7 @@ import { ThoughtParts, thoughtsIn } from "./reasoning.js";
 import { type ChatCall, type Configured, optionalFieldsOf, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
 import { detailsOf, refusalOf } from "./untold.js";
+import { unwrapped } from "./written.js";
 
 /** A chat model with what is configured for it. */
 export interface ChatModel extends Configured {
@@ -115,7 +116,9 @@ async function generated(
   if ("choices" in result) return result;
   heedFailure(result.response?.body);
   heed(known, call, result.warnings);
-  const told = result.content.map((part) => (part.type === "text" ? part.text : "")).join("");
+  const told = result.content
+    .map((part) => (part.type === "text" ? unwrapped(part.text) : ""))
+    .join("");
   const refusal = refusalOf(result.response?.body);
   const content = told.endsWith(refusal) ? told : told + refusal;
   const details = untoldDetails(known, result.response?.body);

@@ -9,6 +9,7 @@ import { whatComes } from "../http/refused.js";
 import type { Fetch } from "./load.js";
 import { untilDone } from "./until-done.js";
 import { asEvents, asksForStream } from "./whole.js";
+import { eventsWithWritten, type WrittenIn, withWritten } from "./written.js";
 
 /** What is needed to send. */
 export interface FetchOptions {
@@ -17,6 +18,8 @@ export interface FetchOptions {
   readonly dispatcher: Dispatcher;
   /** Whether answers may have images in them. */
   readonly images: boolean;
+  /** Where arguments of calls are objects. Default: nowhere. */
+  readonly written?: WrittenIn | undefined;
 }
 
 /** Most bytes of one event of a stream, and of an answer that is no JSON or has images. */
@@ -33,7 +36,7 @@ const redirects = new Set([301, 302, 303, 307, 308]);
  * come from an answer: so it is guarded, redirects too. All answers are limited in
  * size, as they are once unpacked.
  */
-export function guardedFetch({ guard, dispatcher, images }: FetchOptions): Fetch {
+export function guardedFetch({ guard, dispatcher, images, written }: FetchOptions): Fetch {
   const guarded = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
     let url = new URL(input);
     const method = init.method?.toUpperCase() ?? "GET";
@@ -43,10 +46,14 @@ export function guardedFetch({ guard, dispatcher, images }: FetchOptions): Fetch
       const response = await send(url, { ...init, ...body, dispatcher, redirect: "manual" });
       if (!response.ok) return refused(response, init.signal);
       const type = response.headers.get("content-type") ?? "";
-      if (/\btext\/event-stream\b/i.test(type)) return limited(response, eventLimit, true);
+      if (/\btext\/event-stream\b/i.test(type)) {
+        const events = limited(response, eventLimit, true);
+        return written === "always" ? eventsWithWritten(events) : events;
+      }
       const json = /\bjson\b/i.test(type);
       const whole = limited(response, json && !images ? answerLimit : largest);
-      return asksForStream(init.body) ? asEvents(whole) : whole;
+      if (asksForStream(init.body)) return asEvents(whole);
+      return written && json ? withWritten(whole) : whole;
     }
     if (isInlineImage(url.href)) return new Response(bytesOfBase64(url.href));
     let { headers } = init;

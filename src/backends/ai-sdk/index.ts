@@ -186,11 +186,9 @@ export class AiSdkBackend implements Backend {
   async #load(log: BackendContext["log"]): Promise<void> {
     try {
       const images = this.#config.models.some(({ task }) => task === "image");
-      const fetch = guardedFetch({ guard: this.#guard, dispatcher: this.#agent, images });
-      const provider = await loadProvider(
-        this.#config,
-        countingFetch(fetch, chatPackage(this.#config.package).counts),
-      );
+      const { counts, written } = chatPackage(this.#config.package);
+      const fetch = guardedFetch({ guard: this.#guard, dispatcher: this.#agent, images, written });
+      const provider = await loadProvider(this.#config, countingFetch(fetch, counts));
       for (const entry of this.#entries.values()) {
         try {
           entry.loaded = loadModel(provider, entry.config);
