@@ -106,6 +106,7 @@ interface Begun {
 export class ToolCalls {
   /** By index. */
   readonly #begun = new Map<number, Begun>();
+  readonly #ids = new Set<string>();
   #bytes = 0;
 
   /** Bytes of names and arguments so far, UTF-8. */
@@ -143,6 +144,13 @@ export class ToolCalls {
     });
   }
 
+  /** The id that a call is told with: what it results in belongs to no other. */
+  #idOf(id: string): string {
+    const own = id === "" || this.#ids.has(id) ? newCallId() : id;
+    this.#ids.add(own);
+    return own;
+  }
+
   #takeSome(piece: ToolCall, { pieces }: Begun): ToolCall {
     return this.#take(piece, pieces.push(piece.function?.arguments ?? ""));
   }
@@ -165,7 +173,7 @@ export class ToolCalls {
     call.name ||= name;
     if (args.trim() !== "") call.bare = false;
     this.#bytes += Buffer.byteLength(news) + Buffer.byteLength(args);
-    const shown = first ? wellFormed(id) || newCallId() : "";
+    const shown = first ? this.#idOf(wellFormed(id)) : "";
     const extra = wellFormed(extraContent);
     // Doors write it into their own JSON.
     const again = extra === "" || isJsonOf(extra, isObject) ? extra : "";
@@ -177,7 +185,7 @@ export class ToolCalls {
 /** No arguments, as OpenAI writes them: some servers write nothing, and clients read JSON only. */
 const none = "{}";
 
-/** An id for a call of a server that gives none: what the call results in refers to it. */
+/** An id for a call of a server that gives none, or one that another call has. */
 const newCallId = () => `call_${randomId(18)}`;
 
 /**

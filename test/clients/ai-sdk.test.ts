@@ -13,11 +13,14 @@ import {
 } from "ai";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
+import { toolCall } from "../../src/core/tool-calls.js";
 import { type Setting, serve } from "../doors/serve.js";
 import {
   breaksAfter,
+  callsTools,
   paints,
   png,
   type Scripted,
@@ -108,6 +111,22 @@ describe.each(Object.entries(providers))("Vercel AI SDK: %s", (_name, provider) 
     expect(called).toEqual([{ city: "Rome" }, { city: "Oslo" }]);
     expect(await result.text).toBe("sunny in Romesunny in Oslo");
     expect((await result.totalUsage).outputTokens).toBe(5);
+  });
+
+  test("calls that their server gave one id have their own arguments, and results", async () => {
+    const cities = ["Rome", "Oslo"];
+    const calls = cities.map((it, i) => toolCall(i, "a", "weather", JSON.stringify({ city: it })));
+    const backend = scripted({
+      chat: (call) => (call.request.messages.length > 1 ? says("Done") : callsTools(calls))(call),
+    });
+    const { chat: model } = await models(backend);
+    const { steps } = await generateText({ model, prompt, maxRetries, tools, stopWhen });
+    expect(steps[0]?.toolCalls.map(({ input }) => input)).toEqual(
+      cities.map((it) => ({ city: it })),
+    );
+    const [, said, ...results] = (backend.asked[1] as LLMRequest).messages;
+    expect(said?.toolCalls.map(({ id }) => id)).toEqual(results.map((it) => it.toolCallId));
+    expect(results.map(({ content }) => content)).toEqual(cities.map((it) => `sunny in ${it}`));
   });
 
   test("a tool that must be called", async () => {

@@ -59,6 +59,14 @@ const streams: Readonly<Record<string, readonly [events: (string | object)[], ca
     ],
     both,
   ],
+  "one id for both": [
+    [
+      chunk(piece({ index: 0, id: "a" }, '{"city":"Rome"}', "weather")),
+      chunk(piece({ index: 1, id: "a" }, '{"city":"Oslo"}', "map")),
+      ...[end, done],
+    ],
+    both,
+  ],
   "no index, and all of a call at once": [
     [
       chunk(piece({ id: "a" }, '{"city":"Rome"}', "weather")),

@@ -1,9 +1,12 @@
 /** Arguments that few models write, by each vendor's own API and SDK: what a client shows is what was written. */
+import Anthropic from "@anthropic-ai/sdk";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import { anthropicAt } from "../backends/ai-sdk-subject.js";
 import { claude, gemini, googleAt } from "../backends/ai-sdk-thoughts.js";
+import { against } from "../backends/openai-calls.js";
+import { streamOf } from "../backends/openai-subject.js";
 import { opened, serve as upstream } from "../backends/serve.js";
 import { cut, type Exchange, type Script } from "../backends/upstream.js";
 import { serve } from "../doors/serve.js";
@@ -72,3 +75,57 @@ describe.each(Object.entries(vendors))("%s", (_, [script, at]) => {
     },
   );
 });
+
+/** What a server of OpenAI's form streams, and the input that Anthropic's SDK shows of it. */
+const inputs: readonly (readonly [written: string, input: unknown])[] = [
+  ["", {}],
+  [" \n ", {}],
+  ["\n{} ", {}],
+  ["[1,2]", { rawInvalidInput: [1, 2] }],
+  ['"x"', { rawInvalidInput: "x" }],
+  ["null", { rawInvalidInput: "null" }],
+  ["call it", { rawInvalidInput: "call it" }],
+  ['{"a":"\\ud83d\\ude00 \\u00e9"}', { a: "😀 é" }],
+  ['{"a":1}\n```', { a: 1 }],
+  ['{"a":1}}', { a: 1 }],
+  ['{"a":1}{"a":2}', { a: 1 }],
+];
+
+test.each(inputs)(
+  "Anthropic's SDK reads %j out of a stream, and may hand it back",
+  async (written, input) => {
+    const pieces = [...written].map((letter) => ({ index: 0, function: { arguments: letter } }));
+    const named = (index: number, name: string, args = "") => ({
+      ...{ index, id: `c${index}`, type: "function", function: { name, arguments: args } },
+    });
+    const calls = [named(0, "f"), ...pieces, named(1, "g", '{"b":1}')];
+    const { backend, bodies } = await against(
+      streamOf(
+        calls.map((call) => ({ tool_calls: [call] })),
+        "tool_calls",
+      ),
+    );
+    const { url } = await serve(backend);
+    const { messages } = new Anthropic({ baseURL: url, apiKey: "me", maxRetries: 0 });
+    const question = { role: "user" as const, content: "Hello" };
+    const asked = { model: "m", max_tokens: 100, messages: [question] };
+    const warnings: unknown[] = [];
+    const stream = messages.stream(asked).on("streamEvent", (event) => {
+      if ("warnings" in event) warnings.push(event.warnings);
+    });
+    const { content } = await stream.finalMessage();
+    expect(content).toMatchObject([{ input }, { input: { b: 1 } }]);
+    const hasRest = /\}\s*\S/.test(written.replaceAll(/"[^"]*"/g, ""));
+    expect(warnings).toEqual(hasRest ? [[expect.stringMatching(/left out/)]] : []);
+    const results = ["c0", "c1"].map((tool_use_id) => ({
+      ...{ type: "tool_result" as const, tool_use_id, content: "done" },
+    }));
+    const next: Anthropic.MessageParam[] = [
+      ...[question, { role: "assistant" as const, content }],
+      { role: "user", content: results },
+    ];
+    await messages.stream({ ...asked, messages: next }).finalMessage();
+    const [, said] = bodies().at(-1).messages;
+    expect(JSON.parse(said.tool_calls[0].function.arguments)).toEqual(input);
+  },
+);

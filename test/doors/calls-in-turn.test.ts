@@ -25,13 +25,13 @@ test("neither where each piece ends as an object does, nor with pieces of the ne
   const turns = new CallsInTurn();
   const parse = vi.spyOn(JSON, "parse");
   turns.take(toolCall(0, "a", "write", '{"text":"\\"{'));
-  turns.take(toolCall(1, "b", "write", ""));
+  turns.take(toolCall(1, "b", "write", "{"));
   for (let i = 0; i < 1000; i++) {
     turns.take(toolCall(0, "", "", i % 2 === 0 ? "}" : "\\\\}"));
     expect(turns.take(toolCall(1, "", "", "1"))).toEqual([]);
   }
   expect(turns.take(toolCall(0, "", "", '"'))).toHaveLength(1);
-  expect(argumentsOf(turns.take(toolCall(0, "", "", " } ")))).toBe(` } ${"1".repeat(1000)}`);
+  expect(argumentsOf(turns.take(toolCall(0, "", "", " } ")))).toBe(` }{${"1".repeat(1000)}`);
   expect(parse.mock.calls.length).toBeLessThan(5);
   parse.mockRestore();
 });
@@ -74,10 +74,36 @@ test("one that comes once others are over waits for none of them, though they we
   expect(turns.end()).toEqual([]);
 });
 
-test("one whose arguments go on behind an object is not over with that", () => {
+test("one whose arguments go on behind an object is over with that, and the rest left out", () => {
   const turns = new CallsInTurn();
-  turns.take(toolCall(0, "a", "f", '{"n":1}'));
-  turns.take(toolCall(0, "", "", " x"));
-  expect(turns.take(toolCall(1, "b", "f", "{}"))).toEqual([]);
-  expect(turns.end()).toHaveLength(1);
+  turns.take(toolCall(0, "a", "f", '{"n":1} '));
+  expect(turns.hasRest).toBe(false);
+  expect(argumentsOf(turns.take(toolCall(0, "", "", "x")))).toBe("");
+  expect(turns.hasRest).toBe(true);
+  expect(argumentsOf(turns.take(toolCall(1, "b", "f", '{"n":2}}')))).toBe('{"n":2}');
+  expect(turns.end()).toEqual([]);
+});
+
+test("those that are no object are told under a name, once they are complete", () => {
+  const turns = new CallsInTurn();
+  expect(turns.take(toolCall(0, "a", "f", " [1,"))).toMatchObject([{ id: "a" }]);
+  expect(turns.take(toolCall(1, "b", "f", '"x'))).toEqual([]);
+  expect(argumentsOf(turns.take(toolCall(0, "", "", "2]")))).toBe("");
+  turns.take(toolCall(1, "", "", '"'));
+  expect(turns.end().map((it) => [it.index, it.id, it.function?.arguments])).toEqual([
+    [0, "", '{"rawInvalidInput":[1,2]}'],
+    [1, "b", ""],
+    [1, "", ""],
+    [1, "", '{"rawInvalidInput":"x"}'],
+  ]);
+  expect(argumentsOf(turns.take(toolCall(1, "", "", "y")))).toBe("");
+});
+
+test("blanks ahead of an object are left out, and of nothing but blanks it is said that there are none", () => {
+  const turns = new CallsInTurn();
+  expect(argumentsOf(turns.take(toolCall(0, "a", "f", "\n ")))).toBe("");
+  expect(argumentsOf(turns.take(toolCall(0, "", "", ' {"n":1}')))).toBe('{"n":1}');
+  turns.take(toolCall(1, "b", "f", " "));
+  expect(turns.end()).toEqual([]);
+  expect(argumentsOf(turns.take(toolCall(1, "", "", "{}")))).toBe("");
 });

@@ -2,51 +2,73 @@
 import type { ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, parseJson } from "../../core/json.js";
 import { JsonEnd } from "../../core/json-end.js";
+import { argumentsText, toolCall } from "../../core/tool-calls.js";
 
 /**
  * Puts the pieces of calls in order. Clients take the last block that began for the one that ends: a call
  * is to be over before the next begins, so pieces of the next wait until the arguments of the first are
- * an object, or the calls are over.
+ * an object, or the calls are over. What clients can't read is told as whole answers have it, or not at all.
  */
 export class CallsInTurn {
   /** The call whose pieces pass. */
   #index: number | undefined;
-  #arguments = new Arguments();
+  readonly #arguments = new Map<number, Arguments>();
   /** Indexes of calls that are over. */
   readonly #over = new Set<number>();
   /** Pieces of further calls, by their index. Where there are any, the one that passes is not complete. */
   readonly #waiting = new Map<number, ToolCall[]>();
 
+  /** Whether something stood behind the arguments of a call, which is left out. */
+  get hasRest(): boolean {
+    return [...this.#arguments.values()].some((it) => it.hasRest);
+  }
+
   /** The pieces that may follow now. */
   take(piece: ToolCall): ToolCall[] {
     const { index } = piece;
-    // Of what was taken for complete; it has its place already. That it has no arguments its end has said.
-    if (this.#over.has(index)) return piece.function?.arguments === "{}" ? [] : [piece];
+    // Of what was taken for complete; it has its place already.
+    if (this.#over.has(index)) return [this.#pass(piece)];
     if (this.#index !== undefined && this.#index !== index) {
       const others = this.#waiting.get(index);
       if (others) others.push(piece);
       else this.#waiting.set(index, [piece]);
-      return this.#arguments.isComplete ? this.#next() : [];
+      return this.#of(this.#index).isComplete ? this.#next() : [];
     }
-    this.#pass(piece);
-    const goesOn = this.#waiting.size > 0 && this.#arguments.isComplete;
-    return goesOn ? [piece, ...this.#next()] : [piece];
+    this.#index = index;
+    const told = this.#pass(piece);
+    const goesOn = this.#waiting.size > 0 && this.#of(index).isComplete;
+    return goesOn ? [told, ...this.#next()] : [told];
   }
 
   /** Calls are over: something else begins, or the answer ends. Gives what waited. */
   end(): ToolCall[] {
-    const rest = [...this.#waiting.values()].flat();
-    if (this.#index !== undefined) this.#over.add(this.#index);
-    for (const index of this.#waiting.keys()) this.#over.add(index);
+    const rest = this.#index === undefined ? [] : this.#finish(this.#index);
+    for (const [index, pieces] of this.#waiting) {
+      rest.push(...pieces.map((piece) => this.#pass(piece)), ...this.#finish(index));
+    }
     this.#waiting.clear();
     this.#index = undefined;
     return rest;
   }
 
-  #pass({ index, function: called }: ToolCall): void {
-    if (this.#index !== index) this.#arguments = new Arguments();
-    this.#index = index;
-    this.#arguments.add(called?.arguments ?? "");
+  #of(index: number): Arguments {
+    const known = this.#arguments.get(index) ?? new Arguments();
+    this.#arguments.set(index, known);
+    return known;
+  }
+
+  /** The piece with as much of the arguments as may be told. */
+  #pass(piece: ToolCall): ToolCall {
+    const { index, id, function: called, extraContent } = piece;
+    const { name = "", arguments: args = "" } = called ?? {};
+    const told = this.#of(index).add(args);
+    return told === args ? piece : toolCall(index, id, name, told, extraContent);
+  }
+
+  #finish(index: number): ToolCall[] {
+    this.#over.add(index);
+    const told = this.#of(index).end();
+    return told === "" ? [] : [toolCall(index, "", "", told)];
   }
 
   /** What waited of the calls that follow, up to one that is not complete. */
@@ -55,31 +77,65 @@ export class CallsInTurn {
     for (const [index, pieces] of this.#waiting) {
       if (this.#index !== undefined) this.#over.add(this.#index);
       this.#waiting.delete(index);
-      for (const piece of pieces) {
-        this.#pass(piece);
-        told.push(piece);
-      }
-      if (!this.#arguments.isComplete) break;
+      this.#index = index;
+      told.push(...pieces.map((piece) => this.#pass(piece)));
+      if (!this.#of(index).isComplete) break;
     }
     return told;
   }
 }
 
-/** Arguments of one call as they come: each letter is looked at once, and all of them are parsed once. */
+/**
+ * Arguments of one call as they come: each letter is looked at once, and all of them are parsed once. Clients
+ * read an object and nothing else, and fail at what follows one.
+ */
 class Arguments {
   #text = "";
   readonly #end = new JsonEnd();
+  /** Whether they begin as an object does; absent: there is nothing but blanks. */
+  #isObject: boolean | undefined;
+  /** Whether they were one where it came to its end. */
   #isWhole: boolean | undefined;
-
-  add(piece: string): void {
-    this.#text += piece;
-    // Nothing can follow a whole object.
-    if (this.#isWhole !== undefined) this.#isWhole &&= piece.trim() === "";
-    else if (this.#end.find(piece) !== undefined) this.#isWhole = isObject(parseJson(this.#text));
-  }
+  /** Whether something stood behind the object. */
+  hasRest = false;
 
   /** Whether they are an object, to its end. */
   get isComplete(): boolean {
     return this.#isWhole === true;
+  }
+
+  /** Takes the next piece. @returns what may be told of them */
+  add(piece: string): string {
+    if (this.#isWhole) {
+      this.hasRest ||= piece.trim() !== "";
+      return "";
+    }
+    if (this.#isObject !== undefined) return this.#go(piece);
+    const begun = piece.trimStart();
+    if (begun === "") return "";
+    this.#isObject = begun.startsWith("{");
+    return this.#go(begun);
+  }
+
+  /** No more comes. @returns what is to be told of arguments that are no object */
+  end(): string {
+    const isOther = this.#isObject === false && !this.#isWhole;
+    // Of no arguments clients make an empty object.
+    if (this.#isObject === undefined || isOther) this.#isWhole = true;
+    return isOther ? argumentsText(toolCall(0, "", "", this.#text)) : "";
+  }
+
+  #go(piece: string): string {
+    if (this.#isWhole === false) return piece;
+    this.#text += piece;
+    if (!this.#isObject) return "";
+    const end = this.#end.find(piece);
+    if (end === undefined) return piece;
+    const rest = piece.slice(end);
+    this.#isWhole = isObject(parseJson(this.#text.slice(0, this.#text.length - rest.length)));
+    this.#text = "";
+    if (!this.#isWhole) return piece;
+    this.hasRest = rest.trim() !== "";
+    return piece.slice(0, end);
   }
 }

@@ -90,6 +90,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
     const reason = stopReasonOf(this.#finishReason);
     const delta = `"delta":{"stop_reason":"${reason}","stop_sequence":null}`;
     const { usage, estimated, warnings } = this.#totals;
+    if (this.#turns.hasRest) warnings.push(leftOut);
     const last = `${delta},"usage":${usageText(usage)}${extras(estimated, warnings)}`;
     return begun + silent + calls + late + event("message_delta", last) + event("message_stop");
   }
@@ -174,6 +175,8 @@ class MessageEncoder implements EventEncoder<"chat"> {
     );
   }
 }
+
+const leftOut = "tools: what stood behind the arguments of a call was left out";
 
 const event = (type: string, members = ""): string =>
   `event: ${type}\ndata: {"type":"${type}"${members === "" ? "" : `,${members}`}}\n\n`;
