@@ -248,6 +248,20 @@ describe("messages of the system in between", () => {
     expect(request.messages).toEqual([say("user", "a"), say("system", "b")]);
   });
 
+  test("define one anew that was dropped for its type: it may have to be called", async () => {
+    const bash = { name: "bash", input_schema: { type: "object" } };
+    const content = [
+      change("tool_removal", reference("bash")),
+      change("tool_addition", defined(bash)),
+    ];
+    const tool_choice = { type: "tool", name: "bash" };
+    const said = { ...ask(users("a"), system({ content })), tools, tool_choice };
+    const { request, warnings } = await asked(said);
+    expect(request.tools.map(({ function: it }) => it?.name)).toEqual(["a", "b", "bash"]);
+    expect(request.toolChoice).toMatchObject({ type: "function", function: { name: "bash" } });
+    expect(warnings).toEqual([]);
+  });
+
   test.each<[string, object]>([
     ["tool", { type: "tool_addition" }],
     ["tool.type", change("tool_addition", { type: "tool", name: "a" })],
@@ -347,7 +361,8 @@ describe("settings", () => {
     ];
     const more = {
       ...{ tools, mcp_servers: [{}], container: "c", context_management: null },
-      ...{ fallbacks: [{ model: "m" }], inference_geo: "us" },
+      ...{ fallbacks: [{ model: "m" }], inference_geo: "us", fallback_credit_token: "t" },
+      ...{ speed: "fast", diagnostics: { previous_message_id: null } },
       output_config: { task_budget: { type: "tokens", total: 20_000 } },
     };
     const { request, warnings } = await asked(hello({ ...more, metadata: { user_id: "u" } }));
@@ -356,11 +371,20 @@ describe("settings", () => {
       "container: not supported, ignored",
       "mcp_servers: not supported, ignored",
       "fallbacks: not supported, ignored",
+      "fallback_credit_token: not supported, ignored",
       "inference_geo: not supported, ignored",
+      "speed: not supported, ignored",
+      "diagnostics: not supported, ignored",
       "tools: web_search_20250305 is not supported, ignored",
       "tools: bash_20250124 is not supported, ignored",
       "output_config.task_budget: not supported, ignored",
     ]);
+  });
+
+  test("are not told of where they ask for what is done anyway", async () => {
+    const billing_policy = { type: "billing_policy", bill_to: "self" };
+    const more = { speed: "standard", diagnostics: null, billing_policy };
+    expect((await asked(hello(more))).warnings).toEqual([]);
   });
 
   const details = { error_code: "thread_unsupported_request", unsupported: ["thread"] };
@@ -368,7 +392,8 @@ describe("settings", () => {
   test.each([
     ["thread", { type: "create" }, details],
     ["compaction", {}, undefined],
-  ])("whose answer nothing here has are refused: %s", async (name, value, details) => {
+    ["billing_policy", { type: "billing_policy", bill_to: "user_profile" }, undefined],
+  ])("that nothing here can do are refused: %s", async (name, value, details) => {
     const server = await serve(scripted({ chat: says("Hi") }));
     const answer = await server.post(path, hello({ [name]: value }));
     expect(answer.status).toBe(400);

@@ -66,14 +66,20 @@ export const messagesFields = fieldsOf(
     output_format: fields({ type: true, schema: true }),
     metadata: fields({ user_id: true }),
     ...{ container: true, mcp_servers: true, context_management: true, fallbacks: true },
-    inference_geo: true,
+    ...{ inference_geo: true, speed: true, diagnostics: true, fallback_credit_token: true },
+    billing_policy: fields({ bill_to: true }),
     ...{ thread: fields({ type: true }), compaction: fields({ type: true }) },
   },
   ({ name }) => (renamedFields.includes(name) ? [] : [name]),
 );
 
 /** What Anthropic does itself, and nothing here does. */
-const hosted = ["container", "mcp_servers", "context_management", "fallbacks", "inference_geo"];
+const hosted = [
+  ...["container", "mcp_servers", "context_management", "fallbacks", "fallback_credit_token"],
+  ...["inference_geo", "speed", "diagnostics"],
+];
+/** Values of these that ask for nothing. */
+const usual: JsonObject = { speed: "standard" };
 
 /** What a client looks for in the answer, or leaves out of what it sends, and why there is nothing like it. */
 const refusals: Readonly<Record<string, string>> = {
@@ -83,7 +89,9 @@ const refusals: Readonly<Record<string, string>> = {
 
 /** Reads a request; the contract's further fields may stand in it, too. */
 export function readMessages(json: JsonObject): MessagesRequest {
-  const warnings = hosted.filter((name) => asks(json[name])).map(notSupported);
+  const warnings = hosted
+    .filter((name) => asks(json[name]) && json[name] !== usual[name])
+    .map(notSupported);
   const conversation = readConversation(json);
   const wrong: Violation[] = [];
   const offer = readTools(json, warnings, wrong);
@@ -129,7 +137,11 @@ const asks = (value: unknown): boolean =>
 
 function refusedIn(json: JsonObject): LintelError | undefined {
   const name = Object.keys(refusals).find((one) => json[one] != null);
-  return name === undefined ? undefined : unsupported(name, refusals[name]);
+  if (name !== undefined) return unsupported(name, refusals[name]);
+  const { bill_to: payer = "self" } = isObject(json.billing_policy) ? json.billing_policy : {};
+  return payer === "self"
+    ? undefined
+    : unsupported("billing_policy", "nobody else is billed for a request here");
 }
 
 const notSupported = (name: string): string => `${name}: not supported, ignored`;

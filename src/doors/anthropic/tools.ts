@@ -103,6 +103,7 @@ class Reading implements Offered {
     }
     if (isForeign(tool)) this.dropped.set(tool.name, tool.type.slice(0, 40));
     else {
+      this.dropped.delete(name);
       const declared = { tool, place, replaced: false };
       named.push(declared);
       this.#declared.push(declared);
