@@ -112,6 +112,34 @@ describe.each(jsonWires)("$name", (wire) => {
     }
   });
 
+  it("nor parts in `content`, whose faults are told where the caller wrote them", async () => {
+    const { url } = await serveChat(echo);
+    const body = (...messages: string[]) => `{"messages":[${messages.join()}]}`;
+    const said = (list: string, ...parts: string[]) =>
+      `{"role":"user","${list}":[${parts.join()}]}`;
+    const shows = (member: string, address: string) =>
+      `{"type":"image_url","${member}":{"url":"${address}"}}`;
+    const image = "data:image/png;base64,iVBORw0KGgo=";
+    const texts = '{"type":"text","text":"a"}';
+    const wrong = [
+      [shows("imageUrl", "x"), shows("image_url", "x")],
+      [`${texts},${shows("imageUrl", 'x","detail":"odd')}`, shows("image_url", 'x","detail":"odd')],
+      ['{"type":"input_audio","inputAudio":{"data":"!","format":"wav"}}', ""],
+      ['{"type":"file","file":{"fileData":5}}', ""],
+      ['{"type":"odd"}', ""],
+      ['{"type":"text"},5', ""],
+      [`${texts},{"type":"image_url","imageUrl":{},"image_url":{}}`, ""],
+    ] as const;
+    for (const [parts] of wrong) {
+      const own = await ask(wire, url, body(said("content", parts), said("parts", texts, parts)));
+      const fields = own.fields?.join("\n") ?? "";
+      expect(fields, parts).toMatch(/^messages\[0\]\.content\[/m);
+      expect(fields, parts).not.toMatch(/^messages\[0\]\.parts|^messages\[1\]\.content/m);
+    }
+    const { code, fields } = await ask(wire, url, body(said("content", shows("imageUrl", image))));
+    expect(`${code} ${fields}`).not.toContain("is required");
+  });
+
   it("what REST takes is served, by its deadline", async () => {
     const { url } = await serveChat(echo);
     const body = `{"messages":[{"role":"user","content":"a\\ud800"}],"stop":"x","max_tokens":"5"}`;

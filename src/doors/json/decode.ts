@@ -31,6 +31,10 @@ const embedded: ReadonlySet<string> = new Set([
 /** String fields for which a list may stand, which goes into the field of this name. */
 const orParts: Readonly<Record<string, string>> = { "lintel.v1.LLMMessage.content": "parts" };
 
+/** The field that a list goes into which stands for a text; `undefined`: none may. */
+export const partsFor = (desc: DescMessage, field: DescField): DescField | undefined =>
+  desc.fields.find(({ name }) => name === orParts[`${desc.typeName}.${field.name}`]);
+
 /** Messages for which a string may stand: OpenAI's clients write `"auto"` for `{"type": "auto"}`. */
 const abbreviated: Readonly<Record<string, string>> = {
   "lintel.v1.ToolChoice": "type",
@@ -89,9 +93,7 @@ function compileMessage(desc: DescMessage): Read {
     const read = embedded.has(`${desc.typeName}.${field.name}`)
       ? readEmbedded
       : compileField(field);
-    const other = desc.fields.find(
-      ({ name }) => name === orParts[`${desc.typeName}.${field.name}`],
-    );
+    const other = partsFor(desc, field);
     return {
       ...{ name: field.name, local: field.localName, unset: unsetValue(field) },
       read: other ? orInParts(read) : read,

@@ -6,6 +6,7 @@ import type { FastifyRequest } from "fastify";
 import type { Admission } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import type { LintelError } from "../../core/errors.js";
+import type { Names } from "../json/rename.js";
 
 /** One request, beyond what the RPC library hands on. */
 export interface Arrival {
@@ -19,6 +20,8 @@ export interface Arrival {
   readonly defect?: LintelError | undefined;
   /** The second time around, what could be read of the message. */
   readonly message?: Message | undefined;
+  /** The second time around, the caller's names of fields where they are not the contract's. */
+  readonly names?: Names | undefined;
   /** What was read of a body of JSON, until the method is called. */
   readonly body: Uint8Array[];
   /** Whether the message could be read and the method was called. */

@@ -8,6 +8,7 @@ import { type Input, type MethodName, type Output, services } from "../../core/m
 import { credentialOf } from "../credential.js";
 import type { DoorOptions } from "../door.js";
 import { headersOf } from "../json/headers.js";
+import { renamed } from "../json/rename.js";
 import { type Asked, headerIn, originFrom } from "../origin.js";
 import { retryAfterHeader } from "../retry-after.js";
 import { arrivalKey, requestKey } from "./context.js";
@@ -140,11 +141,8 @@ function start<M extends MethodName>(
     defect: arrival.defect,
   };
   try {
-    return gateway.call(
-      method,
-      (arrival.message ?? request) as Input<M>,
-      originFrom(asked, settings),
-    );
+    const message = (arrival.message ?? request) as Input<M>;
+    return renamed(gateway.call(method, message, originFrom(asked, settings)), arrival.names ?? {});
   } catch (err) {
     // The library would answer it without a word to anybody else.
     gateway.log.error({ err, id: arrival.requestId }, "an RPC could not be started");

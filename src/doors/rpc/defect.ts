@@ -65,6 +65,7 @@ export function answering(handler: UniversalHandler, bodyLimit: number): Answer 
       ...arrival,
       defect: reading ? (reading.defect ?? arrival.defect) : first.defect,
       message: reading?.message,
+      names: reading?.names,
       body: [],
     };
     const contextValues = (request.contextValues ?? createContextValues()).set(arrivalKey, again);

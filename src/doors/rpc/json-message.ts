@@ -9,10 +9,12 @@ import {
 } from "@bufbuild/protobuf";
 import { compressionGzip } from "@connectrpc/connect-node";
 import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
+import { isObject } from "../../core/json.js";
 import { leastBytes, type TooFar, tooManyItems } from "../items.js";
 import { parseBody, twiceIn } from "../json/body.js";
 import { compileDecoder } from "../json/decode.js";
 import { fieldsOf } from "../json/known.js";
+import { finding, type Names } from "../json/rename.js";
 import { encodingOf, framesIn, isBare, packedFlag } from "./frames.js";
 import { asContract } from "./json-spelling.js";
 
@@ -22,6 +24,8 @@ export interface Reading {
   readonly message?: Message;
   /** Absent if the other doors take it as it is. */
   readonly defect?: LintelError;
+  /** The caller's names of fields; absent: the contract's. */
+  readonly names?: Names;
 }
 
 /** Reads messages of one type. Never throws. */
@@ -77,8 +81,10 @@ export function jsonReader(input: DescMessage): JsonReader {
     if (whole && !parsed.passed?.twice) return undefined;
     const { message, violations } = decode(refused);
     violations.push(...twice);
+    const callers = namesIn(refused);
     return {
       message: { ...message, ...taken },
+      ...(callers && { names: callers }),
       ...(violations.length > 0 && { defect: invalidFields(violations) }),
     };
   };
@@ -95,6 +101,15 @@ export function jsonReader(input: DescMessage): JsonReader {
       return message && defect && { message, defect };
     },
   };
+}
+
+/** Of messages that have their parts in `content`, as over REST. */
+function namesIn({ messages }: Readonly<Record<string, unknown>>): Names | undefined {
+  if (!Array.isArray(messages)) return undefined;
+  const inContent = messages.map((it) => isObject(it) && Array.isArray(it.content));
+  if (!inContent.includes(true)) return undefined;
+  return (field) =>
+    inContent[Number(/^messages\[(\d+)\]/.exec(field)?.[1])] ? finding({})(field) : field;
 }
 
 /** Most characters of an integer in a string: the library's way of 10 MB of digits takes seconds. */

@@ -3,6 +3,7 @@ import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf
 import type { Violation } from "../../core/errors.js";
 import { isObject } from "../../core/json.js";
 import { tooManyItems } from "../items.js";
+import { partsFor } from "../json/decode.js";
 
 /**
  * A field's value with names as they stand in the contract (`requests_per_minute` for `requestsPerMinute`), and
@@ -41,7 +42,9 @@ function messageAs(desc: DescMessage, value: unknown, path: string, into: Violat
       into.push({ field: at, message: "must be set once" });
     }
     const given = first ?? second ?? undefined;
-    if (given !== undefined) own[name] = asContract(field, given, at, into);
+    if (given === undefined) continue;
+    const parts = Array.isArray(given) ? partsFor(desc, field) : undefined;
+    own[name] = asContract(parts ?? field, given, at, into);
   }
   return own;
 }
