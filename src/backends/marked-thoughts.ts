@@ -20,6 +20,9 @@ export interface AnswerMarks {
 /** Qwen's, DeepSeek's, GLM's, SmolLM3's, MiniMax's, Kimi's, Nemotron's, Granite's. */
 export const thinkTags: ThoughtMarks = { open: "<think>", close: "</think>" };
 
+/** Gemini's, by its endpoint of OpenAI's form. */
+export const thoughtTags: ThoughtMarks = { open: "<thought>", close: "</thought>" };
+
 /** A piece of an answer, or what was held back of one. */
 export interface Said {
   /** What the model thinks; empty: nothing. */

@@ -120,6 +120,9 @@ describe.each(compatibleKinds)("by %s", (_, backendAt) => {
   it("a whole answer without a message is what its reason says", async () => {
     for (const [finish_reason, reason] of [
       ["content_filter: SAFETY", "content_filter"],
+      ["MODEL_ARMOR", "content_filter"],
+      ["IMAGE_PROHIBITED_CONTENT", "content_filter"],
+      ["RECITATION", "content_filter"],
       ["length", "length"],
     ]) {
       const choices = [{ index: 0, finish_reason }];

@@ -53,6 +53,20 @@ async function everyWay(content: string, config: object = {}, more: object = {})
 const thinks = "<think>\nSix < seven.\n</think>\n\n42, </think> or 43\n";
 
 describe("think_tags", () => {
+  it("are Gemini's own of its models, at the beginning of the text alone", async () => {
+    const model = "google/gemini-3-pro";
+    const config = { models: [model] };
+    const told = (text: string) => everyWay(text, config, { model });
+    expect(await told("<thought>\nSix < seven.\n</thought>\n\n42, </thought>\n")).toEqual([
+      "Six < seven.",
+      "42, </thought>\n",
+    ]);
+    for (const text of ["<think>Six</think>42", "See <thought>this</thought>"]) {
+      expect(await told(text)).toEqual(["", text]);
+    }
+    expect(await everyWay("<thought>Six</thought>42")).toEqual(["", "<thought>Six</thought>42"]);
+  });
+
   it.each([
     ["thoughts", thinks, "Six < seven.", "42, </think> or 43\n"],
     ["no thoughts", "<think>\n\n</think>\n\n42", "", "42"],

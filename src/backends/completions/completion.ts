@@ -157,7 +157,10 @@ function readContent(content: unknown): string {
 /** What reasons mean; all others are `stop`. */
 const finishReasons: readonly (readonly [RegExp, string])[] = [
   [/^(?:length|max_tokens|model_length|model_context_window_exceeded)$/i, "length"],
-  [/^(?:content_filter.*|safety|sensitive)$/i, "content_filter"],
+  [
+    /^(?:content_filter.*|safety|sensitive|model_armor|(?:image_)?(?:safety|recitation|prohibited_content))$/i,
+    "content_filter",
+  ],
   [/^(?:tool_calls|function_call)$/i, "tool_calls"],
 ];
 

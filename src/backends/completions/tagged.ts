@@ -2,10 +2,10 @@
 import type { LLMChoice, LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import { deltaChoice, messageChoice } from "../../core/chat-messages.js";
 import { reasoningChoice, reasoningOf } from "../../core/reasoning.js";
-import { MarkedThoughts, thinkTags } from "../marked-thoughts.js";
+import { MarkedThoughts, thinkTags, thoughtTags } from "../marked-thoughts.js";
 
 /**
- * Where the text of an answer may begin with `<think>…</think>`: `auto`, with both tags; `begun`, also
+ * Where the text of an answer may begin with `<think>…</think>`, of Gemini's models with `<thought>…</thought>`: `auto`, with both tags; `begun`, also
  * with the second alone, since the template writes the first; `never`, nowhere.
  */
 export type ThinkTags = "auto" | "begun" | "never";
@@ -13,11 +13,12 @@ export type ThinkTags = "auto" | "begun" | "never";
 /** What reads the text of one answer; `undefined`: all of it is said. */
 export function tagged(
   tags: ThinkTags = "auto",
-  { reasoningEffort }: Pick<LLMRequest, "reasoningEffort">,
+  { model, reasoningEffort }: Pick<LLMRequest, "model" | "reasoningEffort">,
 ): MarkedThoughts | undefined {
   if (tags === "never") return undefined;
   // A template that is told to begin no thoughts writes both tags, or none.
-  return new MarkedThoughts(thinkTags, tags === "begun" && reasoningEffort !== "none");
+  const marks = /gemini/i.test(model) ? thoughtTags : thinkTags;
+  return new MarkedThoughts(marks, tags === "begun" && reasoningEffort !== "none");
 }
 
 /** A whole answer, the thoughts in its text taken out. One whose server tells them apart has none there. */
