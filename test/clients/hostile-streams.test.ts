@@ -1,11 +1,15 @@
 /** Streams of calls as odd servers write them, by each vendor's own SDK: what it puts together is whole. */
 import Anthropic from "@anthropic-ai/sdk";
+import { createClient } from "@connectrpc/connect";
+import { createGrpcTransport } from "@connectrpc/connect-node";
 import { GoogleGenAI } from "@google/genai";
 import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
+import { ChatService, type ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import { joinCalls } from "../../src/core/tool-calls.js";
 import { backendFor, chunk } from "../backends/openai-subject.js";
 import { opened, serve as upstream } from "../backends/serve.js";
-import { serve } from "../doors/serve.js";
+import { chunks, serve } from "../doors/serve.js";
 import { citySchema } from "./weather.js";
 
 /** A piece of a call, as it stands in a `delta`. */
@@ -188,6 +192,41 @@ const sdks: Readonly<Record<string, (url: string) => Promise<[name: string, args
       for (const { name = "", args } of functionCalls) calls.push([name, args]);
     }
     return calls;
+  },
+  async "POST /llm"(url) {
+    const tools = names.map((name) => ({ type: "function", function: { name, parameters } }));
+    const body = { model: "m", messages: [question], stream: true, tools };
+    const headers = { "content-type": "application/json", authorization: "Bearer me" };
+    const init = { method: "POST", headers, body: JSON.stringify(body) };
+    const answer = await chunks(await fetch(`${url}/llm`, init));
+    expect(answer.at(-1).choices[0].finish_reason).toBe("tool_calls");
+    const pieces = answer.flatMap(({ choices }) => choices[0]?.delta.tool_calls ?? []);
+    const calls: Record<number, [name: string, args: string]> = {};
+    for (const { index, id, function: called } of pieces) {
+      // Who has an id has the name, and begins a call.
+      if (id !== undefined) calls[index] = [called.name, ""];
+      (calls[index] as [string, string])[1] += called.arguments;
+    }
+    return Object.values(calls).map(([name, args]) => [name, JSON.parse(args)]);
+  },
+  async gRPC(url) {
+    const client = createClient(ChatService, createGrpcTransport({ baseUrl: url }));
+    const tools = names.map((name) => ({
+      ...{ type: "function", function: { name, parameters: JSON.stringify(parameters) } },
+    }));
+    const headers = { authorization: "Bearer me" };
+    const asked = { model: "m", messages: [question], tools };
+    const calls: ToolCall[] = [];
+    let reason = "";
+    for await (const { choices } of client.chat(asked, { headers })) {
+      calls.push(...(choices[0]?.delta?.toolCalls ?? []));
+      reason = choices[0]?.finishReason ?? "";
+    }
+    expect(reason).toBe("tool_calls");
+    return joinCalls(calls).map(({ function: it }) => [
+      it?.name ?? "",
+      JSON.parse(it?.arguments ?? ""),
+    ]);
   },
 };
 
