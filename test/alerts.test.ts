@@ -1,13 +1,15 @@
 /** Who is told when budgets are nearly used up: when, of what, and how it arrives. */
-import { once } from "node:events";
-import { createServer, type IncomingHttpHeaders } from "node:http";
-import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { AlertWebhook, bodyOf } from "../src/alerts/webhook.js";
 import type { Caller } from "../src/core/call.js";
 import type { Core } from "../src/core/core.js";
 import { CurrentCore } from "../src/core/current.js";
-import { type AlertScope, alertScopes, type BudgetAlert } from "../src/core/limits/alerts.js";
+import {
+  type AlertScope,
+  alertScopes,
+  type BudgetAlert,
+  type Telling,
+} from "../src/core/limits/alerts.js";
 import type { BudgetPeriod, LimitSettings } from "../src/core/limits/settings.js";
 import type { LimitStore } from "../src/core/limits/store.js";
 import { type Logger, silent } from "../src/core/log.js";
@@ -16,6 +18,7 @@ import { createToken, hashToken } from "../src/core/tokens.js";
 import { memoryLimits } from "../src/state/limits/memory.js";
 import { echo } from "./backends/openai-subject.js";
 import { Upstream } from "./backends/upstream.js";
+import { receiver } from "./support/alerts.js";
 import { outcome, start } from "./support/calls.js";
 import { coreOf } from "./support/core.js";
 import { gateway } from "./support/gateway.js";
@@ -29,25 +32,28 @@ describe("budgets that pass a share", () => {
   const budget = (amount: number, period: BudgetPeriod = "month") => ({
     budget: { amount, period },
   });
+  /** For how long a name is held while it is told. */
+  const shortMs = 60_000;
   const find = (id: string): Caller => ({ id, token: `id of ${id}`, team: "red" });
 
   function bench(
-    more: { scopes?: AlertScope[] } & Partial<Pick<LimitStore, "isFirst" | "release">> = {},
+    more: { scopes?: AlertScope[] } & Partial<Pick<LimitStore, "hold" | "keep" | "release">> = {},
   ) {
     const clock = { now: noon };
     const store = memoryLimits({ clock: () => clock.now });
-    if (more.isFirst) store.isFirst = more.isFirst;
-    if (more.release) store.release = more.release;
+    const { hold = store.hold, keep = store.keep, release = store.release } = more;
+    Object.assign(store, { hold, keep, release });
     const sent: BudgetAlert[] = [];
-    /** Gives up what was sent last. */
-    let lose = () => {};
+    /** What was sent last. */
+    let last: Telling | undefined;
     const alerts = {
       at: [0.5, 0.8, 1],
       scopes: new Set(more.scopes ?? alertScopes),
       sink: {
-        send(alert: BudgetAlert, lost: () => void) {
-          sent.push(alert);
-          lose = lost;
+        async send(telling: Telling) {
+          if (!(await telling.begin(shortMs))) return;
+          sent.push(telling.alert);
+          last = telling;
         },
       },
     };
@@ -79,7 +85,7 @@ describe("budgets that pass a share", () => {
         )
         .sort();
     };
-    return { clock, core, told, sent, lose: () => lose() };
+    return { clock, core, told, sent, arrive: () => last?.told(), lose: () => last?.lost() };
   }
   const hello = { model: "m", maxTokens: 4, messages: [{ role: "user", content: "Hello" }] };
   const call = async (core: ReturnType<typeof coreOf>, more: object = {}) =>
@@ -215,68 +221,73 @@ describe("budgets that pass a share", () => {
     expect(await told()).toEqual([]);
   });
 
-  it("are told of by another where the first that shares a store could not", async () => {
-    const claimed = new Set<string>();
-    const isFirst = async (name: string) => claimed.size < claimed.add(name).size;
-    const shared = { isFirst, release: (name: string) => void claimed.delete(name) };
-    const [one, other] = [bench(shared), bench(shared)];
+  /** Who holds which name, and until when, as stores for all gateways keep it. */
+  function shared(clock: () => number) {
+    const held = new Map<string, { holder: string; until: number }>();
+    const hold = (name: string, holder: string, forMs: number) => {
+      const now = held.get(name);
+      if (now && now.until > clock() && now.holder !== holder) return false;
+      held.set(name, { holder, until: clock() + forMs });
+      return true;
+    };
+    const keep = (name: string, holder: string, forMs: number) => void hold(name, holder, forMs);
+    const release = (name: string, holder: string) => {
+      if (held.get(name)?.holder === holder) held.delete(name);
+    };
+    return { held, hold, keep, release };
+  }
+
+  it.each(["lost it", "was killed with it"])(
+    "are told of by another where the first that shares a store %s",
+    async (what) => {
+      const clock = { now: noon };
+      const names = shared(() => clock.now);
+      const [one, other] = [bench(names), bench(names)];
+      const cores = [one, other].map(({ core }) => core({ global: budget(40) }));
+      const [its, others] = cores as [Core, Core];
+      for (let i = 0; i < 7; i++) for (const core of cores) await call(core);
+      expect([await one.told(), await other.told()]).toEqual([["global 0.5 21"], []]);
+      if (what === "lost it") one.lose();
+      await call(others);
+      expect(await other.told()).toEqual([]);
+      for (const it of [clock, one.clock, other.clock]) it.now += 900_000;
+      await call(others);
+      expect(await other.told()).toEqual(["global 0.5 27"]);
+      other.arrive();
+      await call(its);
+      expect(await one.told()).toEqual([]);
+    },
+  );
+
+  it("are told of by the first alone of those who share a store, for the whole period", async () => {
+    const clock = { now: noon };
+    const names = shared(() => clock.now);
+    const [one, other] = [bench(names), bench(names)];
     const cores = [one, other].map(({ core }) => core({ global: budget(40) }));
     const [its, others] = cores as [Core, Core];
-    for (let i = 0; i < 7; i++) for (const core of cores) await call(core);
+    for (let i = 0; i < 7; i++) for (const core of [its, others]) await call(core);
     expect([await one.told(), await other.told()]).toEqual([["global 0.5 21"], []]);
-    one.lose();
-    await call(others);
-    expect(await other.told()).toEqual([]);
-    one.clock.now += 900_000;
-    other.clock.now += 900_000;
-    await call(others);
-    expect(await other.told()).toEqual(["global 0.5 27"]);
-    await call(its);
-    expect(await one.told()).toEqual([]);
-  });
-
-  it("are told of by the first alone of those who share a store", async () => {
-    const names: string[] = [];
-    const isFirst = async (name: string, forMs: number) => {
-      names.push(name);
-      expect(forMs).toBeGreaterThanOrEqual(86_400_000);
-      return names.length > 1;
-    };
-    const { core, told } = bench({ isFirst });
-    const it = core({ global: budget(6) });
-    await call(it);
-    expect(await told()).toEqual([]);
-    await call(it, { maxTokens: 3 });
-    expect(await told()).toEqual(["global 1 6"]);
     const month = Date.UTC(2026, 0, 1);
-    expect(names).toEqual([0.5, 1].map((at) => `global:spend-month:${month}:6000000000:${at}`));
+    const name = `global:spend-month:${month}:40000000000:0.5`;
+    expect([...names.held]).toEqual([
+      [name, { holder: expect.any(String), until: noon + shortMs }],
+    ]);
+    one.arrive();
+    const end = Date.UTC(2026, 1, 1);
+    expect(names.held.get(name)?.until).toBe(end + 86_400_000);
+    for (const later of [noon + 900_000, end - 1000]) {
+      for (const it of [clock, other.clock]) it.now = later;
+      await call(others);
+      expect(await other.told()).toEqual([]);
+    }
   });
 });
 
-interface Seen {
-  readonly path: string | undefined;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: ReturnType<typeof bodyOf>;
-}
-
-/** A server that answers with these statuses in turn, 0 with nothing at all, and the last for good. */
-async function receiver(...statuses: number[]) {
-  const seen: Seen[] = [];
-  const http = createServer(async (request, response) => {
-    let text = "";
-    for await (const part of request) text += part;
-    seen.push({ path: request.url, headers: request.headers, body: JSON.parse(text) });
-    const status = statuses.length > 1 ? statuses.shift() : statuses[0];
-    if (status) response.writeHead(status).end("ok");
-  }).listen(0, "127.0.0.1");
-  await once(http, "listening");
-  onTestFinished(() => {
-    http.close();
-    http.closeAllConnections();
-  });
-  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/services/T0/secret?a=b`;
-  return { url, seen, leave: () => new Promise((left) => http.close(left)) };
-}
+/** What becomes of an alert. */
+const telling = (more: Partial<BudgetAlert> = {}, of: Partial<Telling> = {}): Telling => ({
+  ...{ alert: { ...alert, ...more }, begin: () => true, told() {}, lost() {} },
+  ...of,
+});
 
 const alert: BudgetAlert = {
   ...{ scope: "caller", name: "ann", period: "month", threshold: 0.8, refused: false },
@@ -301,11 +312,12 @@ describe("a webhook", () => {
     "an alert of a budget can't be sent",
   ];
 
-  it("gets a POST of JSON for each alert, in their order", async () => {
+  it("gets a POST of JSON for each alert", async () => {
     const { url, seen } = await receiver(200);
     const { webhook } = open(url);
-    for (const name of ["ann", "bob", "cat"]) webhook.send({ ...alert, name }, () => {});
+    for (const name of ["ann", "bob", "cat"]) webhook.send(telling({ name }));
     await expect.poll(() => webhook.counts).toEqual({ sent: 3, lost: 0 });
+    seen.sort((a, b) => a.body.name.localeCompare(b.body.name));
     expect(seen.map(({ body }) => body.name)).toEqual(["ann", "bob", "cat"]);
     expect(seen[0]?.path).toBe("/services/T0/secret?a=b");
     expect(seen[0]?.headers).toMatchObject({
@@ -341,10 +353,10 @@ describe("a webhook", () => {
   it("that fails is asked again, and not for ever", async () => {
     const { url, seen } = await receiver(503, 429, 200, 500);
     const { webhook, warned } = open(url);
-    webhook.send(alert, () => {});
+    webhook.send(telling());
     await expect.poll(() => webhook.counts).toEqual({ sent: 1, lost: 0 });
     expect(seen).toHaveLength(3);
-    webhook.send(alert, () => {});
+    webhook.send(telling());
     await expect.poll(() => webhook.counts).toEqual({ sent: 1, lost: 1 });
     expect(seen).toHaveLength(6);
     expect(warned).toEqual([lost("it answers with status 500")]);
@@ -353,7 +365,7 @@ describe("a webhook", () => {
   it("that does not know it is asked once, and its address is in no log", async () => {
     const { url, seen } = await receiver(404);
     const { webhook, warned } = open(url);
-    webhook.send(alert, () => {});
+    webhook.send(telling());
     await expect.poll(() => webhook.counts).toEqual({ sent: 0, lost: 1 });
     expect(seen).toHaveLength(1);
     expect(warned).toEqual([lost("it answers with status 404")]);
@@ -364,46 +376,105 @@ describe("a webhook", () => {
     const { url, leave } = await receiver(200);
     await leave();
     const { webhook, warned } = open(url);
-    webhook.send(alert, () => {});
+    webhook.send(telling());
     await expect.poll(() => webhook.counts).toEqual({ sent: 0, lost: 1 });
     expect(warned).toEqual([lost(expect.stringContaining("ECONNREFUSED"))]);
   });
 
-  it("that hangs holds up so many and no more, and no end", async () => {
+  it("that hangs is asked four things at once, holds up so many and no more, and no end", async () => {
     const { url, seen } = await receiver(0);
     const { webhook, warned } = open(url);
-    for (let i = 0; i < 1003; i++) webhook.send(alert, () => {});
-    await expect.poll(() => seen).toHaveLength(1);
-    expect(webhook.counts).toEqual({ sent: 0, lost: 2 });
-    expect(warned).toEqual([lost("too many wait"), lost("too many wait")]);
+    const begun: string[] = [];
+    const begin = (name: string) => () => begun.push(name) > 0;
+    for (const name of ["ann", "ann", "bob", "cat", "dan", "eve"]) {
+      webhook.send(telling({ name }, { begin: begin(name) }));
+    }
+    for (let i = 0; i < 997; i++) webhook.send(telling());
+    await expect.poll(() => seen.length).toBe(4);
+    expect(begun).toEqual(["ann", "bob", "cat", "dan"]);
+    expect(webhook.counts).toEqual({ sent: 0, lost: 3 });
+    expect(warned).toEqual(Array.from({ length: 3 }, () => lost("too many wait")));
     await webhook.close();
-    expect(webhook.counts.lost).toBe(1003);
+    expect(webhook.counts).toEqual({ sent: 0, lost: 1003 });
+    expect(seen).toHaveLength(4);
   });
 
-  it("hands over what waits, and what comes later", async () => {
+  it("that fails for one holds up those of its budget alone", async () => {
+    const { url, seen } = await receiver(503, 200);
+    const { webhook, warned } = open(url, { pauses: [600_000] });
+    const of = (name: string, threshold: number) => telling({ name, threshold });
+    webhook.send(of("ann", 0.5));
+    await expect.poll(() => seen.length).toBe(1);
+    webhook.send(of("ann", 0.8));
+    for (const threshold of [0.5, 0.8, 1]) webhook.send(of("bob", threshold));
+    webhook.send(of("cat", 0.5));
+    await expect.poll(() => webhook.counts).toEqual({ sent: 4, lost: 0 });
+    const told = (name: string) =>
+      seen.flatMap(({ body }) => (body.name === name ? [body.threshold] : []));
+    expect([told("ann"), told("bob"), told("cat")]).toEqual([[0.5], [0.5, 0.8, 1], [0.5]]);
+    await webhook.close();
+    expect(warned.map(([fields]) => fields)).toEqual([
+      { scope: "caller", name: "ann", threshold: 0.5, reason: "the gateway ends" },
+      { scope: "caller", name: "ann", threshold: 0.8, reason: "the gateway ends" },
+    ]);
+  });
+
+  it("is not told what another gateway tells, also where that is so only by the next attempt", async () => {
+    const { url, seen } = await receiver(503);
+    const { webhook } = open(url);
+    const asked: number[] = [];
+    const ends: string[] = [];
+    const theirs = (first: boolean): Partial<Telling> => ({
+      begin: async (forMs) => asked.push(forMs) === 1 && first,
+      told: () => ends.push("told"),
+      lost: () => ends.push("lost"),
+    });
+    webhook.send(telling({}, theirs(true)));
+    await expect.poll(() => asked.length).toBe(2);
+    webhook.send(telling({ name: "bob" }, theirs(false)));
+    await expect.poll(() => asked.length).toBe(3);
+    await webhook.close();
+    expect([seen.length, ends, webhook.counts]).toEqual([1, [], { sent: 0, lost: 0 }]);
+    // All attempts and pauses, and time to spare.
+    expect(asked).toEqual(Array.from({ length: 3 }, () => 3 * 10_000 + 2 + 30_000));
+  });
+
+  it("hands over what waits, and what comes later, of each budget in its order", async () => {
     const [hangs, refuses, takes] = [await receiver(0), await receiver(503), await receiver(200)];
-    const names = ["ann", "bob", "cat"];
+    const names = ["ann", "bob", "cat", "dan", "eve"];
     for (const { url, seen } of [hangs, refuses]) {
       const { webhook: before } = open(url, { pauses: [600_000] });
       const { webhook: between } = open(url);
       const { webhook: next } = open(takes.url);
-      const lost: string[] = [];
-      for (const name of names) before.send({ ...alert, name }, () => lost.push(name));
-      await expect.poll(() => seen).toHaveLength(1);
+      const ends: string[] = [];
+      const of = (name: string, threshold: number) =>
+        telling(
+          { name, threshold },
+          { told: () => ends.push("told"), lost: () => ends.push("lost") },
+        );
+      for (const name of names) for (const at of [0.5, 0.8]) before.send(of(name, at));
+      // Those that pause leave their place to others.
+      const sent = seen === hangs.seen ? 4 : 5;
+      await expect.poll(() => seen.length).toBe(sent);
       before.handOver(between);
       between.handOver(next);
       await before.close();
-      before.send({ ...alert, name: "dan" }, () => lost.push("dan"));
-      await expect.poll(() => next.counts).toEqual({ sent: 4, lost: 0 });
-      expect(takes.seen.splice(0).map(({ body }) => body.name)).toEqual([...names, "dan"]);
-      expect([seen.length, before.counts, lost]).toEqual([1, { sent: 0, lost: 0 }, []]);
+      before.send(of("ann", 1));
+      await expect.poll(() => next.counts).toEqual({ sent: 11, lost: 0 });
+      const arrived = takes.seen.splice(0).map(({ body }) => body);
+      for (const name of names) {
+        const its = arrived.filter((body) => body.name === name).map((body) => body.threshold);
+        expect(its).toEqual(name === "ann" ? [0.5, 0.8, 1] : [0.5, 0.8]);
+      }
+      expect([seen.length, before.counts]).toEqual([sent, { sent: 0, lost: 0 }]);
+      expect(ends).toEqual(Array.from({ length: 11 }, () => "told"));
     }
   });
 
   it("that takes too long is given up", async () => {
     const { url, seen } = await receiver(0);
     const { webhook, warned } = open(url, { timeout: 20, pauses: [1] });
-    webhook.send(alert, () => {});
+    webhook.send(telling());
     await expect.poll(() => webhook.counts).toEqual({ sent: 0, lost: 1 });
     expect(seen.length).toBeLessThanOrEqual(2);
     expect(warned).toEqual([lost(expect.stringContaining("ms"))]);

@@ -3,7 +3,7 @@ import { setTimeout as after } from "node:timers/promises";
 import { byLowerName, Transport } from "../backends/http/transport.js";
 import { atMost } from "../core/abort.js";
 import { Cancellation } from "../core/cancellation.js";
-import type { AlertSink, BudgetAlert } from "../core/limits/alerts.js";
+import type { AlertSink, BudgetAlert, Telling } from "../core/limits/alerts.js";
 import { type Logger, reasonOf } from "../core/log.js";
 
 /** Where it is, and how it is told. */
@@ -21,35 +21,51 @@ export interface AlertCounts {
   lost: number;
 }
 
-/** An alert, and who hears if it is given up. */
-interface Waiting {
-  readonly alert: BudgetAlert;
-  readonly lost: () => void;
+/** Why it did not arrive. */
+interface Failure {
+  readonly reason: string;
+  /** Whether another attempt would be refused, too. */
+  readonly final?: boolean;
 }
 
-/** Alerts that wait; beyond, they are lost. */
+/** Alerts that wait, or are on their way; beyond, they are lost. */
 const mostWaiting = 1000;
+
+/** Most requests at once. */
+const atOnce = 4;
 
 /** Pauses before an alert is sent again, milliseconds. After the last it is lost. */
 const usualPauses: readonly number[] = [1000, 5000, 25_000, 60_000];
 
+/** How much longer than what is waited for an alert may take, milliseconds: on a busy machine. */
+const spareMs = 30_000;
+
 /** How long an end waits for what is on its way, milliseconds. */
 const closeMs = 2000;
 
-/** Sends `POST {url}` for each alert, one after the other. */
+/**
+ * Sends `POST {url}` for each alert: those of one budget one after the other, others at the same time. One that is to be
+ * sent again holds up those of its budget alone.
+ */
 export class AlertWebhook implements AlertSink {
   readonly counts: AlertCounts;
   readonly #transport: Transport;
   readonly #path: string;
   readonly #log: Logger;
   readonly #pauses: readonly number[];
-  readonly #waiting: Waiting[] = [];
+  /** How long an alert takes at most, milliseconds. */
+  readonly #takesMs: number;
+  /** The end of what there is of each budget. */
+  readonly #last = new Map<string, Promise<void>>();
+  #kept = 0;
+  #running = 0;
+  /** Those that wait for others' requests to end. */
+  readonly #turns: (() => void)[] = [];
   readonly #closing = new Cancellation();
   /** Ends a pause. */
   readonly #leaving = new Cancellation();
   /** Who tells in its place. */
   #next: AlertWebhook | undefined;
-  #sending: Promise<void> | undefined;
 
   /**
    * @param counts of the one whose place it takes
@@ -66,24 +82,30 @@ export class AlertWebhook implements AlertSink {
     this.#path = pathname + search;
     this.#log = log;
     this.#pauses = pauses;
+    this.#takesMs = pauses.reduce((all, ms) => all + ms + timeout, timeout) + spareMs;
     this.#transport = new Transport({
       origin,
       headers: byLowerName(headers),
       timeouts: { connect: Math.min(timeout, 5000), first: timeout, idle: timeout },
-      connections: 1,
+      connections: atOnce,
     });
   }
 
-  send(alert: BudgetAlert, lost: () => void): void {
-    const one = { alert, lost };
-    if (this.#next) this.#next.send(alert, lost);
-    else if (this.#closing.aborted) this.#lose(one, "the gateway ends");
-    else if (this.#waiting.length >= mostWaiting) this.#lose(one, "too many wait");
+  send(telling: Telling): void {
+    if (this.#next) this.#next.send(telling);
+    else if (this.#closing.aborted) this.#lose(telling, "the gateway ends");
+    else if (this.#kept >= mostWaiting) this.#lose(telling, "too many wait");
     else {
-      this.#waiting.push(one);
-      this.#sending ??= this.#sendAll().finally(() => {
-        this.#sending = undefined;
-      });
+      const { scope, name, period } = telling.alert;
+      const budget = JSON.stringify([scope, name, period]);
+      this.#kept++;
+      const done = (this.#last.get(budget) ?? Promise.resolve())
+        .then(() => this.#deliver(telling))
+        .finally(() => {
+          this.#kept--;
+          if (this.#last.get(budget) === done) this.#last.delete(budget);
+        });
+      this.#last.set(budget, done);
     }
   }
 
@@ -91,50 +113,68 @@ export class AlertWebhook implements AlertSink {
   handOver(next: AlertWebhook): void {
     this.#next = next;
     this.#leaving.abort(new Error("another address is told"));
+    // None of them is sent from here.
+    for (const go of this.#turns.splice(0)) go();
   }
 
   /** What is on its way may arrive; what else waits is lost. */
   async close(): Promise<void> {
-    if (this.#sending) await atMost(closeMs, this.#sending);
+    await atMost(closeMs, this.#idle());
     this.#closing.abort(new Error("the gateway ends"));
     this.#leaving.abort(new Error("the gateway ends"));
-    await this.#sending;
+    await this.#idle();
     await this.#transport.close();
   }
 
-  async #sendAll(): Promise<void> {
-    for (;;) {
-      const one = this.#waiting.shift();
-      if (!one) return;
-      await this.#deliver(one);
-    }
+  async #idle(): Promise<void> {
+    await Promise.all(this.#last.values());
   }
 
   /** Never rejects. */
-  async #deliver(one: Waiting): Promise<void> {
-    const { alert, lost } = one;
-    const body = JSON.stringify(bodyOf(alert, Date.now()));
-    for (const pauseMs of [...this.#pauses, undefined]) {
+  async #deliver(telling: Telling): Promise<void> {
+    const body = JSON.stringify(bodyOf(telling.alert, Date.now()));
+    const pauses = [...this.#pauses];
+    while (!this.#next) {
+      const failure = await this.#inTurn(() => this.#attempt(telling, body));
+      if (!failure) return;
       if (this.#next) break;
-      const failure = await this.#post(body);
-      if (!failure) {
-        this.counts.sent++;
-        return;
-      }
-      if (this.#next) break;
+      const pauseMs = pauses.shift();
       if (pauseMs === undefined || failure.final || this.#closing.aborted) {
-        this.#lose(one, failure.reason);
+        this.#lose(telling, failure.reason);
         return;
       }
       const { native: signal } = this.#leaving;
       await after(pauseMs, undefined, { signal, ref: false }).catch(() => {});
     }
-    this.#next?.send(alert, lost);
+    this.#next?.send(telling);
   }
 
-  async #post(body: string): Promise<{ reason: string; final?: boolean } | undefined> {
-    const { aborted, reason } = this.#closing;
+  /** @returns nothing where no other is needed: it arrived, or another gateway tells it */
+  async #attempt(telling: Telling, body: string): Promise<Failure | undefined> {
+    const { aborted, reason } = this.#leaving;
     if (aborted) return { reason: reasonOf(reason) };
+    if (!(await telling.begin(this.#takesMs))) return undefined;
+    const failure = await this.#post(body);
+    if (failure) return failure;
+    this.counts.sent++;
+    telling.told();
+    return undefined;
+  }
+
+  /** At most so many at once, in the order in which they come. */
+  async #inTurn<T>(task: () => Promise<T>): Promise<T> {
+    if (this.#running < atOnce) this.#running++;
+    else await new Promise<void>((go) => this.#turns.push(go));
+    try {
+      return await task();
+    } finally {
+      const go = this.#turns.shift();
+      if (go) go();
+      else this.#running--;
+    }
+  }
+
+  async #post(body: string): Promise<Failure | undefined> {
     try {
       const answer = await this.#transport.send({
         method: "POST",
@@ -145,7 +185,6 @@ export class AlertWebhook implements AlertSink {
       answer.abort();
       const { status } = answer;
       if (status >= 200 && status < 300) return undefined;
-      // Another attempt would be refused, too.
       const final = status < 500 && status !== 408 && status !== 429;
       return { reason: `it answers with status ${status}`, final };
     } catch (error) {
@@ -153,8 +192,9 @@ export class AlertWebhook implements AlertSink {
     }
   }
 
-  #lose({ alert: { scope, name, threshold }, lost }: Waiting, reason: string): void {
-    lost();
+  #lose(telling: Telling, reason: string): void {
+    const { scope, name, threshold } = telling.alert;
+    telling.lost();
     this.counts.lost++;
     this.#log.warn({ scope, name, threshold, reason }, "an alert of a budget can't be sent");
   }

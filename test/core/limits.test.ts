@@ -273,8 +273,9 @@ describe("concurrent calls", () => {
       },
       peek: (counters) => inner.peek(counters),
       settle: (reservation, amounts) => inner.settle(reservation, amounts),
-      isFirst: (name, forMs) => inner.isFirst(name, forMs),
-      release: (name) => inner.release(name),
+      hold: (...it) => inner.hold(...it),
+      keep: (...it) => inner.keep(...it),
+      release: (...it) => inner.release(...it),
       close: () => inner.close(),
     };
     const caller = { concurrent: 1, requestsPerMinute: 10, tokensPerMinute: 1000 };

@@ -1,4 +1,5 @@
 /** Tells somebody when a budget passes a share of its amount. */
+import { randomId } from "../random-id.js";
 import { periodAt, sameEndMs } from "./period.js";
 import { unit } from "./prices.js";
 import type { BudgetPeriod } from "./settings.js";
@@ -28,13 +29,25 @@ export interface BudgetAlert {
   readonly endsAt?: number | undefined;
 }
 
+/** An alert that somebody is to be told, and what becomes of it. */
+export interface Telling {
+  readonly alert: BudgetAlert;
+  /**
+   * Asked ahead of each attempt. Never rejects.
+   * @param forMs how long this and all that may follow take at most, milliseconds
+   * @returns false: another gateway tells it, or has told it; nothing more is to be done
+   */
+  begin(forMs: number): boolean | Promise<boolean>;
+  /** It arrived. */
+  told(): void;
+  /** It is given up. */
+  lost(): void;
+}
+
 /** Who is told. */
 export interface AlertSink {
-  /**
-   * Takes an alert over; returns at once and never throws.
-   * @param lost called if it is given up
-   */
-  send(alert: BudgetAlert, lost: () => void): void;
+  /** Takes an alert over; returns at once and never throws. */
+  send(telling: Telling): void;
 }
 
 /** Who is told of what. */
@@ -123,25 +136,39 @@ export class BudgetAlerts {
     if (known && !(missed && missed.again <= this.#now())) return;
     told.missed.delete(threshold);
     budget.told = refused ? { ...told, refused } : { ...told, threshold };
-    const alert = alertOf(budget, threshold, refused);
     const pauseMs = missed ? Math.min(missed.pauseMs * 2, day) : firstPauseMs;
     const miss = () => void told.missed.set(threshold, { again: this.#now() + pauseMs, pauseMs });
-    void this.#tell(alert, `${budget.key}:${start}:${limit}:${threshold}`, miss);
+    const alert = alertOf(budget, threshold, refused);
+    this.#parts.sink.send(
+      this.#telling(alert, `${budget.key}:${start}:${limit}:${threshold}`, miss),
+    );
   }
 
-  /** @param miss called if it is not known whether somebody hears */
-  async #tell(alert: BudgetAlert, name: string, miss: () => void): Promise<void> {
-    const { endsAt } = alert;
-    const forMs = endsAt === undefined ? lifetimeMs : Math.max(0, endsAt - this.#now()) + day;
-    // Whoever was the first may fail to tell it.
-    if (!(await this.#store.isFirst(name, forMs))) {
-      miss();
-      return;
-    }
-    this.#parts.sink.send(alert, () => {
-      this.#store.release(name);
-      miss();
-    });
+  /**
+   * Its name is held for a short time while it is told, so that another gateway tells it where this one is killed; and
+   * for the whole period once it arrived.
+   * @param miss called if it is not known whether somebody hears
+   */
+  #telling(alert: BudgetAlert, name: string, miss: () => void): Telling {
+    const store = this.#store;
+    const holder = randomId(9);
+    return {
+      alert,
+      async begin(forMs) {
+        const isOurs = await store.hold(name, holder, forMs);
+        if (!isOurs) miss();
+        return isOurs;
+      },
+      told: () => {
+        const { endsAt } = alert;
+        const left = endsAt === undefined ? lifetimeMs : Math.max(0, endsAt - this.#now()) + day;
+        store.keep(name, holder, left);
+      },
+      lost() {
+        store.release(name, holder);
+        miss();
+      },
+    };
   }
 }
 

@@ -100,16 +100,17 @@ export interface LimitStore {
    */
   settle(reservation: Reservation, amounts: readonly number[]): void;
   /**
-   * Whether nobody who shares the store has asked this before, with the same name. Never throws or rejects.
-   * @param forMs for how long that is remembered, milliseconds
-   * @returns true also where the store is away
+   * Holds a name, so that of all who share the store one does something; also who holds it already. Never throws or
+   * rejects.
+   * @param holder who wants it, a name that nobody else has
+   * @param forMs for how long from now on, milliseconds; longer or shorter than before
+   * @returns whether nobody else holds it; true also where the store is away
    */
-  isFirst(name: string, forMs: number): boolean | Promise<boolean>;
-  /**
-   * Takes back that this process was the first to ask `isFirst` with a name: the next one is. A store that is away
-   * hears of it when it is back. Never throws.
-   */
-  release(name: string): void;
+  hold(name: string, holder: string, forMs: number): boolean | Promise<boolean>;
+  /** The same for what is done. Returns at once: a store that is away hears of it when it is back. Never throws. */
+  keep(name: string, holder: string, forMs: number): void;
+  /** Holds a name no longer, if it is this one that does. As `keep`. */
+  release(name: string, holder: string): void;
   readonly state: StoreState;
   /** Writes down what is on its way; nothing is counted any more. */
   close(): Promise<void>;

@@ -185,7 +185,8 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
       return snapshot;
     },
     // Nobody shares it, and who asks remembers.
-    isFirst: () => true,
+    hold: () => true,
+    keep() {},
     release() {},
     get size() {
       return counts.size;

@@ -19,6 +19,7 @@ import { type MemoryLimitStore, memoryLimits } from "./memory.js";
 import { Owed } from "./owed.js";
 import {
   chargeScript,
+  holdScript,
   peekScript,
   releaseScript,
   renewScript,
@@ -141,24 +142,19 @@ export class RedisLimits implements LimitStore {
     else this.#owed.send(() => this.#settleThere(id, claims, amounts, local !== undefined));
   }
 
-  isFirst(name: string, forMs: number): boolean | Promise<boolean> {
+  hold(name: string, holder: string, forMs: number): boolean | Promise<boolean> {
     if (!this.#connection.available) return true;
-    const key = this.#firstKey(name);
-    return this.#connection
-      .ask((client) => client.set(key, this.#replica, "PX", Math.ceil(forMs), "NX"))
-      .then(
-        (set) => set !== null,
-        () => true,
-      );
+    return this.#hold(name, holder, forMs).catch(() => true);
   }
 
-  release(name: string): void {
-    // Not another's, where this process was the first only since the store did not answer.
+  keep(name: string, holder: string, forMs: number): void {
+    this.#owed.send(async () => void (await this.#hold(name, holder, forMs)));
+  }
+
+  release(name: string, holder: string): void {
     this.#owed.send(async () => {
-      const keys = [this.#firstKey(name)];
-      await this.#connection.ask((client) =>
-        runScript(client, releaseScript, keys, [this.#replica]),
-      );
+      const keys = [this.#heldKey(name)];
+      await this.#connection.ask((client) => runScript(client, releaseScript, keys, [holder]));
     });
   }
 
@@ -215,7 +211,17 @@ export class RedisLimits implements LimitStore {
     return this.#clock?.() ?? 0;
   }
 
-  #firstKey(name: string): string {
+  /** @throws what the connection throws */
+  async #hold(name: string, holder: string, forMs: number): Promise<boolean> {
+    const args = [holder, Math.ceil(forMs)];
+    return (
+      (await this.#connection.ask((client) =>
+        runScript(client, holdScript, [this.#heldKey(name)], args),
+      )) === 1
+    );
+  }
+
+  #heldKey(name: string): string {
     return `${this.#prefix}first:${name}`;
   }
 

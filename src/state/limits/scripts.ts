@@ -299,8 +299,19 @@ return 1
 `);
 
 /**
- * Forgets who was the first, if it was this one.
- * KEYS: what keeps who it was. ARGV: who gives it back.
+ * Holds a name, unless another holds it.
+ * KEYS: what keeps who holds it. ARGV: who wants it; for how long.
+ */
+export const holdScript = script(`
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1
+`);
+
+/**
+ * Forgets who holds a name, if it is this one.
+ * KEYS: what keeps who holds it. ARGV: who gives it back.
  */
 export const releaseScript = script(`
 if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end

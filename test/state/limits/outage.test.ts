@@ -115,19 +115,35 @@ describe.skipIf(!redisBinary).each(redisServers)(
       },
     );
 
-    it("hears when it is back of who was the first and takes that back", async () => {
+    it("hears when it is back of what is held no longer, and of what is held from then on", async () => {
       const store = await replica();
       const other = await replica();
-      expect(await store.isFirst("a", 60_000)).toBe(true);
+      expect(await store.hold("a", "one", 60_000)).toBe(true);
+      expect(await store.hold("b", "one", 60_000)).toBe(true);
       server.pause();
       await store.reserve([requests(3)]);
       await gone(store);
-      store.release("a");
+      // Whoever asks meanwhile goes ahead.
+      expect(store.hold("b", "two", 60_000)).toBe(true);
+      store.release("a", "one");
+      store.keep("b", "one", 600_000);
+      store.keep("c", "one", 60_000);
       server.resume();
       await back(store);
       await back(other);
-      await vi.waitFor(async () => expect(await other.isFirst("a", 60_000)).toBe(true), patient);
-      expect(await store.isFirst("a", 60_000)).toBe(false);
+      await vi.waitFor(
+        async () => expect(await other.hold("a", "two", 60_000)).toBe(true),
+        patient,
+      );
+      expect(await store.hold("a", "one", 60_000)).toBe(false);
+      const asking = new Redis(server.url);
+      onTestFinished(() => asking.disconnect());
+      const left = () => asking.pttl("lintel:{limits}:first:b");
+      await vi.waitFor(async () => expect(await left()).toBeGreaterThan(60_000), patient);
+      await vi.waitFor(
+        async () => expect(await asking.get("lintel:{limits}:first:c")).toBe("one"),
+        patient,
+      );
     });
 
     it("is away where the server has not its database, and counts in no other one", async () => {

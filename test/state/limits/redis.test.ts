@@ -210,20 +210,25 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
     });
   });
 
-  it("says once, to whom of all asks first, and for as long as is wanted", async () => {
+  it("lets one of all hold a name, for as long as is wanted", async () => {
     const { client, store } = await opened("first:");
     const { store: other } = await opened("first:");
-    const asked = await Promise.all([store, other, store].map((it) => it.isFirst("a", 5000)));
-    expect(asked.filter(Boolean)).toHaveLength(1);
+    const asked = [store, other, store].map((it, i) => it.hold("a", `holder ${i}`, 5000));
+    expect((await Promise.all(asked)).filter(Boolean)).toHaveLength(1);
     expect(await client.pttl("first:{limits}:first:a")).toBeGreaterThan(0);
-    expect(await other.isFirst("b", 5000.5)).toBe(true);
-    other.release("b");
-    await vi.waitFor(async () => expect(await store.isFirst("b", 5000)).toBe(true));
-    expect(await other.isFirst("b", 5000)).toBe(false);
-    // Who was not the first has nothing to take back.
-    other.release("b");
+    expect(await other.hold("b", "one", 5000.5)).toBe(true);
+    // Who holds it, wherever it asks, may hold it longer.
+    expect(await store.hold("b", "one", 60_000)).toBe(true);
+    expect(await client.pttl("first:{limits}:first:b")).toBeGreaterThan(5001);
+    other.release("b", "one");
+    await vi.waitFor(async () => expect(await store.hold("b", "two", 5000)).toBe(true));
+    expect(await other.hold("b", "one", 60_000)).toBe(false);
+    // Who does not hold it has nothing to give back, and nothing to keep.
+    other.release("b", "one");
+    other.keep("b", "one", 60_000);
     await other.close();
-    expect(await store.isFirst("b", 5000)).toBe(false);
+    expect(await store.hold("b", "three", 5000)).toBe(false);
+    expect(await client.pttl("first:{limits}:first:b")).toBeLessThanOrEqual(5000);
   });
 
   it("asks nothing at the end of a call of which there is nothing to put right", async () => {

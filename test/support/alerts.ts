@@ -1,0 +1,32 @@
+/** A real server on loopback that is told of budgets. */
+import { once } from "node:events";
+import { createServer, type IncomingHttpHeaders } from "node:http";
+import type { AddressInfo } from "node:net";
+import { onTestFinished } from "vitest";
+import type { bodyOf } from "../../src/alerts/webhook.js";
+
+/** A request that came. */
+interface Seen {
+  readonly path: string | undefined;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: ReturnType<typeof bodyOf>;
+}
+
+/** A server that answers with these statuses in turn, 0 with nothing at all, and the last for good. */
+export async function receiver(...statuses: number[]) {
+  const seen: Seen[] = [];
+  const http = createServer(async (request, response) => {
+    let text = "";
+    for await (const part of request) text += part;
+    seen.push({ path: request.url, headers: request.headers, body: JSON.parse(text) });
+    const status = statuses.length > 1 ? statuses.shift() : statuses[0];
+    if (status) response.writeHead(status).end("ok");
+  }).listen(0, "127.0.0.1");
+  await once(http, "listening");
+  onTestFinished(() => {
+    http.close();
+    http.closeAllConnections();
+  });
+  const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/services/T0/secret?a=b`;
+  return { url, seen, leave: () => new Promise((left) => http.close(left)) };
+}
