@@ -4,6 +4,7 @@ import { readFile } from "node:fs/promises";
 import { basename, extname } from "node:path";
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { type ContentPartSchema, InputAudioSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { beginsPdf } from "../core/files.js";
 import { choicesOf } from "../core/rules.js";
 import { UsageError } from "./command.js";
 
@@ -41,7 +42,7 @@ export async function imageOf(image: string): Promise<Part> {
 export async function fileOf(file: string): Promise<Part> {
   if (isAddress(file)) return { type: "file", file: { fileData: file } };
   const bytes = await bytesOf("--file", file);
-  const pdf = bytes.subarray(0, 1024).includes("%PDF-");
+  const pdf = beginsPdf(bytes);
   if (bytes.length === 0) throw new UsageError(`--file: ${file} is empty`);
   if (!pdf && (!isUtf8(bytes) || bytes.includes(0))) {
     throw new UsageError(`--file: ${file} is neither a PDF nor text in UTF-8`);

@@ -11,6 +11,8 @@ import { isChat } from "./methods.js";
 /** What a document says. */
 export interface DocumentText {
   readonly text: string;
+  /** What is said about it besides, as its title and its authors; absent: nothing. */
+  readonly about?: string | undefined;
   /** How many pages it has. */
   readonly pages: number;
   /** How many of them have no text, as pictures of pages have none. */

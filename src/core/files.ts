@@ -29,14 +29,17 @@ export function inlineFile({ fileData }: FileData): InlineFile | undefined {
   };
 }
 
-/** How a PDF begins, `%PDF-`, in base64. */
-const pdfBegin = "JVBERi0";
+/** Whether bytes are a PDF: readers find its begin within the first 1024. */
+export const beginsPdf = (bytes: Buffer): boolean => bytes.subarray(0, 1024).includes("%PDF-");
+
+/** Characters of base64 that have so many bytes, also where its lines are short. */
+const pdfHead = 2048;
 
 /** Whether a file is a PDF: also one whose type says nothing, as model servers go by its name or its begin. */
 export const isPdf = ({ mediaType, data }: InlineFile): boolean =>
   mediaType === "application/pdf" ||
   mediaType === "application/x-pdf" ||
-  (!texts.test(mediaType) && data.startsWith(pdfBegin));
+  (!texts.test(mediaType) && beginsPdf(Buffer.from(data.slice(0, pdfHead), "base64")));
 
 /** Types that are text to a model, though their names don't say so. */
 const texts =

@@ -21,7 +21,7 @@ export class KeptTexts implements OwnedReader {
   readonly #reader: OwnedReader;
   readonly #texts = new LRUCache<string, DocumentText>({
     maxSize: most,
-    sizeCalculation: ({ text }) => Math.max(text.length, 1),
+    sizeCalculation: ({ text, about = "" }) => Math.max(text.length + about.length, 1),
   });
 
   readonly #failures = new LRUCache<string, LintelError>({ max: 1000, ttl: failedMs });

@@ -12,6 +12,15 @@ export interface PdfDocument {
   readonly numPages: number;
   /** @param number from 1 on */
   getPage(number: number): Promise<PdfPage>;
+  getMetadata(): Promise<PdfMetadata>;
+}
+
+/** What is said about it. */
+export interface PdfMetadata {
+  /** Of its information dictionary; `Custom` has entries that nobody knows. */
+  readonly info: Readonly<Record<string, unknown>>;
+  /** Of its XMP, by prefixed names in lower case after the colon; `null`: it has none. */
+  readonly metadata: Iterable<readonly [name: string, value: unknown]> | null;
 }
 
 /** A page of it. */

@@ -28,8 +28,9 @@ export async function readText(order: Pick<Order, "pdf" | "length">): Promise<Do
 async function read({ pdf, length }: Pick<Order, "pdf" | "length">, strict: boolean) {
   const wanted: string[] = [];
   const document = await open(pdf, wanted, strict);
+  const about = await aboutOf(document);
   const texts: string[] = [];
-  let left = length;
+  let left = length - (about ?? "").length;
   for (let number = 1; number <= document.numPages; number++) {
     const text = await pageText(document, number);
     // pdf.js leaves out what it has no map for.
@@ -45,7 +46,27 @@ async function read({ pdf, length }: Pick<Order, "pdf" | "length">, strict: bool
   if (texts.length === 0) throw new Unreadable("the PDF has no text: its pages may be scanned");
   const pages = document.numPages;
   const blank = pages - texts.length;
-  return { text: texts.join(pageBreak), pages, blank, damaged: false };
+  const damaged = about === undefined;
+  return { text: texts.join(pageBreak), ...(about && { about }), pages, blank, damaged };
+}
+
+/** Names under which something is said in words: dates and ids are none. */
+const inWords =
+  /^(?:Title|Author|Subject|Keywords|Creator|Producer|pdf:keywords|dc:(?:title|creator|contributor|publisher|description|subject|rights))$/;
+
+/** What is said about a document, in its information and its XMP; `undefined`: that can't be read. */
+async function aboutOf(document: PdfDocument): Promise<string | undefined> {
+  try {
+    const { info, metadata } = await document.getMetadata();
+    const { Custom: own = {}, ...known } = info;
+    const said = [...Object.entries(known), ...(metadata ?? [])]
+      .filter(([name]) => inWords.test(name))
+      .map(([, value]) => value);
+    const texts = [...said, ...Object.entries(own as object)].flat().map(written);
+    return [...new Set(texts)].filter((text) => text !== "").join("\n");
+  } catch {
+    return undefined;
+  }
 }
 
 const pageBreak = "\n\n";
@@ -101,10 +122,13 @@ async function pageText(document: PdfDocument, number: number): Promise<string> 
 
 /** What is written upon a page: a viewer shows it, and so may a model server. */
 const textsUpon = ({ fieldType, fieldValue, contentsObj }: PdfAnnotation): string[] =>
-  [(fieldType !== "Btn" && fieldValue) || [], contentsObj?.str ?? ""]
-    .flat()
-    .filter((text) => typeof text === "string")
-    .map((text) => wellFormed(text).replaceAll("\0", "").replaceAll("\r", "\n").trim());
+  [(fieldType !== "Btn" && fieldValue) || [], contentsObj?.str ?? ""].flat().map(written);
+
+/** What is written in a text; nothing where it is none. */
+const written = (text: unknown): string =>
+  typeof text === "string"
+    ? wellFormed(text).replaceAll("\0", "").replaceAll("\r", "\n").trim()
+    : "";
 
 /** Its lines. Halves of a character may stand in two pieces; U+0000 is what some fonts have for none. */
 const plain = (items: readonly PdfText[]): string =>

@@ -239,6 +239,27 @@ describe("texts", () => {
     expect(JSON.parse(told)).toEqual(details("[email]"));
   });
 
+  test("that are names of members and masked alike are told with numbers: none takes another's place", async () => {
+    const { ask, backend } = guarded([mail()]);
+    const members = (names: readonly string[]) =>
+      Object.fromEntries(names.map((name, i) => [name, i]));
+    const before = ["[email] 3", "a@example.com", "b@example.com", "[email]", "[email] 2", "a"];
+    const after = ["[email] 3", "[email]", "[email] 2", "[email] 4", "[email] 2 2", "a"];
+    const of = (names: readonly string[]) => [
+      { type: "reasoning.text", ...members(names), more: [members(names), { content: {} }] },
+      { type: "reasoning.text", content: members(names) },
+    ];
+    const args = '{"c":1, "a@example.com" : {"b@example.com":1},"b@example.com":2,"c":3}';
+    const call = { id: "c", type: "function", function: { name: "f", arguments: args } };
+    const reasoningDetails = JSON.stringify(of(before));
+    await ask({ messages: [{ role: "assistant", toolCalls: [call], reasoningDetails }] });
+    const [message] = (backend.asked[0] as LLMRequest).messages;
+    expect(message?.reasoningDetails).toBe(JSON.stringify(of(after)));
+    expect(message?.toolCalls[0]?.function?.arguments).toBe(
+      '{"c":1, "[email]" : {"[email]":1},"[email] 2":2,"c":3}',
+    );
+  });
+
   test("of thoughts are masked also where a later one has nothing to mask", async () => {
     const details = (text: string) => JSON.stringify([{ text }, { text: "fine", signature: "s" }]);
     const { ask, backend } = guarded([mail()]);

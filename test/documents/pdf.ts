@@ -12,6 +12,10 @@ export interface PdfOptions {
   readonly entries?: string;
   /** Objects behind those of the pages: the first has the number `firstExtra`. */
   readonly extra?: readonly Body[];
+  /** Entries of the catalog. */
+  readonly catalog?: string;
+  /** Entries of the trailer. */
+  readonly trailer?: string;
   /** Whether streams are compressed. */
   readonly compressed?: boolean;
   /** Encrypts by RC4; whoever opens it needs this password, if it is not empty. */
@@ -38,7 +42,7 @@ export function pdf(contents: readonly Body[], options: PdfOptions = {}): Buffer
   const kids = contents.map((_, i) => `${pageAt(i)} 0 R`).join(" ");
   return pdfOf(
     [
-      "<< /Type /Catalog /Pages 2 0 R >>",
+      `<< /Type /Catalog /Pages 2 0 R ${options.catalog ?? ""} >>`,
       `<< /Type /Pages /Count ${contents.length} /Kids [${kids}] >>`,
       `<< ${options.font ?? helvetica} >>`,
       ...contents.flatMap((content, i): Body[] => [
@@ -65,7 +69,11 @@ export const shown = (text: string): string =>
 /** A file of objects, whose numbers are 1 and so on; the first is the catalog. */
 export function pdfOf(
   bodies: readonly Body[],
-  { compressed, password }: Pick<PdfOptions, "compressed" | "password"> = {},
+  {
+    compressed,
+    password,
+    trailer = "",
+  }: Pick<PdfOptions, "compressed" | "password" | "trailer"> = {},
 ): Buffer {
   const cipher = password === undefined ? undefined : new Encryption(password);
   const parts: Buffer[] = [];
@@ -96,7 +104,7 @@ export function pdfOf(
   const entries = starts.map((start) => `${String(start).padStart(10, "0")} 00000 n \n`).join("");
   write(`xref\n0 ${all.length + 1}\n0000000000 65535 f \n${entries}`);
   const encrypt = cipher ? ` /Encrypt ${all.length} 0 R /ID [<${cipher.id}> <${cipher.id}>]` : "";
-  write(`trailer\n<< /Size ${all.length + 1} /Root 1 0 R${encrypt} >>\n`);
+  write(`trailer\n<< /Size ${all.length + 1} /Root 1 0 R${encrypt} ${trailer} >>\n`);
   write(`startxref\n${table}\n%%EOF\n`);
   return Buffer.concat(parts);
 }

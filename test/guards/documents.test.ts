@@ -79,6 +79,68 @@ test("what a form in a PDF is filled with is looked at", async () => {
   expect([error, bodies]).toMatchObject([{ code: "content_blocked", param: field }, []]);
 });
 
+/** XMP that says something. */
+const xmp = (said: string) => ({
+  dictionary: "/Type /Metadata /Subtype /XML",
+  bytes: Buffer.from(
+    `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#">` +
+      `<rdf:Description xmlns:dc="http://purl.org/dc/elements/1.1/" xmlns:pdf="http://ns.adobe.com/pdf/1.3/">${said}</rdf:Description></rdf:RDF></x:xmpmeta>`,
+  ),
+});
+const inInfo = { trailer: `/Info ${firstExtra(1)} 0 R` };
+const inXmp = { catalog: `/Metadata ${firstExtra(1)} 0 R` };
+
+test.each([
+  ["title", inInfo, "<< /Title (Of me@example.com) >>"],
+  ["author", inInfo, "<< /Author (me@example.com) /Title (Nothing) >>"],
+  ["entry of its own", inInfo, "<< /Owner (me@example.com) >>"],
+  [
+    "title in XMP",
+    inXmp,
+    xmp("<dc:title><rdf:Alt><rdf:li>Of me@example.com</rdf:li></rdf:Alt></dc:title>"),
+  ],
+  [
+    "author in XMP",
+    inXmp,
+    xmp(
+      "<dc:creator><rdf:Seq><rdf:li>a</rdf:li><rdf:li>me@example.com</rdf:li></rdf:Seq></dc:creator>",
+    ),
+  ],
+  ["keyword in XMP", inXmp, xmp("<pdf:Keywords>me@example.com</pdf:Keywords>")],
+])("the %s of a PDF is looked at", async (_, where, body) => {
+  const file = pdf([lines("Nothing to see")], { ...where, extra: [body] });
+  const blocked = await asked(mail("action: block"), file);
+  expect([blocked.error, blocked.bodies]).toMatchObject([
+    { code: "content_blocked", param: field },
+    [],
+  ]);
+  const masked = await asked(mail("action: mask"), file);
+  expect(masked.status).toBe(200);
+  expect(masked.bodies.join()).toMatch(/\[email\].*Nothing to see/);
+});
+
+test("dates of a PDF are not looked at, and one with a title goes on as it came", async () => {
+  const info = "<< /Title (Plan) /CreationDate (D:20260128me@example.com) >>";
+  const file = pdf([lines("Nothing to see")], { ...inInfo, extra: [info] });
+  const { status, bodies } = await asked(mail("action: block"), file);
+  expect([status, bodies.length]).toEqual([200, 1]);
+  expect(bodies.join()).toContain(file.toString("base64"));
+});
+
+test("a PDF is one wherever it begins in its first 1024 bytes", async () => {
+  for (const ahead of [1, 1019]) {
+    const late = Buffer.concat([Buffer.alloc(ahead, "\n"), secret]);
+    const { error, bodies } = await asked(
+      mail("action: block"),
+      late,
+      "",
+      "What is it?",
+      "application/octet-stream",
+    );
+    expect([error, bodies]).toMatchObject([{ code: "content_blocked", param: field }, []]);
+  }
+});
+
 test("a PDF is one whatever its type says", async () => {
   const type = "application/octet-stream";
   const { error, bodies } = await asked(mail("action: block"), secret, "", "What is it?", type);

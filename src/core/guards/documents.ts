@@ -35,7 +35,7 @@ export async function pdfTexts(call: Call, reader: DocumentReader | undefined): 
       const pdf = Buffer.from(fileIn(part)?.data ?? "", "base64");
       try {
         const said = await timed(call, () => reader.read(pdf, caller?.id ?? "", signal));
-        texts.set(part, said.text);
+        texts.set(part, said.about ? `${said.about}\n\n${said.text}` : said.text);
         if (said.damaged) unread.push(new LintelError("invalid_value", faulty, { param }));
       } catch (thrown) {
         signal.throwIfAborted();

@@ -2,8 +2,32 @@
 import { parseJson } from "../json.js";
 import { endOfString } from "../json-keys.js";
 
-/** A string's quote, or a number. */
-const value = /"|-?\d[\d.eE+-]*/g;
+/** A string's quote, a number, or where an object begins or ends. */
+const value = /["{}]|-?\d[\d.eE+-]*/g;
+
+/** Behind the name of a member. */
+const colon = /\s*:/y;
+
+/** Names of one object's members. Those that are masked alike get numbers, so that none takes the place of another. */
+export class MemberNames {
+  readonly #taken = new Set<string>();
+  /** Those of which one at least was masked, and the last number that one got. */
+  readonly #masked = new Map<string, number>();
+
+  /** @returns the name, or where it is another's by masking, one that is nobody's */
+  add(name: string, isMasked: boolean): string {
+    let own = name;
+    if (isMasked ? this.#taken.has(name) : this.#masked.has(name)) {
+      let number = this.#masked.get(name) ?? 1;
+      do own = `${name} ${++number}`;
+      while (this.#taken.has(own));
+      this.#masked.set(name, number);
+    }
+    if (isMasked || own !== name) this.#masked.set(own, this.#masked.get(own) ?? 1);
+    this.#taken.add(own);
+    return own;
+  }
+}
 
 /** A backslash with what belongs to it, and the code of a character where it has one. */
 const escaped = /\\(?:u([\da-f]{4})|.)/gis;
@@ -29,15 +53,22 @@ export function mapJsonTexts(json: string, map: (text: string) => string): strin
   }
   let out = "";
   let copied = 0;
+  const objects: MemberNames[] = [];
   value.lastIndex = 0;
   for (let found = value.exec(json); found; found = value.exec(json)) {
     const { index: begin } = found;
+    if (found[0] === "{") objects.push(new MemberNames());
+    if (found[0] === "}") objects.pop();
+    if (found[0] === "{" || found[0] === "}") continue;
     const isString = found[0] === '"';
     const end = isString ? endOfString(json, begin) : begin + found[0].length;
     const text = isString ? (JSON.parse(json.slice(begin, end)) as string) : found[0];
     const mapped = text === "" ? text : map(text);
-    if (mapped !== text) {
-      out += json.slice(copied, begin) + JSON.stringify(mapped);
+    colon.lastIndex = end;
+    const names = isString && colon.test(json) ? objects.at(-1) : undefined;
+    const told = names ? names.add(mapped, mapped !== text) : mapped;
+    if (told !== text) {
+      out += json.slice(copied, begin) + JSON.stringify(told);
       copied = end;
     }
     // The expression is one for all: what `map` does must not move it.

@@ -11,7 +11,7 @@ import { fileIn, textOfFile } from "../files.js";
 import type { JsonObject } from "../json.js";
 import { isConversation, type MethodName } from "../methods.js";
 import { detailsIn } from "../reasoning.js";
-import { mapJsonTexts } from "./json-texts.js";
+import { MemberNames, mapJsonTexts } from "./json-texts.js";
 
 /** Where a text stands. */
 export interface TextPlace {
@@ -215,12 +215,14 @@ function mapDetails(details: string, place: TextPlace, map: MapText): string {
     const said = JSON.parse(after);
     return isUsual ? [name, said] : (Object.entries(said)[0] as [string, unknown]);
   };
-  const mapped = detailsIn(details).map((detail) =>
-    Object.fromEntries(
-      Object.entries(detail).map(([name, value]) =>
-        isTold(detail, name) ? member(name, value) : [name, value],
-      ),
-    ),
-  );
+  const mapped = detailsIn(details).map((detail) => {
+    const names = new MemberNames();
+    return Object.fromEntries(
+      Object.entries(detail).map(([name, value]) => {
+        const [told, said] = isTold(detail, name) ? member(name, value) : [name, value];
+        return [names.add(told, told !== name), said];
+      }),
+    );
+  });
   return changed ? JSON.stringify(mapped) : details;
 }
