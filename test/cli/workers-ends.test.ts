@@ -79,7 +79,8 @@ describe.runIf(redisBinary)("workers", () => {
     expect(await lintel.ended).toEqual({ code: 143, signal: null });
     clearInterval(again);
     expect(lintel.stderr).toMatch(/"calls":2,"status":143,"msg":"a second signal ends the/);
-    for (const stream of streams) await expect(stream.text()).rejects.toThrow();
+    // On a connection for one call fetch takes its mere end for the answer's, too.
+    for (const stream of streams) expect(await stream.text().catch(() => "")).not.toMatch(/DONE/);
   });
 
   test.each([
