@@ -9,7 +9,7 @@ import { whatComes } from "../http/refused.js";
 import type { Fetch } from "./load.js";
 import { untilDone } from "./until-done.js";
 import { asEvents, asksForStream } from "./whole.js";
-import { eventsWithWritten, type WrittenIn, withWritten } from "./written.js";
+import { eventsWithWritten, offersTools, type WrittenIn, withWritten } from "./written.js";
 
 /** What is needed to send. */
 export interface FetchOptions {
@@ -48,12 +48,12 @@ export function guardedFetch({ guard, dispatcher, images, written }: FetchOption
       const type = response.headers.get("content-type") ?? "";
       if (/\btext\/event-stream\b/i.test(type)) {
         const events = limited(response, eventLimit, true);
-        return written === "always" ? eventsWithWritten(events) : events;
+        return written === "always" && offersTools(init.body) ? eventsWithWritten(events) : events;
       }
       const json = /\bjson\b/i.test(type);
       const whole = limited(response, json && !images ? answerLimit : largest);
       if (asksForStream(init.body)) return asEvents(whole);
-      return written && json ? withWritten(whole) : whole;
+      return written && json && offersTools(init.body) ? withWritten(whole) : whole;
     }
     if (isInlineImage(url.href)) return new Response(bytesOfBase64(url.href));
     let { headers } = init;

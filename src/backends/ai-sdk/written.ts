@@ -22,6 +22,10 @@ const members: ReadonlySet<string> = new Set(["args", "input"]);
 const mentioned = /"(?:args|input)"/;
 const refused = /__proto__|constructor/;
 
+/** Whether a request offers tools: no other answer has such objects. */
+export const offersTools = (body: unknown): boolean =>
+  typeof body === "string" && body.includes('"tools"');
+
 /** A text that a provider made of such an object, with what the vendor wrote; any other as it is. */
 export function unwrapped(text: string): string {
   if (!text.startsWith(begin)) return text;
@@ -31,7 +35,8 @@ export function unwrapped(text: string): string {
 
 /** A whole answer, with arguments as texts in objects where a provider would change them. */
 export async function withWritten(response: Response): Promise<Response> {
-  const { status, statusText, headers } = response;
+  const { body, status, statusText, headers } = response;
+  if (!body) return response;
   return new Response(wrapped(await response.text()), { status, statusText, headers });
 }
 
@@ -42,7 +47,7 @@ export function eventsWithWritten(response: Response): Response {
   const open = new Collected();
   const lines = new TransformStream<Uint8Array, Uint8Array>({
     transform(part, controller) {
-      const end = part.lastIndexOf(lineFeed) + 1;
+      const end = 1 + Math.max(part.lastIndexOf(lineFeed), part.lastIndexOf(carriageReturn));
       if (end > 0) {
         open.add(part.subarray(0, end));
         controller.enqueue(inLines(open.take()));
@@ -57,15 +62,17 @@ export function eventsWithWritten(response: Response): Response {
 }
 
 const lineFeed = 0x0a;
+const carriageReturn = 0x0d;
+/** A line of data, the first behind a byte order mark, too. */
+const dataLine = /(^\ufeff?|[\r\n])(data: ?)([^\r\n]*)/g;
 
 function inLines(bytes: Buffer): Buffer {
   if (!isChanged(bytes.toString("latin1"))) return bytes;
-  const lines = bytes.toString("utf8").split("\n");
-  return Buffer.from(lines.map(wrappedLine).join("\n"));
+  const text = bytes
+    .toString("utf8")
+    .replace(dataLine, (_, before, field, data) => before + field + wrapped(data));
+  return Buffer.from(text);
 }
-
-const wrappedLine = (line: string): string =>
-  line.replace(/^(data: ?)(.*)/s, (_, field: string, data: string) => field + wrapped(data));
 
 const isChanged = (text: string): boolean =>
   mentioned.test(text) && (losesNumbers(text) || refused.test(text));
@@ -87,7 +94,8 @@ function wrapped(json: string): string {
 function wrapIn(answer: Record<string, unknown>): void {
   const open = [answer];
   for (let next = open.pop(); next; next = open.pop()) {
-    for (const [name, value] of Object.entries(next)) {
+    for (const name in next) {
+      const value = next[name];
       if (members.has(name) && isObject(value)) next[name] = { [kept]: JSON.stringify(value) };
       else if (typeof value === "object" && value !== null) {
         open.push(value as Record<string, unknown>);
