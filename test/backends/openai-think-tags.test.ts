@@ -67,6 +67,12 @@ describe("think_tags", () => {
     expect(await everyWay("<thought>Six</thought>42")).toEqual(["", "<thought>Six</thought>42"]);
   });
 
+  it("are the usual ones of models that learned from Gemini", async () => {
+    const model = "someone/Qwen3-8B-Gemini-2.5-Pro-Distill";
+    const told = await everyWay("<think>Six</think>42", { models: [model] }, { model });
+    expect(told).toEqual(["Six", "42"]);
+  });
+
   it.each([
     ["thoughts", thinks, "Six < seven.", "42, </think> or 43\n"],
     ["no thoughts", "<think>\n\n</think>\n\n42", "", "42"],

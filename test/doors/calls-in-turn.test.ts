@@ -106,4 +106,18 @@ test("blanks ahead of an object are left out, and of nothing but blanks it is sa
   turns.take(toolCall(1, "b", "f", " "));
   expect(turns.end()).toEqual([]);
   expect(argumentsOf(turns.take(toolCall(1, "", "", "{}")))).toBe("");
+  expect(turns.hasRest).toBe(false);
+});
+
+test("arguments that come once their call is over without any are told, what is no object left out", () => {
+  const turns = new CallsInTurn();
+  turns.take(toolCall(0, "a", "f", ""));
+  turns.end();
+  turns.take(toolCall(1, "b", "f", ""));
+  turns.end();
+  expect(argumentsOf(turns.take(toolCall(0, "", "", ' {"n":')))).toBe('{"n":');
+  expect(argumentsOf(turns.take(toolCall(0, "", "", "1}")))).toBe("1}");
+  expect(turns.hasRest).toBe(false);
+  expect(argumentsOf(turns.take(toolCall(1, "", "", "[1]")))).toBe("");
+  expect(turns.hasRest).toBe(true);
 });

@@ -10,6 +10,9 @@ import { MarkedThoughts, thinkTags, thoughtTags } from "../marked-thoughts.js";
  */
 export type ThinkTags = "auto" | "begun" | "never";
 
+/** Gemini's models, not those that were trained on what it says: `Qwen3-8B-Gemini-2.5-Pro-Distill`. */
+const gemini = /(?:^|\/)gemini/i;
+
 /** What reads the text of one answer; `undefined`: all of it is said. */
 export function tagged(
   tags: ThinkTags = "auto",
@@ -17,7 +20,7 @@ export function tagged(
 ): MarkedThoughts | undefined {
   if (tags === "never") return undefined;
   // A template that is told to begin no thoughts writes both tags, or none.
-  const marks = /gemini/i.test(model) ? thoughtTags : thinkTags;
+  const marks = gemini.test(model) ? thoughtTags : thinkTags;
   return new MarkedThoughts(marks, tags === "begun" && reasoningEffort !== "none");
 }
 

@@ -96,6 +96,8 @@ class Arguments {
   #isObject: boolean | undefined;
   /** Whether they were one where it came to its end. */
   #isWhole: boolean | undefined;
+  /** Whether it was over while there were none: clients made an empty object of that. */
+  #isBare = false;
   /** Whether something stood behind the object. */
   hasRest = false;
 
@@ -114,14 +116,19 @@ class Arguments {
     const begun = piece.trimStart();
     if (begun === "") return "";
     this.#isObject = begun.startsWith("{");
+    if (this.#isBare && (begun === none || !this.#isObject)) {
+      this.#isWhole = true;
+      this.hasRest = begun !== none;
+      return "";
+    }
     return this.#go(begun);
   }
 
   /** No more comes. @returns what is to be told of arguments that are no object */
   end(): string {
     const isOther = this.#isObject === false && !this.#isWhole;
-    // Of no arguments clients make an empty object.
-    if (this.#isObject === undefined || isOther) this.#isWhole = true;
+    if (isOther) this.#isWhole = true;
+    this.#isBare = this.#isObject === undefined;
     return isOther ? argumentsText(toolCall(0, "", "", this.#text)) : "";
   }
 
@@ -139,3 +146,6 @@ class Arguments {
     return piece.slice(0, end);
   }
 }
+
+/** What is told of a call without arguments once the answer ends. */
+const none = "{}";
