@@ -7,6 +7,7 @@ import type {
   CountTokensResponse,
   LLMChoice,
   LLMMessage,
+  LLMRequest,
   LLMTokenUsage,
   ToolCall,
 } from "../../gen/lintel/v1/chat_pb.js";
@@ -100,3 +101,7 @@ export const tokenCount = (promptTokens: number, estimated = false): CountTokens
   estimated,
   warnings: [],
 });
+
+/** Whether what a model says is to be JSON, which clients read as one text. */
+export const isJson = ({ responseFormat }: LLMRequest): boolean =>
+  responseFormat !== undefined && responseFormat.type !== "text";

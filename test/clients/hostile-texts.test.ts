@@ -88,6 +88,14 @@ const streams: Readonly<Record<string, readonly [events: (string | object)[], ci
     ],
     "Rome",
   ],
+  "thoughts in the middle of the text": [
+    [
+      ...said('{"city"'),
+      ...[chunk({ reasoning: "Hm" }), chunk({ reasoning: ", so" }), ...said(":")],
+      ...[chunk({ reasoning_content: "Rome" }), ...said('"Rome"}'), end, done],
+    ],
+    "Rome",
+  ],
   "thoughts in tags": [[...said("<thi", "nk>Hm</thi", "nk>\n\n", rome), end, done], "Rome"],
   "comments, and lines that end in other ways": [
     [
@@ -131,6 +139,7 @@ const sdks: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
     const { messages } = new Anthropic({ baseURL: url, apiKey, maxRetries: 0 });
     const asked = {
       ...{ model: "m", max_tokens: 100, messages: [question] },
+      thinking: { type: "adaptive" as const },
       output_config: { format: zodOutputFormat(schema) },
     };
     return (await messages.stream(asked).finalMessage()).parsed_output;
@@ -184,5 +193,46 @@ describe.each(Object.entries(sdks))("%s", (_, read) => {
     );
     const { url } = await serve(opened(backendFor(server.url)));
     expect(await read(url)).toEqual({ city });
+  });
+});
+
+describe("thoughts in the middle of an answer by a schema are told in full, beside it", () => {
+  const pieces = [
+    ...[...said('{"city"'), chunk({ reasoning: "Hm" }), chunk({ reasoning: ", so" }), ...said(":")],
+    ...[chunk({ reasoning: " Rome" }), ...said('"Rome"}')],
+  ];
+  const gateway = async (reason: string) => {
+    const server = await upstream((exchange) =>
+      exchange.stream(...pieces, chunk({}, reason), done).then(() => exchange.end()),
+    );
+    return (await serve(opened(backendFor(server.url)))).url;
+  };
+
+  test.each([
+    ["stop", "completed"],
+    ["length", "incomplete"],
+  ])("openai, responses: %s", async (reason, status) => {
+    const client = new OpenAI({ baseURL: `${await gateway(reason)}/v1`, apiKey, maxRetries: 0 });
+    const format = zodTextFormat(schema, "city");
+    const asked = { model: "m", input: "Hello", store: false, text: { format } };
+    const { output } = await client.responses.stream(asked).finalResponse();
+    expect(output).toMatchObject([
+      { type: "message", status, content: [{ text: rome }] },
+      { type: "reasoning", status: "completed", summary: [{ text: "Hm, so Rome" }] },
+    ]);
+  });
+
+  test("@anthropic-ai/sdk", async () => {
+    const { messages } = new Anthropic({ baseURL: await gateway("stop"), apiKey, maxRetries: 0 });
+    const asked = {
+      ...{ model: "m", max_tokens: 100, messages: [question] },
+      thinking: { type: "adaptive" as const },
+      output_config: { format: zodOutputFormat(schema) },
+    };
+    const { content } = await messages.stream(asked).finalMessage();
+    expect(content).toMatchObject([
+      { type: "text", text: rome },
+      { type: "thinking", thinking: "Hm, so Rome" },
+    ]);
   });
 });

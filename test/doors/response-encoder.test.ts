@@ -11,6 +11,7 @@ const stamp = { id: "chatcmpl-a-b_c", created: 5, model: "Modell für alle" };
 function encoded(batch: LLMResponse[]): string {
   const encoder = responseEncoder({ model: undefined }, "", {
     members: '"store":false',
+    inJson: false,
     namespaces: new Map(),
   });
   let all = "";

@@ -1,5 +1,6 @@
 /** Anthropic's Messages API, which its SDKs and Claude Code speak, as far as nothing is kept for it. */
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from "fastify";
+import { isJson } from "../../core/chat-messages.js";
 import { LintelError } from "../../core/errors.js";
 import { apiKeyAsToken } from "../credential.js";
 import type { Door } from "../door.js";
@@ -46,7 +47,13 @@ export const anthropic: Door = async (app, options) => {
     return answerChat(reply, options, asked, {
       whole: (response, warnings) => wholeMessage(response, warnings, hidesThoughts),
       encoder: (running) =>
-        messageEncoder(running, asked.message.model, asked.warnings, hidesThoughts),
+        messageEncoder(
+          running,
+          asked.message.model,
+          asked.warnings,
+          hidesThoughts,
+          isJson(asked.message),
+        ),
     });
   };
 

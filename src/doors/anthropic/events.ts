@@ -27,13 +27,15 @@ import { lateExtra, signatureOf } from "./signature.js";
  * @param asked names the model of one that fails before its model is found
  * @param notes warnings of the door itself
  * @param hidesThoughts whether of thoughts only the signature is told
+ * @param inJson whether what is said is JSON, which clients read from one block
  */
 export const messageEncoder = (
   running: Pick<Running<"chat">, "model">,
   asked: string,
   notes: readonly string[] = [],
   hidesThoughts = false,
-): EventEncoder<"chat"> => new MessageEncoder(running, asked, notes, hidesThoughts);
+  inJson = false,
+): EventEncoder<"chat"> => new MessageEncoder(running, asked, notes, hidesThoughts, inJson);
 
 /** What a block is that comes in pieces of text. */
 type Kind = "text" | "thinking";
@@ -44,6 +46,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
   readonly #asked: string;
   readonly #totals: Totals;
   readonly #hidesThoughts: boolean;
+  readonly #inJson: boolean;
   #begun = false;
   /** How many blocks there are. */
   #count = 0;
@@ -52,16 +55,19 @@ class MessageEncoder implements EventEncoder<"chat"> {
   readonly #deltas = new TextEvents();
   /** What the model server wants to see again of what is being thought, and what nobody is to see of it. */
   #thoughts: Thoughts | undefined;
+  /** What was thought in the middle of what is said in JSON. */
+  #aside = "";
   /** Places of calls, by their index, and their ids. */
   readonly #calls = new Map<number, { readonly index: number; readonly id: string }>();
   readonly #turns = new CallsInTurn();
   #finishReason = "";
 
   constructor(...given: Required<Parameters<typeof messageEncoder>>) {
-    const [running, asked, notes, hidesThoughts] = given;
+    const [running, asked, notes, hidesThoughts, inJson] = given;
     this.#running = running;
     this.#asked = asked;
     this.#hidesThoughts = hidesThoughts;
+    this.#inJson = inJson;
     this.#totals = new Totals(notes);
   }
 
@@ -86,7 +92,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
     const silent = this.#count === 0 ? this.#opening("text") : "";
     const calls = this.#called(this.#turns.end()) + this.#close();
     // What came too late for another block.
-    const late = this.#thoughts ? this.#opening("thinking") + this.#close() : "";
+    const late = this.#thoughts || this.#aside !== "" ? this.#tellLate() : "";
     const reason = stopReasonOf(this.#finishReason);
     const delta = `"delta":{"stop_reason":"${reason}","stop_sequence":null}`;
     const { usage, estimated, warnings } = this.#totals;
@@ -116,15 +122,23 @@ class MessageEncoder implements EventEncoder<"chat"> {
 
   #think(reasoningContent: string, to: EventSink): void {
     if (this.#hidesThoughts) this.#note({ reasoningContent }, to);
+    else if (this.#inJson && this.#open?.kind === "text") this.#aside += reasoningContent;
     else this.#say("thinking", reasoningContent, to);
   }
 
   #note(thought: Reasoning, to: EventSink): void {
     // No reason to end a call.
-    if (this.#open?.kind === "text") to.add(this.#close());
+    if (this.#open?.kind === "text" && !this.#inJson) to.add(this.#close());
     if (!this.#open) to.add(this.#opening("thinking"));
     this.#thoughts ??= new Thoughts();
     this.#thoughts.add(thought);
+  }
+
+  #tellLate(): string {
+    const begun = this.#opening("thinking");
+    const text = `"type":"thinking_delta","thinking":${toJsonString(this.#aside)}`;
+    const told = this.#aside === "" ? "" : delta(this.#count - 1, text);
+    return begun + told + this.#close();
   }
 
   #opening(kind: Kind): string {

@@ -7,6 +7,8 @@ import type { Namespaces } from "./namespaces.js";
 export interface Echo {
   /** Members of the answer, as text. */
   readonly members: string;
+  /** Whether what is said is JSON, which clients read from one item. */
+  readonly inJson: boolean;
   /** Whose names are those of models: calls of them have the client's. */
   readonly namespaces: Namespaces;
 }

@@ -38,7 +38,7 @@ class ResponseEncoder implements EventEncoder<"chat"> {
   /** Number of the next event. */
   #number = 0;
   readonly #items: Item[] = [];
-  /** What is being said: calls and thoughts end it. */
+  /** What is being said: calls end it, and thoughts unless it is JSON, which has to be in one item. */
   #saying: MessageItem | undefined;
   /** What is being thought: all else ends it. */
   #thinking: ReasoningItem | undefined;
@@ -131,7 +131,7 @@ class ResponseEncoder implements EventEncoder<"chat"> {
         this.#late.add(thought);
         return;
       }
-      const before = this.#endText();
+      const before = this.#echo.inJson ? "" : this.#endText();
       this.#thinking = new ReasoningItem(this.#place(), this.#late);
       this.#late = undefined;
       to.add(before + this.#open(this.#thinking));
@@ -142,12 +142,13 @@ class ResponseEncoder implements EventEncoder<"chat"> {
     this.#thinking.add(text, this.#number++, to);
   }
 
-  /** Ends what is said or thought: something else follows. */
+  /** Ends what is said and thought: something else follows. */
   #endText(): string {
-    const item = this.#saying ?? this.#thinking;
+    const [said, thought] = [this.#saying, this.#thinking];
     this.#saying = undefined;
     this.#thinking = undefined;
-    return item ? this.#written(item.close("completed")) : "";
+    const ended = said ? this.#written(said.close("completed")) : "";
+    return thought ? ended + this.#written(thought.close("completed")) : ended;
   }
 
   /** An item of what came too late for another. */
@@ -178,9 +179,9 @@ class ResponseEncoder implements EventEncoder<"chat"> {
     return this.#written(item.opening());
   }
 
-  /** Ends what is open; of an answer that is incomplete it is the last item that is so. */
+  /** Ends what is open; of an answer that is incomplete it is what is being said, or the last item, that is so. */
   #close(status: Status): string {
-    const last = this.#items.at(-1);
+    const last = this.#saying ?? this.#items.at(-1);
     return this.#items
       .filter((item) => item.isOpen)
       .map((item) => this.#written(item.close(item === last ? status : "completed")))

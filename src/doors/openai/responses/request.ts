@@ -1,5 +1,6 @@
 /** A request of the Responses API to the contract's. */
 import { type LLMRequest, LLMRequestSchema } from "../../../../gen/lintel/v1/chat_pb.js";
+import { isJson } from "../../../core/chat-messages.js";
 import {
   invalidFields,
   type LintelError,
@@ -120,7 +121,11 @@ export function readResponse(given: JsonObject): ResponseRequest {
       : (field) => nameOf(field).replace(/^text\.format(?![^.[])/, formatAt);
   const refused = parameter ?? prewarming(json) ?? offer.refused ?? conversation.refused;
   const defect = faults.length > 0 ? invalidFields(faults) : refused;
-  const echo = { members: membersOf(json, offer.kept), namespaces: offer.namespaces };
+  const echo = {
+    members: membersOf(json, offer.kept),
+    inJson: isJson(message),
+    namespaces: offer.namespaces,
+  };
   return { message, stream, defect, warnings, names, echo, customs: offer.customs };
 }
 
