@@ -14,18 +14,11 @@ import type {
 import type { RedisConnection } from "../redis/connection.js";
 import { preload, runScript } from "../redis/script.js";
 import { stepsPerWindow } from "./counts.js";
+import { HeldNames } from "./held.js";
 import { Leases } from "./leases.js";
 import { type MemoryLimitStore, memoryLimits } from "./memory.js";
 import { Owed } from "./owed.js";
-import {
-  chargeScript,
-  holdScript,
-  peekScript,
-  releaseScript,
-  renewScript,
-  reserveScript,
-  settleScript,
-} from "./scripts.js";
+import { chargeScript, peekScript, renewScript, reserveScript, settleScript } from "./scripts.js";
 
 /** What can be set about it. */
 export interface RedisLimitOptions {
@@ -71,6 +64,7 @@ export class RedisLimits implements LimitStore {
   readonly #prefix: string;
   readonly #leases: Leases;
   readonly #owed: Owed;
+  readonly #held: HeldNames;
   readonly #replica = randomBytes(9).toString("base64url");
   #made = 0;
   #decidedWithout = 0;
@@ -88,6 +82,7 @@ export class RedisLimits implements LimitStore {
     preload(connection, [reserveScript, settleScript, renewScript, chargeScript, peekScript]);
     this.#leases = new Leases(connection, leaseMs, () => this.#time());
     this.#owed = new Owed(connection, this.#prefix, clock);
+    this.#held = new HeldNames(connection, this.#owed, this.#prefix);
   }
 
   reserve(claims: readonly Claim[], lastsMs = 0): Verdict | Promise<Verdict> {
@@ -143,19 +138,15 @@ export class RedisLimits implements LimitStore {
   }
 
   hold(name: string, holder: string, forMs: number): boolean | Promise<boolean> {
-    if (!this.#connection.available) return true;
-    return this.#hold(name, holder, forMs).catch(() => true);
+    return this.#held.hold(name, holder, forMs);
   }
 
   keep(name: string, holder: string, forMs: number): void {
-    this.#owed.send(async () => void (await this.#hold(name, holder, forMs)));
+    this.#held.keep(name, holder, forMs);
   }
 
   release(name: string, holder: string): void {
-    this.#owed.send(async () => {
-      const keys = [this.#heldKey(name)];
-      await this.#connection.ask((client) => runScript(client, releaseScript, keys, [holder]));
-    });
+    this.#held.release(name, holder);
   }
 
   get state(): StoreState {
@@ -209,20 +200,6 @@ export class RedisLimits implements LimitStore {
   /** First argument of scripts; 0: the store's own clock. */
   #time(): number {
     return this.#clock?.() ?? 0;
-  }
-
-  /** @throws what the connection throws */
-  async #hold(name: string, holder: string, forMs: number): Promise<boolean> {
-    const args = [holder, Math.ceil(forMs)];
-    return (
-      (await this.#connection.ask((client) =>
-        runScript(client, holdScript, [this.#heldKey(name)], args),
-      )) === 1
-    );
-  }
-
-  #heldKey(name: string): string {
-    return `${this.#prefix}first:${name}`;
   }
 
   /** Of a counter, and of what is claimed of it. */

@@ -299,26 +299,6 @@ return 1
 `);
 
 /**
- * Holds a name, unless another holds it.
- * KEYS: what keeps who holds it. ARGV: who wants it; for how long.
- */
-export const holdScript = script(`
-local holder = redis.call('GET', KEYS[1])
-if holder and holder ~= ARGV[1] then return 0 end
-redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
-return 1
-`);
-
-/**
- * Forgets who holds a name, if it is this one.
- * KEYS: what keeps who holds it. ARGV: who gives it back.
- */
-export const releaseScript = script(`
-if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end
-return redis.call('DEL', KEYS[1])
-`);
-
-/**
  * Prolongs leases, and gives back those that the store lost.
  * KEYS: the counters. ARGV: time, life of a lease; then the id of the call for each counter.
  */
