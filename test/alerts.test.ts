@@ -18,7 +18,7 @@ import { createToken, hashToken } from "../src/core/tokens.js";
 import { memoryLimits } from "../src/state/limits/memory.js";
 import { echo } from "./backends/openai-subject.js";
 import { Upstream } from "./backends/upstream.js";
-import { receiver } from "./support/alerts.js";
+import { receiver, spend } from "./support/alerts.js";
 import { outcome, start } from "./support/calls.js";
 import { coreOf } from "./support/core.js";
 import { gateway } from "./support/gateway.js";
@@ -495,18 +495,7 @@ budget_alerts: { url: "${url}", at: [0.2, 0.1, 0.01], headers: { X-From: lintel 
 backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]
 `;
   const running = await gateway(text(first.url));
-  const chat = async () => {
-    const response = await fetch(`${running.url}/llm`, {
-      method: "POST",
-      headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-      body: JSON.stringify({
-        ...{ model: "m", max_tokens: 5 },
-        messages: [{ role: "user", content: "a b c" }],
-      }),
-    });
-    expect(response.status).toBe(200);
-    await response.text();
-  };
+  const chat = () => spend(running.url, token, { content: "a b c", maxTokens: 5 });
   await chat();
   await expect.poll(() => first.seen.length).toBe(1);
   expect(first.seen[0]?.headers["x-from"]).toBe("lintel");

@@ -102,6 +102,6 @@ export const tokenCount = (promptTokens: number, estimated = false): CountTokens
   warnings: [],
 });
 
-/** Whether what a model says is to be JSON, which clients read as one text. */
+/** Whether what a model says is to be JSON. */
 export const isJson = ({ responseFormat }: LLMRequest): boolean =>
   responseFormat !== undefined && responseFormat.type !== "text";

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import { echo } from "../backends/openai-subject.js";
 import { Upstream } from "../backends/upstream.js";
-import { receiver } from "../support/alerts.js";
+import { receiver, spend } from "../support/alerts.js";
 import { redisBinary, startRedis } from "../support/redis.js";
 import { build, folder, start } from "./lintel.js";
 
@@ -37,19 +37,8 @@ backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]
         await lintel.ended;
       };
       onTestFinished(() => end("SIGKILL"));
-      const [, address] = await lintel.until(/ on (http:\S+:\d+)\n/);
-      const chat = async () => {
-        const response = await fetch(`${address}/llm`, {
-          method: "POST",
-          headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
-          body: JSON.stringify({
-            ...{ model: "m", max_tokens: 1 },
-            messages: [{ role: "user", content: "a" }],
-          }),
-        });
-        expect(response.status).toBe(200);
-        await response.text();
-      };
+      const [, address = ""] = await lintel.until(/ on (http:\S+:\d+)\n/);
+      const chat = () => spend(address, token, { content: "a", maxTokens: 1 });
       return { chat, end };
     };
     const asking = new Redis(redis.url);

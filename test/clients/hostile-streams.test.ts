@@ -7,9 +7,9 @@ import OpenAI from "openai";
 import { describe, expect, test } from "vitest";
 import { ChatService, type ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import { joinCalls } from "../../src/core/tool-calls.js";
-import { backendFor, chunk } from "../backends/openai-subject.js";
-import { opened, serve as upstream } from "../backends/serve.js";
-import { chunks, serve } from "../doors/serve.js";
+import { chunk } from "../backends/openai-subject.js";
+import { chunks } from "../doors/serve.js";
+import { streamed } from "./streamed.js";
 import { citySchema } from "./weather.js";
 
 /** A piece of a call, as it stands in a `delta`. */
@@ -232,12 +232,8 @@ const sdks: Readonly<Record<string, (url: string) => Promise<[name: string, args
 
 describe.each(Object.entries(sdks))("%s", (_, called) => {
   test.each(Object.entries(streams))("%s", async (_, [events, expected]) => {
-    const server = await upstream((exchange) =>
-      exchange.request.method === "GET"
-        ? exchange.sendJson(200, { data: [{ id: "m" }] })
-        : exchange.stream(...events).then(() => exchange.end()),
+    expect(await called(await streamed(events))).toEqual(
+      expected.map(([name, city]) => [name, { city }]),
     );
-    const { url } = await serve(opened(backendFor(server.url)));
-    expect(await called(url)).toEqual(expected.map(([name, city]) => [name, { city }]));
   });
 });

@@ -13,9 +13,9 @@ import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
-import { backendFor, chunk } from "../backends/openai-subject.js";
-import { opened, serve as upstream } from "../backends/serve.js";
-import { chunks, serve } from "../doors/serve.js";
+import { chunk } from "../backends/openai-subject.js";
+import { chunks } from "../doors/serve.js";
+import { streamed } from "./streamed.js";
 import { citySchema } from "./weather.js";
 
 const done = "data: [DONE]\n\n";
@@ -186,13 +186,7 @@ const sdks: Readonly<Record<string, (url: string) => Promise<unknown>>> = {
 
 describe.each(Object.entries(sdks))("%s", (_, read) => {
   test.each(Object.entries(streams))("%s", async (_, [events, city]) => {
-    const server = await upstream((exchange) =>
-      exchange.request.method === "GET"
-        ? exchange.sendJson(200, { data: [{ id: "m" }] })
-        : exchange.stream(...events).then(() => exchange.end()),
-    );
-    const { url } = await serve(opened(backendFor(server.url)));
-    expect(await read(url)).toEqual({ city });
+    expect(await read(await streamed(events))).toEqual({ city });
   });
 });
 
@@ -201,12 +195,7 @@ describe("thoughts in the middle of an answer by a schema are told in full, besi
     ...[...said('{"city"'), chunk({ reasoning: "Hm" }), chunk({ reasoning: ", so" }), ...said(":")],
     ...[chunk({ reasoning: " Rome" }), ...said('"Rome"}')],
   ];
-  const gateway = async (reason: string) => {
-    const server = await upstream((exchange) =>
-      exchange.stream(...pieces, chunk({}, reason), done).then(() => exchange.end()),
-    );
-    return (await serve(opened(backendFor(server.url)))).url;
-  };
+  const gateway = (reason: string) => streamed([...pieces, chunk({}, reason), done]);
 
   test.each([
     ["stop", "completed"],

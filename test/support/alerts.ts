@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
-import { onTestFinished } from "vitest";
+import { expect, onTestFinished } from "vitest";
 import type { bodyOf } from "../../src/alerts/webhook.js";
 
 /** A request that came. */
@@ -29,4 +29,22 @@ export async function receiver(...statuses: number[]) {
   });
   const url = `http://127.0.0.1:${(http.address() as AddressInfo).port}/services/T0/secret?a=b`;
   return { url, seen, leave: () => new Promise((left) => http.close(left)) };
+}
+
+/** A call that costs a bit, to its end. */
+export async function spend(
+  url: string,
+  token: string,
+  { content, maxTokens }: { readonly content: string; readonly maxTokens: number },
+): Promise<void> {
+  const response = await fetch(`${url}/llm`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: JSON.stringify({
+      ...{ model: "m", max_tokens: maxTokens },
+      messages: [{ role: "user", content }],
+    }),
+  });
+  expect(response.status).toBe(200);
+  await response.text();
 }

@@ -1,5 +1,6 @@
 /** How much is to be thought, as a request says it to its provider. */
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
+import { isJson } from "../../core/chat-messages.js";
 import { mustCall } from "../../core/tool-calls.js";
 import { effort, signedThoughts, summaries } from "../completions/thoughts.js";
 import { chatPackage } from "./chat-packages.js";
@@ -59,12 +60,10 @@ function noBudget(
   model: string,
   refused: ReadonlySet<string>,
 ): string | undefined {
-  const { messages, responseFormat } = request;
   if (mustCall(request)) return "beside a forced tool_choice";
   // Where the model has no form of its own for it, a schema is a tool that has to be called.
-  const formed = responseFormat && responseFormat.type !== "text";
-  if (formed && !/-4[-.][15]\b/.test(model)) return "beside this response_format";
-  const last = lastSaid(messages);
+  if (isJson(request) && !/-4[-.][15]\b/.test(model)) return "beside this response_format";
+  const last = lastSaid(request.messages);
   if (!last) return undefined;
   const signed = !refused.has(signedThoughts) && hasClaudes(last.reasoningDetails ?? "");
   return signed ? undefined : "without the reasoning_details of the answer that goes on";

@@ -1,6 +1,7 @@
 /** Finds out which optional field a server refused, so that it can be asked again without. */
 
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
+import { isJson } from "../../core/chat-messages.js";
 import { areReadable, files } from "../../core/documents.js";
 import { unsupported } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
@@ -200,11 +201,11 @@ const hasPart = (messages: readonly LLMMessage[], type: string): boolean =>
 
 /** What of a request its caller is not served without. */
 export function neededBy(request: LLMRequest): string[] {
-  const { messages, stop, responseFormat } = request;
+  const { messages, stop } = request;
   return [
     ...(stop.length > 0 ? ["stop"] : []),
     ...(mustCall(request) ? [tools, "tool_choice"] : []),
-    ...(responseFormat && responseFormat.type !== "text" ? ["response_format"] : []),
+    ...(isJson(request) ? ["response_format"] : []),
     ...[images, files, sounds].filter((type) => hasPart(messages, type)),
   ];
 }

@@ -35,8 +35,9 @@ const mostTold = 3;
 
 /** Why calls find nobody, for the log: the lines of the calls that failed there may be hours old. */
 function whyOut(fit: readonly Target[]): Refusal | undefined {
-  const told = fit.flatMap(({ backend, endpoint: { whyOut } }) =>
-    whyOut ? [`${backend.name} is out: ${reasonOf(whyOut)}`] : [],
+  const out = fit.filter(({ endpoint }) => endpoint.whyOut).slice(0, mostTold);
+  const told = out.map(
+    ({ backend, endpoint }) => `${backend.name} is out: ${reasonOf(endpoint.whyOut)}`,
   );
-  return told.length > 0 ? new Refusal(told.slice(0, mostTold).join("; ")) : undefined;
+  return told.length > 0 ? new Refusal(told.join("; ")) : undefined;
 }
