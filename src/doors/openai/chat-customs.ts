@@ -4,6 +4,7 @@ import { isObject, type JsonObject } from "../../core/json.js";
 import { isHopeless } from "../../core/violations.js";
 import { tooManyItems } from "../items.js";
 import { fields } from "../json/known.js";
+import { finding, type Names } from "../json/rename.js";
 import { customName } from "./allowed-tools.js";
 import type { Customs } from "./custom-calls.js";
 import { asArguments, functionOf, isCustom } from "./custom-tools.js";
@@ -22,7 +23,7 @@ export class ChatCustoms {
   readonly wrong: Violation[] = [];
   readonly warnings = new Set<string>();
   /** Where something custom stands. */
-  readonly #places = new Set<string>();
+  #places: Set<string> | undefined;
 
   /** A request with functions in place of custom tools, of the choice, too. */
   read(json: JsonObject): JsonObject {
@@ -32,7 +33,7 @@ export class ChatCustoms {
       asked = { ...asked, tools: this.#each(tools, "tools", (tool, at) => this.#tool(tool, at)) };
     }
     if (isCustom(choice)) {
-      this.#places.add("tool_choice");
+      this.#at("tool_choice");
       asked = { ...asked, tool_choice: { type: "function", function: choice.custom } };
     }
     return asked;
@@ -43,10 +44,15 @@ export class ChatCustoms {
     return this.#each(calls, at, (call, place) => this.#call(call, place));
   }
 
-  /** The client's name of a field of the contract. */
-  nameOf(field: string): string {
-    const [, at = "", member = ""] = functionField.exec(field) ?? [];
-    return this.#places.has(at) ? `${at}.custom${member}` : field;
+  /** The client's names of fields, those of what is custom among them. @param others those of the others */
+  names(others: Readonly<Record<string, string>>): Names {
+    const places = this.#places;
+    if (!places) return others;
+    const nameOf = finding(others);
+    return (field) => {
+      const [, at = "", member = ""] = functionField.exec(field) ?? [];
+      return nameOf(places.has(at) ? `${at}.custom${member}` : field);
+    };
   }
 
   /** Of a list that is too long, which the decoder tells, nothing is put; of one with much that is wrong, the first. */
@@ -62,10 +68,15 @@ export class ChatCustoms {
       if (isHopeless(this.wrong, before, field, i)) break;
       if (!isCustom(item)) continue;
       const at = `${field}[${i}]`;
-      this.#places.add(at);
+      this.#at(at);
       all[i] = put(item, at);
     }
     return all;
+  }
+
+  #at(place: string): void {
+    this.#places ??= new Set();
+    this.#places.add(place);
   }
 
   #tool({ custom }: JsonObject, at: string): unknown {

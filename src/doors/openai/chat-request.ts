@@ -14,7 +14,7 @@ import { choicesOf } from "../../core/rules.js";
 import { compileDecoder } from "../json/decode.js";
 import { type AnswerForm, answerForm, formFields } from "../json/fields.js";
 import { fields, fieldsOf } from "../json/known.js";
-import { finding, type Names } from "../json/rename.js";
+import type { Names } from "../json/rename.js";
 import { withAllowedTools, withPlaces } from "./allowed-tools.js";
 import { ChatCustoms, customCallFields, customFields, customsOf } from "./chat-customs.js";
 import type { Customs } from "./custom-calls.js";
@@ -76,8 +76,6 @@ export function readChat(json: JsonObject): ChatRequest {
     ...user.names,
     ...(limit != null && { max_tokens: "max_completion_tokens" }),
   };
-  const nameOf = finding(table);
-  const names: Names = (field) => nameOf(customs.nameOf(field));
   if (Array.isArray(messages) && messages.some(isRewritten)) {
     const readable = messages.map((item, i) => {
       // What is no text is told of by its own name.
@@ -107,6 +105,7 @@ export function readChat(json: JsonObject): ChatRequest {
   for (const fault of customs.wrong) violations.push(fault);
   const form = answerForm(json, violations);
   const defect = violations.length > 0 ? invalidFields(violations) : refused;
+  const names = customs.names(table);
   const { places } = among;
   return {
     ...{ message, form, defect, warnings, customs: customNames },

@@ -103,14 +103,28 @@ function wanted(
   const body = response.body && untilGone(response.body, left, failed, empty);
   // A write that waits in an HTTP/1 pipeline never ends, so the plugin would not come back.
   signal.addEventListener("abort", () => void body?.return().catch(() => {}), { once: true });
-  return {
-    ...response,
-    ...(body && { body }),
-    // Complete only when the body has ended.
-    get trailer() {
-      return response.trailer && readable(response.trailer);
-    },
-  };
+  return new Wanted(response, body);
+}
+
+/** A class, not an object with a getter, which V8 would keep until a full collection (bench/NOTES.md). */
+class Wanted implements UniversalServerResponse {
+  readonly status: number;
+  readonly header?: Headers;
+  readonly body?: AsyncIterable<Uint8Array>;
+  readonly #response: UniversalServerResponse;
+
+  constructor(response: UniversalServerResponse, body: AsyncIterable<Uint8Array> | undefined) {
+    this.status = response.status;
+    if (response.header) this.header = response.header;
+    if (body) this.body = body;
+    this.#response = response;
+  }
+
+  /** Complete only when the body has ended. */
+  get trailer(): Headers | undefined {
+    const { trailer } = this.#response;
+    return trailer && readable(trailer);
+  }
 }
 
 async function* untilGone(
