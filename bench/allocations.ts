@@ -1,6 +1,7 @@
 /**
- * How many bytes a contestant allocates for an answer, and in which functions. Run by
- *   npx tsx bench/allocations.ts [json|sse|apart|image|unary|stream|paced] [lintel|lintel-full|undici] [--seconds 5] [--connections 32] [--top 40]
+ * How many bytes a contestant allocates for an answer, and in which functions, and how many of them
+ * get into the old space, where they stay until a full collection. Run by
+ *   npx tsx bench/allocations.ts [json|sse|apart|image|unary|stream|paced|rest|responses|anthropic|google|connect|rest-sse|…] [lintel|lintel-full|undici] [--seconds 5] [--connections 32] [--top 40]
  * `paced`: so many streams open, an event each 20 ms; bytes are those of an event, with what it
  * takes to open the streams. Counted is
  * what V8's heap gets, not buffers outside of it, by samples: functions that are put into
@@ -66,7 +67,33 @@ interface Node {
   readonly children: readonly Node[];
 }
 
-function print({ head }: { readonly head: Node }, answers: number, top: number): void {
+/** A collection, as Node's `GCProfiler` has it: bytes in use of the spaces of the heap. */
+interface Collection {
+  readonly gcType: string;
+  /** Microseconds. */
+  readonly cost: number;
+  readonly beforeGC: Heap;
+  readonly afterGC: Heap;
+}
+
+interface Heap {
+  readonly heapSpaceStatistics: readonly {
+    readonly spaceName: string;
+    readonly spaceUsedSize: number;
+  }[];
+}
+
+/** Bytes of the old space. */
+function old({ heapSpaceStatistics }: Heap): number {
+  return heapSpaceStatistics.find((space) => space.spaceName === "old_space")?.spaceUsedSize ?? 0;
+}
+
+/** Prints what was allocated, and what collections of the new space moved to the old one. */
+function print(
+  { profile, statistics }: { profile: { head: Node }; statistics: readonly Collection[] },
+  answers: number,
+  top: number,
+): void {
   const functions = new Map<string, number>();
   let all = 0;
   const visit = ({ callFrame, selfSize, children }: Node): void => {
@@ -77,10 +104,20 @@ function print({ head }: { readonly head: Node }, answers: number, top: number):
     all += selfSize;
     for (const child of children) visit(child);
   };
-  visit(head);
+  visit(profile.head);
   const each = (bytes: number) => Math.round(bytes / answers);
   console.log(
     `${kind} ${name}: ${each(all)} bytes ${kind === "paced" ? "an event" : "an answer"}, of ${answers}`,
+  );
+  const scavenges = statistics.filter(({ gcType }) => gcType === "Scavenge");
+  let moved = 0;
+  let micros = 0;
+  for (const { beforeGC, afterGC, cost } of scavenges) {
+    moved += old(afterGC) - old(beforeGC);
+    micros += cost;
+  }
+  console.log(
+    `${each(moved)} of them got into the old space; ${scavenges.length} scavenges took ${(micros / answers).toFixed(1)} µs each answer`,
   );
   for (const [label, bytes] of [...functions].sort((a, b) => b[1] - a[1]).slice(0, top)) {
     console.log(

@@ -5,15 +5,16 @@ import { compile } from "../compile.js";
 import { type Contestant, chatBody, headersOf, pathOf } from "../contestants/contestant.js";
 import { cpuMicros, mainThreadMicros, otherCore, readsAndWrites } from "../cores.js";
 import { imageRequest } from "../scenarios/whole.js";
+import { type DoorKind, doorRequest } from "./doors.js";
 import { h2load } from "./h2load.js";
 import { opening, streams } from "./streams.js";
 import { wrk } from "./wrk.js";
 
 /**
  * Whole answers, streams, streams whose events are written one by one, images of 2 MB, both over
- * gRPC, and streams with an event each 20 ms.
+ * gRPC, streams with an event each 20 ms, and chats by the other doors.
  */
-export type Kind = "json" | "sse" | "apart" | "image" | "unary" | "stream" | "paced";
+export type Kind = "json" | "sse" | "apart" | "image" | "unary" | "stream" | "paced" | DoorKind;
 
 /** What a process spent on an answer. */
 export interface Spent {
@@ -69,10 +70,10 @@ export function loadOf(
   const { path, body } =
     kind === "image"
       ? imageRequest
-      : {
+      : (doorRequest(kind) ?? {
           path: pathOf(contestant),
           body: chatBody(kind === "apart" ? kind : "bench", kind !== "json"),
-        };
+        });
   return async (seconds) => {
     const { requests, ...rest } = await wrk({
       folder,

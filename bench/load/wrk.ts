@@ -30,7 +30,7 @@ export async function wrk(options: {
   readonly body: string;
 }): Promise<WrkResult> {
   const script = join(options.folder, "wrk.lua");
-  const { host, pathname } = new URL(options.url);
+  const { host, pathname, search } = new URL(options.url);
   const fields = Object.entries({
     host,
     ...options.headers,
@@ -40,7 +40,7 @@ export async function wrk(options: {
   const head = [...fields.slice(first), ...fields.slice(0, first)].join("");
   writeFileSync(
     script,
-    `local whole = "POST ${pathname} HTTP/1.1\\r\\n${head}\\r\\n" .. [==[${options.body}]==]
+    `local whole = "POST ${pathname}${search} HTTP/1.1\\r\\n${head}\\r\\n" .. [==[${options.body}]==]
 request = function() return whole end
 done = function(s)
   local e = s.errors
