@@ -26,6 +26,8 @@ export interface Asked {
   readonly admission: Admission | undefined;
   /** What was wrong while decoding. */
   readonly defect: LintelError | undefined;
+  /** As of `Origin`. */
+  readonly cutsTokens?: boolean | undefined;
 }
 
 /**
@@ -57,6 +59,7 @@ export function originFrom(asked: Asked, { baseUrlOf }: DoorSettings): Origin {
     requestId: asked.requestId,
     header,
     idempotencyKey: header("idempotency-key"),
+    cutsTokens: asked.cutsTokens,
     baseUrl: baseUrlOf?.(header, asked.connection),
   };
 }

@@ -30,14 +30,12 @@ export const anthropic: Door = async (app, options) => {
   const read = (request: FastifyRequest, reply: FastifyReply): AskedMessage => {
     const { json = {}, admission, defect } = bodyOf(request, messagesFields);
     const { message, stream, warnings, names, hidesThoughts, ...asked } = readMessages(json);
-    const origin = {
-      ...originOf(request, reply, "anthropic", settings, {
-        admission,
-        defect: defect ?? asked.defect,
-      }),
+    const origin = originOf(request, reply, "anthropic", settings, {
+      admission,
+      defect: defect ?? asked.defect,
       // Every request has one: the most that the client can take, whatever the model.
       cutsTokens: true,
-    };
+    });
     return { message, stream, origin, names, warnings, hidesThoughts };
   };
 

@@ -1,7 +1,7 @@
 /** A request of the Messages API to the contract's. */
 import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidFields, type LintelError, unsupported, type Violation } from "../../core/errors.js";
-import { isObject, type JsonObject } from "../../core/json.js";
+import { isObject, type JsonObject, withMembers } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
 import { answerForm } from "../json/fields.js";
 import { fields, fieldsOf, type Known } from "../json/known.js";
@@ -100,8 +100,7 @@ export function readMessages(json: JsonObject): MessagesRequest {
   if (config.task_budget != null) warnings.push(notSupported("output_config.task_budget"));
   if (conversation.isTuned)
     warnings.push("messages: output_config in them is not supported, ignored");
-  const { message, violations } = decode({
-    ...json,
+  const members = {
     // What stands in `system` alone is no conversation.
     messages: asks(json.messages) ? conversation.messages : json.messages,
     stop: json.stop_sequences,
@@ -113,7 +112,8 @@ export function readMessages(json: JsonObject): MessagesRequest {
     reasoning_effort: effortOf(thinking, config),
     user: objectIn(json, "metadata", wrong).user_id,
     include_reasoning: json.include_reasoning ?? thinks(thinking),
-  });
+  };
+  const { message, violations } = decode(withMembers(json, members));
   const { stream } = answerForm({ stream: json.stream }, violations);
   // Not pushed as arguments, of which there may be too many for the stack.
   const faults = [...violations, ...conversation.violations, ...wrong];

@@ -46,14 +46,12 @@ export const google: Door = async (app, options) => {
     const counts = method === "countTokens";
     const { json = {}, admission, defect } = bodyOf(request, counts ? countFields : generateFields);
     const { message, warnings, names, ...read } = (counts ? readCount : readGenerate)(json, name);
-    const origin = {
-      ...originOf(request, reply, "google", settings, {
-        admission,
-        defect: defect ?? read.defect,
-      }),
+    const origin = originOf(request, reply, "google", settings, {
+      admission,
+      defect: defect ?? read.defect,
       // What was written for Google's models may ask for as much as those can.
       cutsTokens: true,
-    };
+    });
     const streams = method === "streamGenerateContent";
     // Without it a stream is a list: it comes at once, with all that was said in one.
     const stream = streams && request.query.alt === "sse";

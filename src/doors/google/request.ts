@@ -81,12 +81,12 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
   const offer = readTools(json, warnings, wrong);
   const generation = readGeneration(json, warnings, wrong);
   const { message, violations } = decode({
-    ...generation.asked,
     model,
     // What stands in `systemInstruction` alone is no conversation.
     messages: isEmpty(json.contents) ? json.contents : conversation.messages,
     tools: offer.tools,
     tool_choice: offer.choice,
+    ...generation.asked,
   });
   // Not pushed as arguments, of which there may be too many for the stack.
   const faults = [...violations, ...conversation.violations, ...wrong];

@@ -10,14 +10,14 @@ import { headerIn, originFrom } from "../origin.js";
 /**
  * The origin of a call. Its signal is aborted when the client leaves before the
  * response is complete.
- * @param read who was let in, and what was wrong while decoding
+ * @param read who was let in, what was wrong while decoding, and what else the door's clients are like
  */
 export function originOf(
   request: FastifyRequest,
   reply: FastifyReply,
   door: string,
   settings: DoorSettings,
-  { admission, defect }: Pick<Origin, "admission" | "defect"> = {},
+  { admission, defect, cutsTokens }: Pick<Origin, "admission" | "defect" | "cutsTokens"> = {},
 ): Origin {
   const asked = {
     door,
@@ -27,6 +27,7 @@ export function originOf(
     requestId: request.id,
     admission,
     defect,
+    cutsTokens,
   };
   return originFrom(asked, settings);
 }

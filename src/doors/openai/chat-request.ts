@@ -9,7 +9,7 @@ import {
   ToolSchema,
 } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidFields, type LintelError, unsupported, type Violation } from "../../core/errors.js";
-import { isObject, type JsonObject } from "../../core/json.js";
+import { isObject, type JsonObject, withMembers } from "../../core/json.js";
 import { choicesOf } from "../../core/rules.js";
 import { compileDecoder } from "../json/decode.js";
 import { type AnswerForm, answerForm, formFields } from "../json/fields.js";
@@ -67,17 +67,17 @@ export function readChat(json: JsonObject): ChatRequest {
   const wrong: Violation[] = [];
   const among = withAllowedTools(json, wrong);
   const customs = new ChatCustoms();
-  let asked = customs.read(among.asked);
+  const asked = customs.read(among.asked);
   const reasoning = readReasoning(json, warnings, wrong);
-  if (reasoning.isSaid) asked = { ...asked, ...reasoning.asked };
   const user = readEndUser(json);
-  const table: Record<string, string> = {
-    ...reasoning.names,
-    ...user.names,
-    ...(limit != null && { max_tokens: "max_completion_tokens" }),
-  };
+  const members: Record<string, unknown> = Object.assign({}, reasoning.asked, user.asked);
+  const table: Record<string, string> = Object.assign({}, reasoning.names, user.names);
+  if (limit != null) {
+    members.max_tokens = limit;
+    table.max_tokens = "max_completion_tokens";
+  }
   if (Array.isArray(messages) && messages.some(isRewritten)) {
-    const readable = messages.map((item, i) => {
+    members.messages = messages.map((item, i) => {
       // What is no text is told of by its own name.
       if (isOtherwiseThought(item) && typeof item.reasoning !== "string") {
         table[`messages[${i}].reasoning_content`] = `messages[${i}].reasoning`;
@@ -90,14 +90,12 @@ export function readChat(json: JsonObject): ChatRequest {
         refused ??= unsupported("messages", said);
       });
     });
-    asked = { ...asked, messages: readable };
   }
   if (Array.isArray(messages) && messages.some(callsFunctions)) {
     warnings.push("messages: function_call in them is not supported, ignored");
   }
-  if (limit != null) asked = { ...asked, max_tokens: limit };
   warnings.push(...customs.warnings);
-  const { message, violations } = decode({ ...asked, ...user.asked });
+  const { message, violations } = decode(withMembers(asked, members));
   const customNames = customsOf(json);
   checkCustomNames(message.tools, customNames, violations);
   violations.push(...wrong);
@@ -108,8 +106,8 @@ export function readChat(json: JsonObject): ChatRequest {
   const names = customs.names(table);
   const { places } = among;
   return {
-    ...{ message, form, defect, warnings, customs: customNames },
     names: places ? withPlaces(names, places) : names,
+    ...{ message, form, defect, warnings, customs: customNames },
   };
 }
 

@@ -6,7 +6,7 @@ import {
 } from "../../../gen/lintel/v1/image_pb.js";
 import { defaultOf } from "../../core/defaults.js";
 import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
-import type { JsonObject } from "../../core/json.js";
+import { type JsonObject, withMembers } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
 import { fieldsOf } from "../json/known.js";
 import type { JsonText } from "../json/parts.js";
@@ -52,13 +52,10 @@ export function readImage(json: JsonObject): ImageRequest {
     height: size?.height,
   });
   const user = readEndUser(json);
-  const asked: JsonObject = { ...json, ...changed, ...user.asked };
+  const asked = withMembers(withMembers(json, changed), user.asked);
   const form = json.response_format ?? (answersInline(asked.model_id) ? "b64_json" : "url");
-  const { message, violations } = decode({
-    ...asked,
-    include_data: form === "b64_json",
-    include_previews: false,
-  });
+  const inline = { include_data: form === "b64_json", include_previews: false };
+  const { message, violations } = decode(withMembers(asked, inline));
   violations.push(...clashes);
   if (!size) {
     violations.push({ field: "size", message: 'must be "auto" or like "1024x576"' });

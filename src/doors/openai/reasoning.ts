@@ -6,8 +6,6 @@ import { checkParameters, fieldsOfRules, reasoningParameters } from "./parameter
 
 /** What such an object asks for. */
 export interface ReasoningAsked {
-  /** Whether it says anything. */
-  readonly isSaid: boolean;
   /** By the contract's names; absent is what it does not say. */
   readonly asked: { readonly reasoning_effort?: unknown; readonly include_reasoning?: boolean };
   /** The client's names of the fields that it says. */
@@ -20,7 +18,7 @@ export const reasoningFields = fields({
   ...{ effort: true, summary: true, generate_summary: true, exclude: true, enabled: true },
 });
 
-const nothing: ReasoningAsked = { isSaid: false, asked: {}, names: {} };
+const nothing: ReasoningAsked = { asked: {}, names: {} };
 
 /** What may be asked of summaries. What there is of thoughts is told, whichever it is. */
 const summaries: readonly unknown[] = ["auto", "concise", "detailed", "none"];
@@ -53,7 +51,6 @@ export function readReasoning(
   warnings.push(...dropped.map((line) => `reasoning.${line}`));
   const effort = effortOf(reasoning);
   return {
-    isSaid: true,
     asked: {
       ...(effort !== undefined && { reasoning_effort: effort }),
       ...(reasoning.exclude === true && { include_reasoning: false }),

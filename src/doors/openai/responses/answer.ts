@@ -69,7 +69,7 @@ export function wholeResponse(
     const status = statusOf(output.length);
     output.push(callItem(response, output.length, call, status, echo.namespaces));
   }
-  return responseText(response, { ...ending, output, usage, estimated, warnings }, echo);
+  return responseText(response, { output, usage, estimated, warnings, ...ending }, echo);
 }
 
 /** An id of a kind: the answer's own letters, and behind them a number that tells items apart. */

@@ -7,7 +7,7 @@ import {
   unsupported,
   type Violation,
 } from "../../../core/errors.js";
-import { isObject, type JsonObject } from "../../../core/json.js";
+import { isObject, type JsonObject, withMembers } from "../../../core/json.js";
 import { compileDecoder } from "../../json/decode.js";
 import { answerForm } from "../../json/fields.js";
 import { fields, fieldsOf } from "../../json/known.js";
@@ -93,28 +93,26 @@ export function readResponse(given: JsonObject): ResponseRequest {
   }
   const user = readEndUser(json);
   const limit = json.max_output_tokens ?? undefined;
-  const { message, violations } = decode({
-    ...json,
-    ...reasoning.asked,
-    ...user.asked,
+  const members = {
     messages: conversation.messages,
     max_tokens: limit ?? json.max_tokens,
     tools: offer.tools,
     tool_choice: offer.choice,
     response_format: formatOf(text.format),
-  });
+    ...reasoning.asked,
+    ...user.asked,
+  };
+  const { message, violations } = decode(withMembers(json, members));
   checkCustomNames(message.tools, offer.customs, violations);
   const { stream } = answerForm({ stream: json.stream }, violations);
   // Not pushed as arguments, of which there may be too many for the stack.
   const faults = [...violations, ...conversation.violations, ...wrong, ...wrongIn(json)];
-  const nameOf = namesOf(conversation.places, offer.places, {
-    ...reasoning.names,
-    ...(effortAt !== undefined && { reasoning_effort: effortAt }),
-    ...user.names,
-    ...(limit !== undefined && { max_tokens: "max_output_tokens" }),
-    // These have the client's names already.
-    ...Object.fromEntries(wrong.map(({ field }) => [field, field])),
-  });
+  const renamed: Record<string, string> = Object.assign({}, reasoning.names, user.names);
+  if (effortAt !== undefined) renamed.reasoning_effort = effortAt;
+  if (limit !== undefined) renamed.max_tokens = "max_output_tokens";
+  // These have the client's names already.
+  for (const { field } of wrong) renamed[field] = field;
+  const nameOf = namesOf(conversation.places, offer.places, renamed);
   const names: Names =
     formatAt === undefined
       ? nameOf

@@ -50,12 +50,14 @@ export function readTools(
     const allowed = readAllowed(choice, new Set(read.map(functionName)), telling, into);
     const left = [...read.keys()].filter((i) => allowed.has(functionName(read[i])));
     return {
-      ...{ ...known, tools: left.map((i) => read[i]), choice: allowed.choice },
+      tools: left.map((i) => read[i]),
+      choice: allowed.choice,
       places: left.map((i) => places[i] ?? ""),
+      ...known,
     };
   }
   const offered = Array.isArray(tools) || (added && tools == null) ? read : tools;
-  return { ...known, tools: offered, choice: chosen, places };
+  return { tools: offered, choice: chosen, places, ...known };
 }
 
 /** The type of items that add tools: Codex sends those of newer models so. */
