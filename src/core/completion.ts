@@ -9,11 +9,12 @@ import { deltaChoice, messageChoice } from "./chat-messages.js";
 import { iterable } from "./iterate.js";
 import { areObjects, isJsonOf } from "./json.js";
 import { isChat } from "./methods.js";
-import { hidesReasoning, type Reasoning, reasoningChoice, reasoningOf } from "./reasoning.js";
+import { type Reasoning, reasoningChoice, reasoningOf } from "./reasoning.js";
 import { settle, settled } from "./settle.js";
 import { newStamp, noUsage, response, type Stamp } from "./stamp.js";
 import { ask, Steps, type Waiter } from "./steps.js";
 import { ToolCalls } from "./tool-calls.js";
+import { hidesReasoning } from "./unseen.js";
 import { WholeCharacters, wellFormed } from "./well-formed.js";
 
 type Batch = readonly LLMResponse[];

@@ -6,7 +6,7 @@ import type { CallSignal } from "./cancellation.js";
 import { inOneText } from "./chat-messages.js";
 import { LintelError, toLintelError, unsupported } from "./errors.js";
 import { fileIn, isPdf, textLength, toldFile } from "./files.js";
-import { isChat } from "./methods.js";
+import { isChat, type MethodName, type Output } from "./methods.js";
 
 /** What a document says. */
 export interface DocumentText {
@@ -44,27 +44,31 @@ export const files = "file";
  * A handle that tells documents as text: to a model that takes no files at once, to another one
  * where its server refuses them, which only some models of a server may take.
  */
-export const readingDocuments = (
-  handle: Handle,
-  reader: DocumentReader,
-  { supports }: Pick<Model, "supports">,
-): Handle =>
-  async function* (call: Call) {
-    const request = call.request as LLMRequest;
-    if (supports.includes(files)) {
-      let began = false;
-      try {
-        for await (const batch of handle(call)) {
-          began ||= batch.length > 0;
-          yield batch;
-        }
-        return;
-      } catch (thrown) {
-        if (began || !isRefused(thrown) || !areReadable(request)) throw thrown;
-      }
+export const readingDocuments =
+  (handle: Handle, reader: DocumentReader, { supports }: Pick<Model, "supports">): Handle =>
+  (call) =>
+    supports.includes(files)
+      ? toldWhereRefused(handle, reader, call)
+      : toldAtOnce(handle, reader, call);
+
+type Answer = AsyncGenerator<readonly Output<MethodName>[], void>;
+
+async function* toldWhereRefused(handle: Handle, reader: DocumentReader, call: Call): Answer {
+  let began = false;
+  try {
+    for await (const batch of handle(call)) {
+      began ||= batch.length > 0;
+      yield batch;
     }
-    yield* handle({ ...call, request: await told(request, reader, call) });
-  };
+  } catch (thrown) {
+    if (began || !isRefused(thrown) || !areReadable(call.request as LLMRequest)) throw thrown;
+    yield* toldAtOnce(handle, reader, call);
+  }
+}
+
+async function* toldAtOnce(handle: Handle, reader: DocumentReader, call: Call): Answer {
+  yield* handle(await toldAhead(call, reader));
+}
 
 const isRefused = (thrown: unknown): boolean =>
   thrown instanceof LintelError &&

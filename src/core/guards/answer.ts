@@ -1,7 +1,6 @@
 /** Whole answers: nothing of them is delivered before guards have looked at it. */
 import type { LLMMessage, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
-import { iterable } from "../iterate.js";
 import type { Guard } from "./guard.js";
 import { lookThrough } from "./look-through.js";
 import { mapMessage } from "./texts.js";
@@ -9,18 +8,17 @@ import { mapMessage } from "./texts.js";
 type Batch = readonly LLMResponse[];
 
 /** The one message of a whole completion as guards leave it. */
-export const guardedAnswer = (
+export async function* guardedAnswer(
   source: AsyncIterable<Batch>,
   call: Call,
   guards: readonly Guard[],
-): AsyncIterable<Batch> =>
-  iterable(async function* () {
-    for await (const batch of source) {
-      const answers: LLMResponse[] = [];
-      for (const answer of batch) answers.push(await looked(answer, call, guards));
-      yield answers;
-    }
-  });
+): AsyncGenerator<Batch, void> {
+  for await (const batch of source) {
+    const answers: LLMResponse[] = [];
+    for (const answer of batch) answers.push(await looked(answer, call, guards));
+    yield answers;
+  }
+}
 
 async function looked(
   answer: LLMResponse,

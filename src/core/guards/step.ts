@@ -3,7 +3,7 @@ import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call, Handle, Middleware } from "../call.js";
 import { Cancellation } from "../cancellation.js";
 import type { DocumentReader } from "../documents.js";
-import { deferred, iterable } from "../iterate.js";
+import { deferred } from "../iterate.js";
 import { isChat, isCoreMethod } from "../methods.js";
 import { fits } from "../pattern.js";
 import { Warnings } from "../warnings.js";
@@ -47,16 +47,18 @@ function withoutWords(next: Handle, { warnings }: Call): Handle {
 }
 
 /** The answer with what guards said. */
-const withWords = (source: ReturnType<Handle>, { warnings }: Call): ReturnType<Handle> =>
-  iterable(async function* () {
-    for await (const batch of source as AsyncIterable<readonly LLMResponse[]>) {
-      yield batch.map((message) => {
-        const [choice] = message.choices;
-        if (!choice?.message && !choice?.finishReason) return message;
-        return { ...message, warnings: [...new Set([...message.warnings, ...warnings])] };
-      });
-    }
-  });
+async function* withWords(
+  source: ReturnType<Handle>,
+  { warnings }: Call,
+): AsyncGenerator<readonly LLMResponse[], void> {
+  for await (const batch of source as AsyncIterable<readonly LLMResponse[]>) {
+    yield batch.map((message) => {
+      const [choice] = message.choices;
+      if (!choice?.message && !choice?.finishReason) return message;
+      return { ...message, warnings: [...new Set([...message.warnings, ...warnings])] };
+    });
+  }
+}
 
 /** The answer as guards leave it: each sees what those before it left. */
 function answered(next: Handle, call: Call, guards: readonly Guard[]): ReturnType<Handle> {

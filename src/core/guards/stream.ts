@@ -8,7 +8,6 @@ import type { LLMMessage, LLMResponse, ToolCall } from "../../../gen/lintel/v1/c
 import type { Call } from "../call.js";
 import { deltaChoice, messageOf } from "../chat-messages.js";
 import { LintelError } from "../errors.js";
-import { iterable } from "../iterate.js";
 import { reasoningChoice, reasoningOf, Thoughts } from "../reasoning.js";
 import { settled } from "../settle.js";
 import { noUsage } from "../stamp.js";
@@ -29,35 +28,34 @@ const shownBefore = 256;
  * The pieces of a streamed completion as one guard leaves them.
  * @param stop ends what makes the pieces: nobody reads on
  */
-export const guardedStream = (
+export async function* guardedStream(
   source: AsyncIterable<Batch>,
   call: Call,
   guard: Guard,
   stop: (reason: LintelError) => void,
-): AsyncIterable<Batch> =>
-  iterable(async function* () {
-    const stream = new GuardedStream(call, guard);
-    let delivered = false;
-    for await (const step of stepsOf(source)) {
-      const out: LLMResponse[] = [];
-      let thrown: unknown;
-      try {
-        if (step instanceof Failure) await stream.cutOff(out);
-        else for (const message of step) await stream.take(message, out);
-      } catch (reason) {
-        thrown = reason;
-      }
-      // What was looked at is delivered, whatever is thought of what follows.
-      delivered ||= out.length > 0;
-      if (out.length > 0) yield out;
-      if (step instanceof Failure && !isBlock(thrown)) throw step.reason;
-      if (thrown === undefined) continue;
-      if (!delivered || !isBlock(thrown)) throw thrown;
-      stop(thrown);
-      yield [stream.blockedEnd()];
-      return;
+): AsyncGenerator<Batch, void> {
+  const stream = new GuardedStream(call, guard);
+  let delivered = false;
+  for await (const step of stepsOf(source)) {
+    const out: LLMResponse[] = [];
+    let thrown: unknown;
+    try {
+      if (step instanceof Failure) await stream.cutOff(out);
+      else for (const message of step) await stream.take(message, out);
+    } catch (reason) {
+      thrown = reason;
     }
-  });
+    // What was looked at is delivered, whatever is thought of what follows.
+    delivered ||= out.length > 0;
+    if (out.length > 0) yield out;
+    if (step instanceof Failure && !isBlock(thrown)) throw step.reason;
+    if (thrown === undefined) continue;
+    if (!delivered || !isBlock(thrown)) throw thrown;
+    stop(thrown);
+    yield [stream.blockedEnd()];
+    return;
+  }
+}
 
 /** How a source failed. */
 class Failure {

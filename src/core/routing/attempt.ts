@@ -13,9 +13,9 @@ import {
   type MethodName,
   type Output,
 } from "../methods.js";
-import { hidesReasoning, unseenThoughts } from "../reasoning.js";
 import type { Bounds } from "../settings.js";
 import { ask, type Waiter } from "../steps.js";
+import { hidesReasoning, unseenThoughts } from "../unseen.js";
 import { Warnings } from "../warnings.js";
 import { AttemptReader } from "./attempt-reader.js";
 import { verdictOf } from "./blame.js";
