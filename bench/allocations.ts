@@ -18,6 +18,7 @@ import { answering } from "./contestants/contestant.js";
 import { contestantNamed } from "./contestants/named.js";
 import { type Kind, loadOf, warmingOf } from "./load/kinds.js";
 import { warm } from "./load/warm.js";
+import { type Collections, scavenges } from "./old-space.js";
 import { startUpstream } from "./upstream/upstream.js";
 
 const { values, positionals } = parseArgs({
@@ -67,30 +68,9 @@ interface Node {
   readonly children: readonly Node[];
 }
 
-/** A collection, as Node's `GCProfiler` has it: bytes in use of the spaces of the heap. */
-interface Collection {
-  readonly gcType: string;
-  /** Microseconds. */
-  readonly cost: number;
-  readonly beforeGC: Heap;
-  readonly afterGC: Heap;
-}
-
-interface Heap {
-  readonly heapSpaceStatistics: readonly {
-    readonly spaceName: string;
-    readonly spaceUsedSize: number;
-  }[];
-}
-
-/** Bytes of the old space. */
-function old({ heapSpaceStatistics }: Heap): number {
-  return heapSpaceStatistics.find((space) => space.spaceName === "old_space")?.spaceUsedSize ?? 0;
-}
-
 /** Prints what was allocated, and what collections of the new space moved to the old one. */
 function print(
-  { profile, statistics }: { profile: { head: Node }; statistics: readonly Collection[] },
+  { profile, statistics }: { profile: { head: Node }; statistics: Collections },
   answers: number,
   top: number,
 ): void {
@@ -109,15 +89,9 @@ function print(
   console.log(
     `${kind} ${name}: ${each(all)} bytes ${kind === "paced" ? "an event" : "an answer"}, of ${answers}`,
   );
-  const scavenges = statistics.filter(({ gcType }) => gcType === "Scavenge");
-  let moved = 0;
-  let micros = 0;
-  for (const { beforeGC, afterGC, cost } of scavenges) {
-    moved += old(afterGC) - old(beforeGC);
-    micros += cost;
-  }
+  const { count, micros, bytes } = scavenges(statistics);
   console.log(
-    `${each(moved)} of them got into the old space; ${scavenges.length} scavenges took ${(micros / answers).toFixed(1)} µs each answer`,
+    `${each(bytes)} of them got into the old space; ${count} scavenges took ${(micros / answers).toFixed(1)} µs each answer`,
   );
   for (const [label, bytes] of [...functions].sort((a, b) => b[1] - a[1]).slice(0, top)) {
     console.log(
