@@ -71,11 +71,9 @@ export function detailsOf(
   cachedTokens: number | undefined,
   reasoningTokens: number | undefined,
 ): UsageDetails | undefined {
-  if (cachedTokens === undefined && reasoningTokens === undefined) return undefined;
-  return {
-    ...(cachedTokens !== undefined && { cachedTokens }),
-    ...(reasoningTokens !== undefined && { reasoningTokens }),
-  };
+  if (reasoningTokens === undefined)
+    return cachedTokens === undefined ? undefined : { cachedTokens };
+  return cachedTokens === undefined ? { reasoningTokens } : { cachedTokens, reasoningTokens };
 }
 
 /** Counts of tokens, and their sum. */

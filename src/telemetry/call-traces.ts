@@ -106,9 +106,9 @@ class CallTrace implements Observation, MirrorObservation {
         kind: api.SpanKind.CLIENT,
         startTime: startedAt,
         attributes: {
-          ...operationAttributes(this.#operation, providers.get(backend) ?? ownProvider),
           "gen_ai.request.model": model,
           "lintel.backend": backend,
+          ...operationAttributes(this.#operation, providers.get(backend) ?? ownProvider),
           ...more,
         },
       },

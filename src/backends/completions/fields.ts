@@ -88,7 +88,6 @@ export function callFields(
   if (role === "tool" && toolCallId !== "") return { tool_call_id: idOf(toolCallId) };
   if (toolCalls.length === 0) return undefined;
   return {
-    ...(content === "" && parts.length === 0 && { content: null }),
     tool_calls: toolCalls.map(({ id, function: called, extraContent }, i) => ({
       id: idOf(id),
       type: "function",
@@ -96,5 +95,6 @@ export function callFields(
       function: { name: called?.name, arguments: called?.arguments || "{}" },
       extra_content: extraContent ? parseJson(extraContent) : i === 0 ? unsigned : undefined,
     })),
+    ...(content === "" && parts.length === 0 && { content: null }),
   };
 }

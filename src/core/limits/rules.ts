@@ -207,7 +207,9 @@ function rulesOf(
     if (limit === undefined || limit === Number.POSITIVE_INFINITY) return;
     const key = counterKey(whose, quantity, span);
     rules.push({
-      ...{ quantity, scope, name },
+      quantity,
+      scope,
+      name,
       counter: { key, span, limit, estimated: estimates.has(quantity) },
       words: `${what} ${words}`,
     });

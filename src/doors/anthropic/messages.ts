@@ -125,7 +125,8 @@ class Reading implements MessagesConversation {
     for (const call of calls) call.extra_content ??= extras.get(call.id);
     this.#add(
       {
-        ...{ role: "assistant", content: texts.join("") },
+        role: "assistant",
+        content: texts.join(""),
         ...(calls.length > 0 && { tool_calls: calls }),
         ...(thoughts.length > 0 && { reasoning_content: thoughts.filter(Boolean).join("\n\n") }),
         ...(others.length > 0 && { reasoning_details: numbered(others) }),

@@ -131,7 +131,8 @@ class Reading implements Conversation {
     }
     this.#add(
       {
-        ...{ role: "assistant", content: joined(texts.map(({ part }) => part)) },
+        role: "assistant",
+        content: joined(texts.map(({ part }) => part)),
         ...(calls.length > 0 && { tool_calls: calls }),
         ...(thoughts.length > 0 && { reasoning_content: thoughts.join("") }),
         ...(details.length > 0 && { reasoning_details: details }),

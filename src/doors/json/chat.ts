@@ -1,7 +1,7 @@
 /** Chat completions as JSON: whole, and the members that chunks have, too. */
 import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { parseJson } from "../../core/json.js";
-import { toJsonLine } from "../../core/json-string.js";
+import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { detailsIn, type Reasoning } from "../../core/reasoning.js";
 
 /** A whole answer as JSON text. Strings are never null and there is no `delta`: SDKs throw. */
@@ -45,20 +45,22 @@ export const customType = "custom";
 /** `tool_calls`, where there are any, as they follow other members. @param inPieces as they stand in a stream */
 export function callsText(calls: readonly ToolCall[] = [], inPieces: boolean): string {
   if (calls.length === 0) return "";
-  const written = calls.map(({ index, id, type, function: called, extraContent }) => {
-    const { name = "", arguments: args = "" } = called ?? {};
-    const first = id !== "";
-    const named = (first || name !== "") && { name };
-    return {
-      ...(inPieces && { index }),
-      ...(first && { id, type }),
-      ...(type === customType
-        ? { custom: { ...named, input: args } }
-        : { function: { ...named, arguments: args } }),
-      ...(extraContent !== "" && { extra_content: parseJson(extraContent) }),
-    };
-  });
-  return `,"tool_calls":${toJsonLine(written)}`;
+  return `,"tool_calls":[${calls.map((call) => callText(call, inPieces)).join(",")}]`;
+}
+
+function callText(
+  { index, id, type, function: called, extraContent }: ToolCall,
+  inPieces: boolean,
+): string {
+  const { name = "", arguments: args = "" } = called ?? {};
+  const first = id !== "";
+  const place = inPieces ? `"index":${index},` : "";
+  const begin = first ? `"id":${toJsonString(id)},"type":${toJsonString(type)},` : "";
+  const named = first || name !== "" ? `"name":${toJsonString(name)},` : "";
+  const [member, text] = type === customType ? ["custom", "input"] : ["function", "arguments"];
+  const extra = extraContent === "" ? undefined : parseJson(extraContent);
+  const more = extra === undefined ? "" : `,"extra_content":${toJsonLine(extra as object)}`;
+  return `{${place}${begin}"${member}":{${named}"${text}":${toJsonString(args)}}${more}}`;
 }
 
 /** Members that only stand where there is something to say, as they follow others. */

@@ -77,8 +77,11 @@ class ResponseEncoder implements EventEncoder<"chat"> {
     const silent = this.#items.length === 0 ? this.#open(new MessageItem(this.#place())) : "";
     const closed = this.#close(status) + this.#tellLate();
     const state = {
-      ...{ status, ...(reason !== undefined && { reason }), usage: this.#totals.usage },
-      ...{ estimated: this.#totals.estimated, warnings: this.#totals.warnings },
+      status,
+      usage: this.#totals.usage,
+      estimated: this.#totals.estimated,
+      warnings: this.#totals.warnings,
+      ...(reason !== undefined && { reason }),
     };
     return begun + silent + closed + this.#response(`response.${status}`, state);
   }
