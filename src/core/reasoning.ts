@@ -1,4 +1,4 @@
-/** What models think before they answer: in pieces, joined, and kept back for callers who want none of it. */
+/** What models think before they answer: in pieces, and joined. */
 import type { LLMChoice, LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
 import { messageOf } from "./chat-messages.js";
 import { isJsonOf, isObject, type JsonObject, parseJson } from "./json.js";

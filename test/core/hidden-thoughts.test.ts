@@ -4,6 +4,7 @@ import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import { detailsOf, messageChoice, tokenUsage } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
+import { Steps, type Waiter } from "../../src/core/steps.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { outcome, start } from "../support/calls.js";
 import { FakeClock } from "../support/clock.js";
@@ -21,6 +22,25 @@ const streams = (...messages: LLMResponse[]): Handle<"chat"> =>
   async function* () {
     for (const message of messages) yield [message];
   };
+
+/** Tells steps as soon as it is asked for them. */
+class AtOnce extends Steps<LLMResponse[]> {
+  readonly #left: LLMResponse[];
+
+  constructor(left: LLMResponse[]) {
+    super();
+    this.#left = left;
+  }
+
+  ask(by: Waiter<IteratorResult<LLMResponse[]>>): void {
+    const message = this.#left.shift();
+    by.came(message ? { done: false, value: [message] } : { done: true, value: undefined });
+  }
+
+  async return(): Promise<IteratorResult<LLMResponse[]>> {
+    return { done: true, value: undefined };
+  }
+}
 
 const coreThat = (chat: Handle<"chat">) => coreOf([scripted({ chat }, models)]);
 
@@ -76,6 +96,20 @@ describe("include_reasoning: false", () => {
     expect(thoughtsIn(all)).toEqual([]);
     const texts = all.map(({ choices: [it] }) => (it?.delta ?? it?.message)?.content);
     expect(texts.join("|")).toBe(method === "chat" ? "Hel|lo|" : "Hello");
+  });
+
+  it.each(both)("leaves out any number of them that come at once: %s", async (method) => {
+    const thoughts = Array<LLMResponse>(20_000).fill(thought("hm "));
+    const chat: Handle<"chat"> = () => ({
+      [Symbol.asyncIterator]: () => new AtOnce([...thoughts, piece("Hello"), piece("", "stop")]),
+    });
+    const all = await run(coreThat(chat), method, hidden);
+    expect(thoughtsIn(all)).toEqual([]);
+    expect(all.map(({ choices: [it] }) => (it?.delta ?? it?.message)?.content).join("")).toBe(
+      "Hello",
+    );
+    // 60,000 bytes of thoughts, and 5.
+    expect(all.at(-1)?.usage).toMatchObject({ completionTokens: 15_002 });
   });
 
   it.each(both)("is an answer, too, where nothing but thoughts came: %s", async (method) => {
