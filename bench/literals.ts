@@ -4,11 +4,12 @@
  *   npx tsx bench/literals.ts
  * and by another Node as `node --import tsx bench/literals.ts`.
  */
-import { GCProfiler, setFlagsFromString } from "node:v8";
+import { GCProfiler } from "node:v8";
+import { tuneV8 } from "../src/v8.js";
 import { scavenges } from "./old-space.js";
 
 // As the gateway runs.
-setFlagsFromString("--no-allocation-site-pretenuring");
+tuneV8();
 
 const text = JSON.stringify({
   model: "a",

@@ -62,13 +62,17 @@ export const headersOf = ({ token, headers }: Contestant): Record<string, string
   ...headers,
 });
 
-/** A request as chats begin with: a system's word and a question. */
+/** What chats begin with: a system's word and a question. */
+export const system = "You answer in one sentence.";
+export const question = "What is a lintel, and what does it do in a wall?";
+
+/** A request of these. */
 export function chatBody(model: string, stream: boolean): string {
   return JSON.stringify({
     model,
     messages: [
-      { role: "system", content: "You answer in one sentence." },
-      { role: "user", content: "What is a lintel, and what does it do in a wall?" },
+      { role: "system", content: system },
+      { role: "user", content: question },
     ],
     max_tokens: 64,
     ...(stream && { stream: true }),

@@ -52,7 +52,7 @@ export function readImage(json: JsonObject): ImageRequest {
     height: size?.height,
   });
   const user = readEndUser(json);
-  const asked = withMembers(withMembers(json, changed), user.asked);
+  const asked = withMembers(json, Object.assign(changed, user.asked));
   const form = json.response_format ?? (answersInline(asked.model_id) ? "b64_json" : "url");
   const inline = { include_data: form === "b64_json", include_previews: false };
   const { message, violations } = decode(withMembers(asked, inline));
