@@ -1,4 +1,8 @@
-/** Whether what says that it is base64 is that: whoever decodes it passes over the rest, or fails. */
+/** Base64: bytes as such, and whether what says that it is base64 is that: whoever decodes it passes over the rest, or fails. */
+
+/** Bytes as base64, padded. Not copied before. */
+export const toBase64 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
+  Buffer.from(buffer, byteOffset, byteLength).toString("base64");
 
 /** So much is decoded at once; whole groups of four letters. */
 const pieceLetters = 64 * 1024;

@@ -1,6 +1,7 @@
 /** Decodes pictures. */
 import { inflateSync } from "node:zlib";
 import { PNG } from "pngjs";
+import { pngSize } from "../core/png-size.js";
 
 /** Samples of a pixel by its colour type. */
 const samples: Readonly<Record<number, number>> = { 0: 1, 2: 3, 3: 1, 4: 2, 6: 4 };
@@ -46,7 +47,7 @@ function checkPixels(bytes: Buffer): void {
 
 /** Bytes of all rows, each with its filter's byte before it. */
 function sizeOf(bytes: Buffer): number {
-  const [width, height] = [bytes.readUInt32BE(16), bytes.readUInt32BE(20)];
+  const { width, height } = pngSize(bytes);
   const [depth = 0, colour = 0, , , interlaced] = bytes.subarray(24, 29);
   const bits = depth * (samples[colour] ?? 0);
   const all = (columns: number, rows: number) =>

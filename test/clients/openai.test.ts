@@ -19,7 +19,6 @@ import {
   hangsAfter,
   paints,
   piece,
-  png,
   type Scripted,
   says,
   scripted,
@@ -283,27 +282,5 @@ describe("openai: models", () => {
     expect(ids).toEqual(["chat-1", "image-1"]);
     expect((await client.models.retrieve("chat-1")).id).toBe("chat-1");
     await expect(client.models.retrieve("none")).rejects.toBeInstanceOf(NotFoundError);
-  });
-});
-
-describe("openai: images", () => {
-  test("generate, as address and inline", async () => {
-    const client = await sdk();
-    const prompt = "a cat";
-    const byUrl = await client.images.generate({ prompt, n: 2, size: "1024x1024" });
-    expect(byUrl.data?.map((image) => image.url)).toEqual(
-      Array(2).fill(expect.stringMatching(/^http/)),
-    );
-    const inline = await client.images.generate({ prompt, response_format: "b64_json" });
-    const bytes = Buffer.from(inline.data?.[0]?.b64_json ?? "", "base64");
-    expect(bytes.subarray(0, 8)).toEqual(png(0).subarray(0, 8));
-  });
-
-  test("errors", async () => {
-    const error = await (await sdk()).images
-      .generate({ prompt: " " })
-      .catch((thrown: unknown) => thrown);
-    expect(error).toBeInstanceOf(BadRequestError);
-    expect(error).toMatchObject({ param: "prompt" });
   });
 });

@@ -1,26 +1,29 @@
 /** One driver for each way in: sends a row's request, and tells what came in the table's terms. */
 import { create, fromJson, type JsonValue } from "@bufbuild/protobuf";
-import { ConnectError, createClient } from "@connectrpc/connect";
-import { createParser } from "eventsource-parser";
-import { PNG } from "pngjs";
-import {
-  BadRequestSchema,
-  ErrorInfoSchema,
-  RetryInfoSchema,
-} from "../../gen/google/rpc/error_details_pb.js";
+import { createClient } from "@connectrpc/connect";
 import { ChatService, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
-import {
-  type Media,
-  TextToImageRequestSchema,
-  TextToImageService,
-} from "../../gen/lintel/v1/image_pb.js";
-import { type ErrorCode, errorTable } from "../../src/core/errors.js";
 import { responseEvents } from "../doors/response-events.js";
 import type { Case, ChatOutcome, Failure, ImageOutcome } from "./cases.js";
 import { chatOverGenerate, chatOverGenerateEvents } from "./google.js";
+import {
+  imageOverJson,
+  imageOverOpenAI,
+  imageOverOpenAIEvents,
+  imageOverRpc,
+  imageOverSse,
+  imageStreamOverRpc,
+} from "./images.js";
 import { chatOverMessageEvents, chatOverMessages } from "./messages.js";
 import { connect, grpc, grpcWeb, type TransportOf } from "./transports.js";
-import { authorization, failureOf, type Json, post, warningOf } from "./wire.js";
+import {
+  authorization,
+  events,
+  failureOf,
+  failureOfRpc,
+  type Json,
+  post,
+  warningOf,
+} from "./wire.js";
 
 /** A way in. */
 export interface Driver {
@@ -33,14 +36,6 @@ export interface Driver {
   readonly cuts?: boolean;
   chat?(base: string, row: Case<ChatOutcome>): Promise<ChatOutcome>;
   image?(base: string, row: Case<ImageOutcome>): Promise<ImageOutcome>;
-}
-
-async function events(response: Response): Promise<Json[]> {
-  const all: string[] = [];
-  const parser = createParser({ onEvent: ({ data }) => all.push(data) });
-  parser.feed(await response.text());
-  if (all.pop() !== "[DONE]") throw new Error("the stream does not end with [DONE]");
-  return all.map((data) => JSON.parse(data));
 }
 
 const chatOverJson =
@@ -139,26 +134,6 @@ const chatOverResponseEvents: Driver["chat"] = async (base, { request, token }) 
   return { ...answerIn(events.at(-1).response), text, thoughts: said("reasoning_summary_text") };
 };
 
-/** What a Connect error says, in the table's terms. */
-function failureOfRpc(thrown: unknown): { error: Failure } {
-  const error = ConnectError.from(thrown);
-  const [info] = error.findDetails(ErrorInfoSchema);
-  const [bad] = error.findDetails(BadRequestSchema);
-  const [retry] = error.findDetails(RetryInfoSchema);
-  if (!info) throw thrown;
-  const code = info.reason.toLowerCase() as ErrorCode;
-  if (error.code !== errorTable[code].grpc) throw new Error(`code ${error.code} for ${code}`);
-  if (/\d+\.\d+\.\d+\.\d+|secret/.test(error.message))
-    throw new Error(`tells too much: ${error.message}`);
-  const fields =
-    bad?.fieldViolations.map((v) => v.field) ??
-    (info.metadata.param ? [info.metadata.param] : undefined);
-  const after = retry?.retryDelay?.seconds;
-  return {
-    error: { code, ...(fields && { fields }), ...(after && { retryAfter: Number(after) }) },
-  };
-}
-
 const completeOverRpc =
   (transport: TransportOf): Driver["chat"] =>
   async (base, { request, token }) => {
@@ -210,94 +185,6 @@ const chatOverRpc =
     }
   };
 
-/** What the PNG at an address says of itself. */
-async function sizeAt(url: string): Promise<string> {
-  const { width, height } = PNG.sync.read(Buffer.from(await (await fetch(url)).arrayBuffer()));
-  return `${width}x${height}`;
-}
-
-/** What pictures look like, in the table's terms. */
-async function looksOf(images: readonly Pick<Media, "url" | "seed" | "nsfw">[]) {
-  return {
-    seeds: images.map((m) => m.seed),
-    nsfw: images.map((m) => m.nsfw),
-    sizes: await Promise.all(images.map((m) => sizeAt(m.url))),
-  };
-}
-
-const imageOverJson: Driver["image"] = async (base, { request, token }) => {
-  const response = await post(base, "/text-to-image", request, token);
-  const json: Json = await response.json();
-  if (!response.ok) return failureOf(json, response);
-  return { ...(await looksOf(json.images)), warning: warningOf(json.warnings) };
-};
-
-const openaiNames: Readonly<Record<string, string>> = {
-  model_id: "model",
-  num_images_per_prompt: "n",
-};
-
-/** A request as OpenAI's clients write it. */
-function asOpenAI({ width, height, ...rest }: Record<string, unknown>): Record<string, unknown> {
-  const size = width && height ? { size: `${width}x${height}` } : { width, height };
-  const renamed = Object.entries(rest).map(([name, value]) => [openaiNames[name] ?? name, value]);
-  return { ...Object.fromEntries(renamed), ...size };
-}
-
-const imageOverOpenAI: Driver["image"] = async (base, { request, token }) => {
-  const response = await post(base, "/v1/images/generations", asOpenAI(request), token);
-  const json: Json = await response.json();
-  if (response.ok) return { ...(await looksOf(json.data)), warning: warningOf(json.warnings) };
-  const { error } = failureOf(json, response);
-  const ours = (field: string) =>
-    Object.keys(openaiNames).find((name) => openaiNames[name] === field) ?? field;
-  return { error: { ...error, ...(error.fields && { fields: error.fields.map(ours) }) } };
-};
-
-const imageOverSse: Driver["image"] = async (base, { request, token }) => {
-  const response = await post(base, "/text-to-image", { ...request, stream: true }, token);
-  if (!response.ok) return failureOf(await response.json(), response);
-  const done = (await events(response)).at(-1);
-  if (done.type !== "done") return failureOf(done);
-  return { ...(await looksOf(done.images)), warning: warningOf(done.warnings) };
-};
-
-const imageRequest = (request: object) =>
-  fromJson(TextToImageRequestSchema, request as JsonValue, { ignoreUnknownFields: true });
-
-const imageOverRpc =
-  (transport: TransportOf): Driver["image"] =>
-  async (base, { request, token }) => {
-    try {
-      const answer = await createClient(TextToImageService, transport(base)).textToImage(
-        imageRequest(request),
-        { headers: authorization(token) },
-      );
-      return { ...(await looksOf(answer.images)), warning: warningOf(answer.warnings) };
-    } catch (thrown) {
-      return failureOfRpc(thrown);
-    }
-  };
-
-const imageStreamOverRpc =
-  (transport: TransportOf): Driver["image"] =>
-  async (base, { request, token }) => {
-    const images: Media[] = [];
-    let warning: string | undefined;
-    try {
-      for await (const { event: e } of createClient(
-        TextToImageService,
-        transport(base),
-      ).streamTextToImage(imageRequest(request), { headers: authorization(token) })) {
-        if (e.case === "image" && e.value.media) images.push(e.value.media);
-        if (e.case === "done") warning = warningOf(e.value.warnings);
-      }
-      return { ...(await looksOf(images)), warning };
-    } catch (thrown) {
-      return failureOfRpc(thrown);
-    }
-  };
-
 const unary = (name: string, transport: TransportOf): Driver => ({
   name: `${name}, unary`,
   streams: false,
@@ -324,6 +211,7 @@ export const drivers: readonly Driver[] = [
   {
     name: "OpenAI SSE",
     streams: true,
+    image: imageOverOpenAIEvents,
     chat: chatOverSse("/v1/chat/completions", { stream_options: { include_usage: true } }),
   },
   {

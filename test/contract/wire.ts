@@ -1,4 +1,11 @@
-/** What drivers over HTTP share: how a request is posted, and what a failure says. */
+/** What drivers share: how a request is posted, and what events and a failure say. */
+import { ConnectError } from "@connectrpc/connect";
+import { createParser } from "eventsource-parser";
+import {
+  BadRequestSchema,
+  ErrorInfoSchema,
+  RetryInfoSchema,
+} from "../../gen/google/rpc/error_details_pb.js";
 import { type ErrorCode, errorTable } from "../../src/core/errors.js";
 import type { Failure } from "./cases.js";
 
@@ -53,3 +60,32 @@ export function failureOf(json: Json, response?: Response): { error: Failure } {
 
 /** Warnings as one. */
 export const warningOf = (warnings: readonly string[] = []) => warnings.join("; ") || undefined;
+
+/** The objects of a stream of events. @param done whether it has to end with `[DONE]` */
+export async function events(response: Response, done = true): Promise<Json[]> {
+  const all: string[] = [];
+  const parser = createParser({ onEvent: ({ data }) => all.push(data) });
+  parser.feed(await response.text());
+  if (done && all.pop() !== "[DONE]") throw new Error("the stream does not end with [DONE]");
+  return all.map((data) => JSON.parse(data));
+}
+
+/** What a Connect error says, in the table's terms. */
+export function failureOfRpc(thrown: unknown): { error: Failure } {
+  const error = ConnectError.from(thrown);
+  const [info] = error.findDetails(ErrorInfoSchema);
+  const [bad] = error.findDetails(BadRequestSchema);
+  const [retry] = error.findDetails(RetryInfoSchema);
+  if (!info) throw thrown;
+  const code = info.reason.toLowerCase() as ErrorCode;
+  if (error.code !== errorTable[code].grpc) throw new Error(`code ${error.code} for ${code}`);
+  if (/\d+\.\d+\.\d+\.\d+|secret/.test(error.message))
+    throw new Error(`tells too much: ${error.message}`);
+  const fields =
+    bad?.fieldViolations.map((v) => v.field) ??
+    (info.metadata.param ? [info.metadata.param] : undefined);
+  const after = retry?.retryDelay?.seconds;
+  return {
+    error: { code, ...(fields && { fields }), ...(after && { retryAfter: Number(after) }) },
+  };
+}

@@ -34,7 +34,7 @@ const has = (command: string, ...args: string[]) =>
 const hasPython = has(
   python,
   "-c",
-  "import grpc, grpc_tools, grpc_status, openai, livepeer_ai, google.genai",
+  "import grpc, grpc_tools, grpc_status, openai, anthropic, livepeer_ai, google.genai",
 );
 const hasGo = has("go", "version");
 const hasCurl = has("curl", "--version");
@@ -55,7 +55,7 @@ afterAll(async () => {
 const patience = { timeout: 900_000 };
 
 describe.skipIf(!hasPython)(`Python${hasPython ? "" : ` (skipped: ${why})`}`, () => {
-  it("the openai, google-genai and livepeer-ai SDKs, unmodified", patience, async () => {
+  it("the openai, anthropic, google-genai and livepeer-ai SDKs, unmodified", patience, async () => {
     const { stdout } = await run(python, [join(here, "python/rest_clients.py"), lintel.url]);
     expect(stdout).toBe("ok\n");
   });

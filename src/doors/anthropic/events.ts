@@ -6,7 +6,7 @@ import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { type Reasoning, Thoughts } from "../../core/reasoning.js";
 import { newStamp } from "../../core/stamp.js";
 import { extras } from "../json/chat.js";
-import type { EventEncoder, EventSink } from "../json/sse.js";
+import { type EventEncoder, type EventSink, typedEvent } from "../json/sse.js";
 import { TextEvents } from "../json/text-events.js";
 import { Totals } from "../json/totals.js";
 import {
@@ -98,7 +98,9 @@ class MessageEncoder implements EventEncoder<"chat"> {
     const { usage, estimated, warnings } = this.#totals;
     if (this.#turns.hasRest) warnings.push(leftOut);
     const last = `${delta},"usage":${usageText(usage)}${extras(estimated, warnings)}`;
-    return begun + silent + calls + late + event("message_delta", last) + event("message_stop");
+    return (
+      begun + silent + calls + late + typedEvent("message_delta", last) + typedEvent("message_stop")
+    );
   }
 
   failure(error: LintelError): string {
@@ -110,7 +112,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
     this.#begun = true;
     const head = messageHead(stamp ?? newStamp(this.#running.model ?? this.#asked));
     const message = `{${head},"content":[],"stop_reason":null,"stop_sequence":null,"usage":${usageText(undefined)}}`;
-    return event("message_start", `"message":${message}`);
+    return typedEvent("message_start", `"message":${message}`);
   }
 
   #say(kind: Kind, text: string, to: EventSink): void {
@@ -147,7 +149,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
     const head = `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{`;
     this.#deltas.begin(`${head}"type":"${kind}_delta","${kind}":"`, '"}}\n\n');
     const block = kind === "text" ? textBlock("") : thinkingBlock("", "");
-    return event("content_block_start", `"index":${index},"content_block":${block}`);
+    return typedEvent("content_block_start", `"index":${index},"content_block":${block}`);
   }
 
   /** Ends what is being said, thought or called. */
@@ -176,7 +178,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
       this.#open = { kind: "tool_use", index: known.index };
       this.#calls.set(call.index, known);
       const block = toolBlock(call, "{}");
-      said += event("content_block_start", `"index":${known.index},"content_block":${block}`);
+      said += typedEvent("content_block_start", `"index":${known.index},"content_block":${block}`);
     } else if (call.extraContent !== "") {
       // A block has a place for it where it begins alone.
       this.#thoughts ??= new Thoughts();
@@ -192,10 +194,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
 
 const leftOut = "tools: what stood behind the arguments of a call was left out";
 
-const event = (type: string, members = ""): string =>
-  `event: ${type}\ndata: {"type":"${type}"${members === "" ? "" : `,${members}`}}\n\n`;
-
 const delta = (index: number, members: string): string =>
-  event("content_block_delta", `"index":${index},"delta":{${members}}`);
+  typedEvent("content_block_delta", `"index":${index},"delta":{${members}}`);
 
-const stopped = (index: number): string => event("content_block_stop", `"index":${index}`);
+const stopped = (index: number): string => typedEvent("content_block_stop", `"index":${index}`);

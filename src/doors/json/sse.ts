@@ -36,6 +36,10 @@ export interface EventEncoder<M extends MethodName> {
 /** One event with an object that is JSON text already. */
 export const event = (json: string): string => `data: ${json}\n\n`;
 
+/** One event that says its type twice, as OpenAI's newer streams and Anthropic's have it. @param members of its object besides, JSON text */
+export const typedEvent = (type: string, members = ""): string =>
+  `event: ${type}\ndata: {"type":"${type}"${members === "" ? "" : `,${members}`}}\n\n`;
+
 const done = event("[DONE]");
 
 /**

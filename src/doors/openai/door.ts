@@ -1,5 +1,6 @@
 /** The contract in the form that OpenAI's clients speak. */
 import type { FastifyReply, FastifyRequest } from "fastify";
+import type { TextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
 import { LintelError } from "../../core/errors.js";
 import { apiKeyAsToken } from "../credential.js";
 import type { Door } from "../door.js";
@@ -10,9 +11,11 @@ import { chunkEncoder } from "../json/chunks.js";
 import { originOf } from "../json/origin.js";
 import { areInParts, renamed } from "../json/rename.js";
 import { sendWhole } from "../json/reply.js";
+import { sendEvents } from "../json/sse.js";
 import { modelForm } from "../model-forms.js";
 import { chatFields, readChat } from "./chat-request.js";
 import { inputsTo, withInputs } from "./custom-calls.js";
+import { openaiImageEncoder } from "./image-events.js";
 import { imageFields, readImage, wholeOpenAIImages } from "./image-request.js";
 import { oneModel } from "./models.js";
 import { inputTokens, responses } from "./responses/routes.js";
@@ -59,19 +62,23 @@ export const openai: Door = async (app, options) => {
 
   app.post("/v1/images/generations", (request, reply) => {
     const { json = {}, admission, defect } = bodyOf(request, imageFields);
-    const { message, warnings, names, ...read } = readImage(json);
+    const { message, stream, partials, warnings, names, ...read } = readImage(json);
     const origin = originOf(request, reply, "openai", settings, {
       admission,
       defect: defect ?? read.defect,
     });
     // Who gets the images themselves is told no addresses.
     const { baseUrl } = message.includeData ? { baseUrl: null } : origin;
-    return sendWhole(
-      reply,
-      renamed(gateway.call("textToImage", message, { ...origin, baseUrl }), names),
-      (response) => wholeOpenAIImages(response, warnings),
-      warnings,
-    );
+    const from = { ...origin, baseUrl };
+    if (!stream) {
+      const running = renamed(gateway.call("textToImage", message, from), names);
+      const write = (response: TextToImageResponse) => wholeOpenAIImages(response, warnings);
+      return sendWhole(reply, running, write, warnings);
+    }
+    const running = renamed(gateway.call("streamTextToImage", message, from), names);
+    const encoder = openaiImageEncoder(partials, warnings);
+    sendEvents(reply, running, encoder, settings, origin.signal, warnings);
+    return undefined;
   });
 
   const list = (request: FastifyRequest, reply: FastifyReply, id = "") =>

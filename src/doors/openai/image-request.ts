@@ -4,10 +4,11 @@ import {
   TextToImageRequestSchema,
   type TextToImageResponse,
 } from "../../../gen/lintel/v1/image_pb.js";
-import { defaultOf } from "../../core/defaults.js";
+import { impliedBy } from "../../core/defaults.js";
 import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
 import { type JsonObject, withMembers } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
+import { answerForm } from "../json/fields.js";
 import { fieldsOf } from "../json/known.js";
 import type { JsonText } from "../json/parts.js";
 import type { Names } from "../json/rename.js";
@@ -17,6 +18,9 @@ import { checkParameters, fieldsOfRules, imageParameters } from "./parameters.js
 /** What a request asks for. */
 export interface ImageRequest {
   readonly message: TextToImageRequest;
+  readonly stream: boolean;
+  /** Most partial images of each image, in a stream; 0 to 3. */
+  readonly partials: number;
   readonly defect: LintelError | undefined;
   /** What was dropped. */
   readonly warnings: readonly string[];
@@ -29,7 +33,11 @@ const openaiNames: Names = {
   num_images_per_prompt: "n",
   width: "size",
   height: "size",
+  include_previews: "partial_images",
 };
+
+/** Most partial images that OpenAI makes of an image. */
+const mostPartials = 3;
 
 const decode = compileDecoder(TextToImageRequestSchema);
 
@@ -38,33 +46,58 @@ export const imageFields = fieldsOf(TextToImageRequestSchema, {
   ...fieldsOfRules(imageParameters),
   ...endUserFields,
   ...{ model: true, n: true, size: true, response_format: true },
+  ...{ stream: true, partial_images: true },
 });
 
 /** Reads a request; the contract's further fields may stand in it too, also those that OpenAI calls otherwise. */
 export function readImage(json: JsonObject): ImageRequest {
   const warnings: string[] = [];
   const refused = checkParameters(json, imageParameters, warnings);
+  const wrong: Violation[] = [];
+  const { stream } = answerForm({ stream: json.stream }, wrong);
+  const asked = json.partial_images ?? undefined;
+  const partials = readPartials(asked, wrong);
+  if (!stream && partials > 0) warnings.push("partial_images: only in streams, ignored");
   const size = sizeOf(json.size);
   const { changed, names, clashes } = merge(json, {
     model_id: json.model === "" ? undefined : json.model,
     num_images_per_prompt: json.n,
     width: size?.width,
     height: size?.height,
+    include_previews: stream && asked !== undefined ? partials > 0 : undefined,
   });
   const user = readEndUser(json);
-  const asked = withMembers(json, Object.assign(changed, user.asked));
-  const form = json.response_format ?? (answersInline(asked.model_id) ? "b64_json" : "url");
-  const inline = { include_data: form === "b64_json", include_previews: false };
-  const { message, violations } = decode(withMembers(asked, inline));
-  violations.push(...clashes);
+  const said = withMembers(json, Object.assign(changed, user.asked));
+  const inline = stream || answersInline(said.model_id);
+  const form = json.response_format ?? (inline ? "b64_json" : "url");
+  const { message, violations } = decode(withMembers(said, { include_data: form === "b64_json" }));
+  violations.push(...clashes, ...wrong);
   if (!size) {
     violations.push({ field: "size", message: 'must be "auto" or like "1024x576"' });
   }
-  if (form !== "url" && form !== "b64_json") {
+  if (stream && form !== "b64_json") {
+    violations.push({ field: "response_format", message: 'must be "b64_json" in a stream' });
+  } else if (form !== "url" && form !== "b64_json") {
     violations.push({ field: "response_format", message: 'must be "url" or "b64_json"' });
   }
   const defect = violations.length > 0 ? invalidFields(violations) : refused;
-  return { message, defect, warnings, names: { ...names, ...user.names } };
+  return {
+    message,
+    defect,
+    warnings,
+    stream,
+    partials: asked === undefined && message.includePreviews ? mostPartials : partials,
+    names: { ...names, ...user.names },
+  };
+}
+
+function readPartials(asked: unknown, into: Violation[]): number {
+  if (asked === undefined) return 0;
+  if (typeof asked === "number" && Number.isInteger(asked) && asked >= 0 && asked <= mostPartials) {
+    return asked;
+  }
+  into.push({ field: "partial_images", message: `must be an integer from 0 to ${mostPartials}` });
+  return 0;
 }
 
 /**
@@ -74,7 +107,7 @@ export function readImage(json: JsonObject): ImageRequest {
 const answersInline = (model: unknown) =>
   typeof model === "string" && /^(?:chat)?gpt-image/.test(model);
 
-const defaults = new Map(TextToImageRequestSchema.fields.map((f) => [f.name, defaultOf(f)]));
+const defaults = new Map(TextToImageRequestSchema.fields.map((f) => [f.name, impliedBy(f)]));
 
 /** Whether a value counts as not set: clients that send every field send most of them so. */
 const isDefault = (field: string, value: unknown) =>

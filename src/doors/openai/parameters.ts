@@ -77,8 +77,6 @@ export const responseParameters = rules({
 
 /** Of `POST /v1/images/generations`. */
 export const imageParameters = rules({
-  stream: refuse(false),
-  partial_images: warn(0),
   background: warn("auto", "opaque"),
   complexity: warn(),
   frame_count: warn(),

@@ -5,6 +5,7 @@ Usage: rest_clients.py BASE_URL. Exits with 0 if everything is as expected.
 
 import sys
 
+import anthropic
 import openai
 from google import genai
 from google.genai import errors as genai_errors
@@ -66,6 +67,9 @@ def openai_sdk():
         model="image-1", prompt="a red circle", response_format="b64_json"
     )
     assert picture.data[0].b64_json, picture
+    drawn = client.images.generate(model="image-1", prompt="a red circle", n=2, stream=True)
+    events = [(e.type, e.size, e.usage.total_tokens) for e in drawn]
+    assert events == [("image_generation.completed", "8x8", 0)] * 2, events
 
 
 def openai_tools():
@@ -88,6 +92,67 @@ def openai_tools():
     asked["messages"] = [*HELLO, whole.message, *said]
     answer = client.chat.completions.create(**asked).choices[0]
     assert answer.message.content == "sunny a sunny b ", answer
+
+
+def openai_responses():
+    client = openai.OpenAI(base_url=f"{BASE}/v1", api_key="all", max_retries=0)
+    whole = client.responses.create(model="thinks", input="Hello")
+    assert whole.output_text == "42" and whole._request_id, whole
+    assert [item.type for item in whole.output] == ["reasoning", "message"], whole
+    with client.responses.stream(model="chat-1", input="Hello") as stream:
+        texts = [e.delta for e in stream if e.type == "response.output_text.delta"]
+        assert "".join(texts) == stream.get_final_response().output_text == TEXT, texts
+    half = client.responses.create(model="half", input="Hello", stream=True)
+    raises(openai.APIError, lambda: list(half))
+
+
+def anthropic_sdk():
+    client = anthropic.Anthropic(base_url=BASE, api_key="all", max_retries=0)
+    asked = {"model": "chat-1", "max_tokens": 100, "messages": HELLO}
+    whole = client.messages.create(**asked)
+    assert whole.content[0].text == TEXT and whole._request_id, whole
+    assert (whole.stop_reason, whole.usage.output_tokens) == ("end_turn", 3), whole
+    with client.messages.stream(**asked) as stream:
+        assert "".join(stream.text_stream) == TEXT
+        assert stream.get_final_message().usage.input_tokens == 7
+    thinking = {"type": "enabled", "budget_tokens": 1024}
+    long = {**asked, "max_tokens": 2000, "thinking": thinking}
+    with client.messages.stream(**{**long, "model": "thinks"}) as stream:
+        blocks = stream.get_final_message().content
+    assert [b.type for b in blocks] == ["thinking", "text"], blocks
+    assert client.messages.count_tokens(model="chat-1", messages=HELLO).input_tokens > 0
+
+    weather = {"name": "weather", "input_schema": {"type": "object"}}
+    with client.messages.stream(**{**asked, "model": "calls", "tools": [weather]}) as stream:
+        called = stream.get_final_message()
+    calls = [(b.id, b.name, b.input) for b in called.content]
+    assert calls == [("a", "weather", {"city": "Rome"}), ("b", "weather", {"city": "Oslo"})], calls
+    said = [
+        {"type": "tool_result", "tool_use_id": b.id, "content": f"sunny {b.id} "}
+        for b in called.content
+    ]
+    turns = [
+        *HELLO,
+        {"role": "assistant", "content": called.content},
+        {"role": "user", "content": said},
+    ]
+    told = {**asked, "model": "calls", "messages": turns, "tools": [weather]}
+    answer = client.messages.create(**told)
+    assert answer.content[0].text == "sunny a sunny b ", answer
+
+    with client.messages.stream(**{**asked, "model": "half"}) as stream:
+        raises(anthropic.APIStatusError, lambda: list(stream))
+    wrong = raises(
+        anthropic.UnprocessableEntityError,
+        lambda: client.messages.create(**{**asked, "max_tokens": 0}),
+    )
+    assert "max_tokens" in str(wrong), wrong
+    raises(
+        anthropic.NotFoundError,
+        lambda: client.messages.create(**{**asked, "model": "nope"}),
+    )
+    stranger = anthropic.Anthropic(base_url=BASE, api_key="stranger", max_retries=0)
+    raises(anthropic.AuthenticationError, lambda: stranger.messages.create(**asked))
 
 
 def livepeer_sdk():
@@ -168,6 +233,8 @@ def google_sdk():
 
 openai_sdk()
 openai_tools()
+openai_responses()
+anthropic_sdk()
 google_sdk()
 livepeer_sdk()
 print("ok")

@@ -6,7 +6,7 @@ import { toJsonLine } from "../../../core/json-string.js";
 import { type Reasoning, Thoughts } from "../../../core/reasoning.js";
 import { newStamp, type Stamp } from "../../../core/stamp.js";
 import { errorObject } from "../../json/error.js";
-import type { EventEncoder, EventSink } from "../../json/sse.js";
+import { type EventEncoder, type EventSink, typedEvent } from "../../json/sse.js";
 import { Totals } from "../../json/totals.js";
 import { endingOf, responseText, type State, type Status } from "./answer.js";
 import type { Echo } from "./echo.js";
@@ -202,6 +202,6 @@ class ResponseEncoder implements EventEncoder<"chat"> {
   }
 
   #event(type: string, members: string): string {
-    return `event: ${type}\ndata: {"type":"${type}",${members},"sequence_number":${this.#number++}}\n\n`;
+    return typedEvent(type, `${members},"sequence_number":${this.#number++}`);
   }
 }
