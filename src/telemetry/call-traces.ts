@@ -1,11 +1,7 @@
 /** Traces: a span for each call, and one below it for each question to a backend. */
-import type { Attributes, Context, Span, SpanContext, Tracer } from "@opentelemetry/api";
-import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
-import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
-import type { AttemptRecord, Call, Attributes as CallAttributes } from "../core/call.js";
+import type { Context, Span, SpanContext, Tracer } from "@opentelemetry/api";
+import type { AttemptRecord, Attributes, Call } from "../core/call.js";
 import { type ErrorCode, errorTable } from "../core/errors.js";
-import { inShort } from "../core/log.js";
-import { isChat } from "../core/methods.js";
 import type { Mirrored, NotMirrored } from "../core/mirrored.js";
 import type {
   CallOutcome,
@@ -16,6 +12,13 @@ import type {
   TraceContext,
 } from "../core/telemetry.js";
 import type { Said } from "../core/transcript.js";
+import {
+  attemptAttributes,
+  callAttributes,
+  operationAttributes,
+  requestAttributes,
+  usageAttributes,
+} from "./call-attributes.js";
 import { contentAttributes } from "./content.js";
 import type { Library } from "./library.js";
 import { type Operation, operationOf, ownProvider, type Providers } from "./operation.js";
@@ -84,43 +87,34 @@ class CallTrace implements Observation, MirrorObservation {
 
   attempt(record: AttemptRecord): TraceContext {
     this.#others.attempt(record);
-    const { span, place } = this.#ask(record, {
-      "lintel.attempt": this.#attempts.length + 1,
-      ...(record.hedge && { "lintel.hedge": true }),
-    });
+    const { span, place } = this.#ask(record, this.#attempts.length + 1);
     if (span) this.#attempts.push({ record, span });
     return place;
   }
 
-  /** The span of a question to a backend, and its place in the trace; of what nobody will see there is none. */
-  #ask(record: AttemptRecord, more: Attributes): { span?: Span; place: TraceContext } {
+  /**
+   * The span of a question to a backend, and its place in the trace; of what nobody will see there is none.
+   * @param attempt which of the call's it is, from 1
+   */
+  #ask(record: AttemptRecord, attempt: number | "mirror"): { span?: Span; place: TraceContext } {
     const tracestate = this.#start.trace?.tracestate;
     // One span is enough to say so to those behind.
     if (!this.#recorded) return { place: local(this.#span.spanContext(), tracestate) };
     const { api, tracer, providers } = this.#tracing;
     const { backend, model, startedAt } = record;
     const name = this.#operation?.name ?? this.#start.method;
-    const span = tracer.startSpan(
-      `${name} ${model}`,
-      {
-        kind: api.SpanKind.CLIENT,
-        startTime: startedAt,
-        attributes: {
-          "gen_ai.request.model": model,
-          "lintel.backend": backend,
-          ...operationAttributes(this.#operation, providers.get(backend) ?? ownProvider),
-          ...more,
-        },
-      },
-      this.#context,
-    );
+    const provider = providers.get(backend) ?? ownProvider;
+    const attributes = attemptAttributes(this.#operation, provider, record, attempt);
+    const kind = api.SpanKind.CLIENT;
+    const options = { kind, startTime: startedAt, attributes };
+    const span = tracer.startSpan(`${name} ${model}`, options, this.#context);
     return { span, place: local(span.spanContext(), tracestate) };
   }
 
   /** A mirror is asked: one more span, which may end after the call's. */
-  asked(record: AttemptRecord, of: Readonly<CallAttributes>): TraceContext {
+  asked(record: AttemptRecord, of: Readonly<Attributes>): TraceContext {
     this.#others.mirrors?.asked(record, of);
-    const { span, place } = this.#ask(record, { "lintel.mirror": true });
+    const { span, place } = this.#ask(record, "mirror");
     if (span) this.#mirrored = [...(this.#mirrored ?? []), { record, span }];
     return place;
   }
@@ -148,14 +142,11 @@ class CallTrace implements Observation, MirrorObservation {
       const { code, firstMs } = outcome;
       const { model } = call.attributes;
       if (this.#operation && model) span.updateName(`${this.#operation.name} ${model}`);
-      span.setAttributes({
-        ...operationAttributes(this.#operation, ownProvider),
-        ...requestAttributes(call),
-        ...callAttributes(call),
-        ...(said && this.#tracing.content && contentAttributes(call, said)),
-        ...(firstMs !== undefined &&
-          this.#operation?.stream && { "gen_ai.response.time_to_first_chunk": firstMs / 1000 }),
-      });
+      span.setAttributes(operationAttributes(this.#operation, ownProvider));
+      span.setAttributes(requestAttributes(call));
+      span.setAttributes(callAttributes(call));
+      if (said && this.#tracing.content) span.setAttributes(contentAttributes(call, said));
+      this.#tellFirst(span, firstMs);
       if (code !== "ok") {
         span.setAttribute("error.type", code);
         // What the caller did wrong is no error of this side.
@@ -172,15 +163,19 @@ class CallTrace implements Observation, MirrorObservation {
   ): void {
     const { outcome, firstMs, startedAt, durationMs } = record;
     if (span.isRecording()) {
-      if (firstMs !== undefined && this.#operation?.stream) {
-        span.setAttribute("gen_ai.response.time_to_first_chunk", firstMs / 1000);
-      }
+      this.#tellFirst(span, firstMs);
       if (outcome === "ok") span.setAttributes(usageAttributes(attributes));
       else span.setAttribute("error.type", outcome);
       const failed = outcome !== "ok" && outcome !== "slower" && outcome !== "cancelled";
       if (failed) span.setStatus({ code: this.#tracing.api.SpanStatusCode.ERROR });
     }
     span.end(startedAt + durationMs);
+  }
+
+  #tellFirst(span: Span, firstMs: number | undefined): void {
+    if (firstMs !== undefined && this.#operation?.stream) {
+      span.setAttribute("gen_ai.response.time_to_first_chunk", firstMs / 1000);
+    }
   }
 }
 
@@ -203,72 +198,4 @@ function local(
 ): TraceContext {
   const traceparent = `00-${traceId}-${spanId}-0${traceFlags & 1}`;
   return tracestate === undefined ? { traceparent } : { traceparent, tracestate };
-}
-
-const operationAttributes = (operation: Operation | undefined, provider: string) =>
-  operation && {
-    "gen_ai.operation.name": operation.name,
-    "gen_ai.provider.name": provider,
-    "gen_ai.output.type": operation.output,
-    "gen_ai.request.stream": operation.stream,
-  };
-
-function requestAttributes({ method, request, attributes: { model } }: Call) {
-  // Nothing was checked yet: a number that OTLP has no room for would cost all spans of a batch.
-  if (model === undefined || !operationOf(method)) return {};
-  if (isChat(method)) {
-    const { maxTokens, temperature, topP, topK, seed, stop, reasoningEffort } =
-      request as LLMRequest;
-    return {
-      ...(maxTokens !== undefined && { "gen_ai.request.max_tokens": maxTokens }),
-      ...(temperature !== undefined && { "gen_ai.request.temperature": temperature }),
-      ...(topP !== undefined && { "gen_ai.request.top_p": topP }),
-      ...(topK !== undefined && { "gen_ai.request.top_k": topK }),
-      ...(seed !== undefined && { "gen_ai.request.seed": Number(seed) }),
-      ...(stop.length > 0 && { "gen_ai.request.stop_sequences": stop.map(inShort) }),
-      ...(reasoningEffort !== "" && { "gen_ai.request.reasoning.level": reasoningEffort }),
-    };
-  }
-  const { seed, numImagesPerPrompt } = request as TextToImageRequest;
-  return {
-    ...(seed !== undefined && { "gen_ai.request.seed": Number(seed) }),
-    ...(numImagesPerPrompt !== undefined &&
-      numImagesPerPrompt !== 1 && { "gen_ai.request.choice.count": numImagesPerPrompt }),
-  };
-}
-
-function callAttributes({ id, attributes }: Call) {
-  const { model, caller, team, user, backend, attempts, queuedMs, documentsMs } = attributes;
-  const { images, refusedBy } = attributes;
-  return {
-    "lintel.request.id": id,
-    "lintel.attempts": attempts,
-    ...(model && { "gen_ai.request.model": model }),
-    ...(caller && { "lintel.caller": caller }),
-    ...(team && { "lintel.team": team }),
-    ...(user && { "enduser.id": user }),
-    ...(backend && { "lintel.backend": backend }),
-    ...(queuedMs !== undefined && { "lintel.queue.duration": queuedMs / 1000 }),
-    ...(documentsMs !== undefined && { "lintel.documents.duration": documentsMs / 1000 }),
-    ...(images && { "lintel.images": images }),
-    ...(attributes.replayed && { "lintel.replayed": true }),
-    ...(attributes.cache && { "lintel.cache": attributes.cache }),
-    ...(refusedBy && {
-      "lintel.limit.scope": refusedBy.scope,
-      "lintel.limit.quantity": refusedBy.quantity,
-    }),
-    ...usageAttributes(attributes),
-  };
-}
-
-function usageAttributes(attributes: Readonly<Call["attributes"]>) {
-  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = attributes;
-  return {
-    ...(promptTokens !== undefined && { "gen_ai.usage.input_tokens": promptTokens }),
-    ...(cachedTokens !== undefined && { "gen_ai.usage.cache_read.input_tokens": cachedTokens }),
-    ...(completionTokens !== undefined && { "gen_ai.usage.output_tokens": completionTokens }),
-    ...(reasoningTokens !== undefined && {
-      "gen_ai.usage.reasoning.output_tokens": reasoningTokens,
-    }),
-  };
 }

@@ -2,6 +2,7 @@
  * What was asked and answered, as attributes of a span: messages of parts, by OpenTelemetry's
  * conventions for generative AI, in JSON.
  */
+import type { Attributes } from "@opentelemetry/api";
 import type { ContentPart, LLMMessage, LLMRequest, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../core/call.js";
@@ -33,7 +34,7 @@ interface Told {
 }
 
 /** The attributes; none for calls that ask no model. Pictures, files and sounds are named and not among them. */
-export function contentAttributes(call: Call, said: Said): Record<string, string | number> {
+export function contentAttributes(call: Call, said: Said): Attributes {
   const { method } = call;
   if (!operationOf(method)) return {};
   const request = requestTold(call);
@@ -48,10 +49,10 @@ export function contentAttributes(call: Call, said: Said): Record<string, string
   const answered = answer.parts.length > 0 ? [tell(answer)] : [];
   const omittedParts = [...told, ...answered].reduce((sum, each) => sum + each.omittedParts, 0);
   return {
-    ...(request && { "gen_ai.input.messages": listOf(told) }),
-    ...(omitted > 0 && { "lintel.content.omitted_messages": omitted }),
-    ...(omittedParts > 0 && { "lintel.content.omitted_parts": omittedParts }),
-    ...(answered.length > 0 && { "gen_ai.output.messages": listOf(answered) }),
+    "gen_ai.input.messages": request && listOf(told),
+    "lintel.content.omitted_messages": omitted || undefined,
+    "lintel.content.omitted_parts": omittedParts || undefined,
+    "gen_ai.output.messages": answered.length > 0 ? listOf(answered) : undefined,
   };
 }
 
