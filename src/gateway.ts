@@ -21,8 +21,8 @@ import { type LastReload, noReload, type Reloaded, Reloading } from "./reloading
 import { type Listener, localUrl } from "./server/listen.js";
 import { type Serving, serve, serveAdministration } from "./serving.js";
 import { type Closable, type SetUpBackend, type Stores, setUp } from "./setup.js";
-import { openCache } from "./state/cache/open.js";
-import { openCounting } from "./state/counting.js";
+import { type CacheStoreSettings, openCache } from "./state/cache/open.js";
+import { type CountingSettings, openCounting } from "./state/counting.js";
 import { modelsDirectory } from "./state/directory.js";
 import { openState } from "./state/open.js";
 import { openTelemetry } from "./telemetry/open.js";
@@ -79,7 +79,8 @@ export async function start(
 ): Promise<RunningGateway> {
   const listen = listenOptions(config);
   let base = config.public_url ?? "";
-  const stores = await openStores(config, () => base, log);
+  const at = { counting: countingSettings(config), cache: cacheStoreSettings(config) };
+  const stores = await openStores(config, at, () => base, log);
   const { telemetry, counting, cache, media, state } = stores;
   const metrics = telemetry?.prometheus;
   const read = metrics && (around?.metrics ?? metrics);
@@ -92,9 +93,6 @@ export async function start(
     current = new Reloading(await setUp(config, stores), stores, listen[0]?.tls);
     const { core } = current;
     const now = current;
-    // Of its connection, which lasts until the end.
-    const redis = countingSettings(config).redis?.tls?.cert;
-    const cacheRedis = cacheStoreSettings(config).redis?.tls?.cert;
     telemetry?.observe({
       running: () => core.readiness.running,
       routing: () => core.routing.snapshot(),
@@ -113,8 +111,9 @@ export async function start(
       certificates: () =>
         certificateEnds({
           "tls.cert": now.tls?.cert,
-          "state.redis.tls.cert": redis,
-          "cache.redis.tls.cert": cacheRedis,
+          // Of connections to Redis, which last until the end.
+          "state.redis.tls.cert": at.counting.redis?.tls?.cert,
+          "cache.redis.tls.cert": at.cache.redis?.tls?.cert,
         }),
     });
     const ways = { own: metrics, all: read, status: telemetry?.status };
@@ -122,7 +121,7 @@ export async function start(
     const { administration, doorSettings } = current;
     const adminListen = config.admin?.listen;
     if (administration && adminListen) {
-      const addresses = listenOptions(config, adminListen);
+      const addresses = listenOptions(config, adminListen, listen[0]?.tls);
       apart = await serveAdministration({ core, doorSettings, administration, listen: addresses });
     }
     serving = await serve({
@@ -183,7 +182,12 @@ function doorsOf(config: Config, text: (() => string | Promise<string>) | undefi
 }
 
 /** @throws whatever opening a store throws; those that are open are closed then */
-async function openStores(config: Config, baseUrl: () => string, log: Logger): Promise<Stores> {
+async function openStores(
+  config: Config,
+  at: { readonly counting: CountingSettings; readonly cache: CacheStoreSettings },
+  baseUrl: () => string,
+  log: Logger,
+): Promise<Stores> {
   const open: Closable[] = [];
   const own = <T extends Closable>(store: T): T => {
     open.unshift(store);
@@ -193,8 +197,8 @@ async function openStores(config: Config, baseUrl: () => string, log: Logger): P
     // Before images, which are kept below: an error names the folder that was asked for.
     const state = own(await openState(stateSettings(config), log));
     const media = own(await openMedia(mediaConfig(config), baseUrl, log));
-    const counting = own(await openCounting(countingSettings(config), log, state.usage));
-    const cache = own(await openCache(cacheStoreSettings(config), log));
+    const counting = own(await openCounting(at.counting, log, state.usage));
+    const cache = own(await openCache(at.cache, log));
     const providers = new Map<string, string>();
     const telemetry = await openTelemetry(telemetrySettings(config, providers, version()), log);
     const context = backendContext(config, log);

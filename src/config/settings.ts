@@ -61,13 +61,14 @@ export function appSettings(config: Config): AppSettings {
 /**
  * The listeners' part of the configuration.
  * @param addresses where to listen. Default: where the gateway does
+ * @param tls the certificate, where it was read before. Default: what its files hold now
  * @throws Error if the certificate or its key can't be used
  */
 export function listenOptions(
   config: Config,
   addresses: readonly ListenAddress[] = config.listen,
+  tls = config.tls && (usableCertificates("tls", config.tls) as TlsSettings),
 ): ListenOptions[] {
-  const tls = config.tls && (usableCertificates("tls", config.tls) as TlsSettings);
   const limits = { maxAge: config.max_connection_age };
   const idle = config.max_connection_idle;
   const timeouts = idle === undefined ? {} : { keepAlive: idle, idleSession: idle };
