@@ -12,7 +12,7 @@ import { isChat } from "./methods.js";
 import { type Reasoning, reasoningChoice, reasoningOf } from "./reasoning.js";
 import { settle, settled } from "./settle.js";
 import { newStamp, noUsage, response, type Stamp } from "./stamp.js";
-import { ask, Steps, type Waiter } from "./steps.js";
+import { ask, Relay, type Waiter } from "./steps.js";
 import { ToolCalls } from "./tool-calls.js";
 import { hidesReasoning } from "./unseen.js";
 import { WholeCharacters, wellFormed } from "./well-formed.js";
@@ -43,27 +43,23 @@ function finishReasonOf(said: string, calls: boolean): string {
 const isCut = (reason: string): boolean => reason === "length" || reason === "content_filter";
 
 /** Shapes each step of a source. */
-abstract class Shaped extends Steps<Batch> implements Waiter<Step> {
+abstract class Shaped extends Relay<Batch> {
   protected readonly call: Call;
-  protected readonly source: AsyncIterator<Batch>;
   /** Whether nothing follows. */
   protected done = false;
-  #by: Waiter<Step> | undefined;
 
   constructor(call: Call, source: AsyncIterator<Batch>) {
-    super();
+    super(source);
     this.call = call;
-    this.source = source;
   }
 
-  ask(by: Waiter<Step>): void {
-    this.#by = by;
+  override ask(by: Waiter<Step>): void {
     if (this.done) by.came(over);
-    else ask(this.source, this);
+    else super.ask(by);
   }
 
   /** Passes on what a step says; where that is nothing, it asks on. */
-  came(step: Step): void {
+  override came(step: Step): void {
     let said: Step | undefined;
     try {
       said = this.done ? over : this.shape(step);
@@ -71,17 +67,8 @@ abstract class Shaped extends Steps<Batch> implements Waiter<Step> {
       this.failed(thrown);
       return;
     }
-    if (said) this.#by?.came(said);
+    if (said) super.came(said);
     else ask(this.source, this);
-  }
-
-  failed(reason: unknown): void {
-    this.#by?.failed(reason);
-  }
-
-  async return(): Promise<Step> {
-    await this.source.return?.();
-    return { done: true, value: undefined };
   }
 
   /** What a step says; `undefined` where that is nothing. */

@@ -25,6 +25,36 @@ export abstract class Steps<T> implements AsyncIterator<T> {
   }
 }
 
+/** Steps of another iterator, passed on as they come; who extends it changes what passes. */
+export abstract class Relay<T> extends Steps<T> implements Waiter<IteratorResult<T>> {
+  protected readonly source: AsyncIterator<T>;
+  /** Who waits for a step. */
+  protected by: Waiter<IteratorResult<T>> | undefined;
+
+  constructor(source: AsyncIterator<T>) {
+    super();
+    this.source = source;
+  }
+
+  ask(by: Waiter<IteratorResult<T>>): void {
+    this.by = by;
+    ask(this.source, this);
+  }
+
+  came(step: IteratorResult<T>): void {
+    this.by?.came(step);
+  }
+
+  failed(reason: unknown): void {
+    this.by?.failed(reason);
+  }
+
+  async return(): Promise<IteratorResult<T>> {
+    await this.source.return?.();
+    return { done: true, value: undefined };
+  }
+}
+
 /** Asks any iterator for its next step. Never throws. */
 export function ask<T>(iterator: AsyncIterator<T>, by: Waiter<IteratorResult<T>>): void {
   if (iterator instanceof Steps) {

@@ -4,7 +4,7 @@ import type { Call, Handle } from "./call.js";
 import { iterable } from "./iterate.js";
 import type { MethodName, Output } from "./methods.js";
 import { reasoningChoice, reasoningOf } from "./reasoning.js";
-import { ask, Steps, type Waiter } from "./steps.js";
+import { ask, Relay, type Waiter } from "./steps.js";
 
 /** Whether a caller wants the answer without what was thought. */
 export const hidesReasoning = (request: object): boolean =>
@@ -23,10 +23,8 @@ export const unseenThoughts =
 type Batch = readonly Output<MethodName>[];
 type Step = IteratorResult<Batch>;
 
-class Unseen extends Steps<Batch> implements Waiter<Step> {
-  readonly #source: AsyncIterator<Batch>;
+class Unseen extends Relay<Batch> {
   readonly #call: Call;
-  #by: Waiter<Step> | undefined;
   /** What nobody has seen so far, as one message. */
   #kept: LLMResponse | undefined;
   #seen = false;
@@ -35,13 +33,12 @@ class Unseen extends Steps<Batch> implements Waiter<Step> {
   #again = false;
 
   constructor(source: AsyncIterator<Batch>, call: Call) {
-    super();
-    this.#source = source;
+    super(source);
     this.#call = call;
   }
 
-  ask(by: Waiter<Step>): void {
-    this.#by = by;
+  override ask(by: Waiter<Step>): void {
+    this.by = by;
     if (this.#over) by.came({ done: true, value: undefined });
     else this.#ask();
   }
@@ -53,16 +50,16 @@ class Unseen extends Steps<Batch> implements Waiter<Step> {
     this.#asking = true;
     while (this.#again) {
       this.#again = false;
-      ask(this.#source, this);
+      ask(this.source, this);
     }
     this.#asking = false;
   }
 
-  came(step: Step): void {
+  override came(step: Step): void {
     const kept = this.#kept;
     if (step.done) {
       this.#over = true;
-      this.#by?.came(kept ? { done: false, value: [kept] } : step);
+      super.came(kept ? { done: false, value: [kept] } : step);
       return;
     }
     const messages = step.value as readonly LLMResponse[];
@@ -74,17 +71,17 @@ class Unseen extends Steps<Batch> implements Waiter<Step> {
       return;
     }
     this.#kept = undefined;
-    this.#by?.came(kept ? { done: false, value: [kept, ...messages] } : step);
+    super.came(kept ? { done: false, value: [kept, ...messages] } : step);
   }
 
-  failed(reason: unknown): void {
+  override failed(reason: unknown): void {
     this.#over = true;
-    this.#by?.failed(reason);
+    super.failed(reason);
   }
 
-  async return(): Promise<Step> {
+  override return(): Promise<Step> {
     this.#over = true;
-    return (await this.#source.return?.()) ?? { done: true, value: undefined };
+    return super.return();
   }
 }
 

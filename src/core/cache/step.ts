@@ -8,7 +8,7 @@ import { isChat } from "../methods.js";
 import { lesserFor } from "../routing/lesser.js";
 import { type Target, targetOf } from "../routing/target.js";
 import type { CacheSettings } from "../settings.js";
-import { ask, Steps, type Waiter } from "../steps.js";
+import { Relay } from "../steps.js";
 import { type CacheControl, cacheControlOf } from "./control.js";
 import { Flights, type Landed } from "./flights.js";
 import { questionOf } from "./question.js";
@@ -175,15 +175,13 @@ function passed({ attributes, metadata }: Call, as: "miss" | "bypass", why: stri
 }
 
 /** An answer that is kept once it is complete, for who asks the same. */
-class Kept extends Steps<Batch> implements Waiter<Step> {
+class Kept extends Relay<Batch> {
   readonly #whole: boolean;
-  readonly #source: AsyncIterator<Batch>;
   readonly #mostBytes: number;
   readonly #keep: (answer: LLMResponse) => Uint8Array | undefined;
   readonly #land: ((landed: Landed) => void) | undefined;
   /** What there is of the answer, unless it is too much. */
   #gathered: Gathered | undefined = new Gathered();
-  #by: Waiter<Step> | undefined;
 
   constructor(
     whole: boolean,
@@ -192,36 +190,29 @@ class Kept extends Steps<Batch> implements Waiter<Step> {
     keep: (answer: LLMResponse) => Uint8Array | undefined,
     land: ((landed: Landed) => void) | undefined,
   ) {
-    super();
+    super(source);
     this.#whole = whole;
-    this.#source = source;
     this.#mostBytes = mostBytes;
     this.#keep = keep;
     this.#land = land;
   }
 
-  ask(by: Waiter<Step>): void {
-    this.#by = by;
-    ask(this.#source, this);
-  }
-
-  came(step: Step): void {
+  override came(step: Step): void {
     const message = step.done ? undefined : step.value[0];
     if (this.#whole && message) this.#done(message);
     else if (step.done) this.#done(this.#gathered?.whole);
     else this.#gather(step.value);
-    this.#by?.came(step);
+    super.came(step);
   }
 
-  failed(reason: unknown): void {
+  override failed(reason: unknown): void {
     this.#land?.(undefined);
-    this.#by?.failed(reason);
+    super.failed(reason);
   }
 
-  async return(): Promise<Step> {
+  override return(): Promise<Step> {
     this.#land?.("left");
-    await this.#source.return?.();
-    return { done: true, value: undefined };
+    return super.return();
   }
 
   #gather(messages: Batch): void {

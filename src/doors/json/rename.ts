@@ -9,8 +9,8 @@ import {
 } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import { iterable } from "../../core/iterate.js";
-import type { MethodName, Output } from "../../core/methods.js";
-import { ask, Steps, type Waiter } from "../../core/steps.js";
+import type { MethodName } from "../../core/methods.js";
+import { Relay } from "../../core/steps.js";
 import { unchecked } from "../../core/violations.js";
 
 /** The client's names of fields by the contract's: a table, or what finds them. */
@@ -55,35 +55,17 @@ class RenamedCall<M extends MethodName> implements Running<M> {
   }
 }
 
-type Step<M extends MethodName> = IteratorResult<readonly Output<M>[]>;
-
 /** The steps of a call, and its failure with the client's names. */
-class Renamed<M extends MethodName> extends Steps<readonly Output<M>[]> implements Waiter<Step<M>> {
-  readonly #source: AsyncIterator<readonly Output<M>[]>;
+class Renamed<T> extends Relay<T> {
   readonly #names: Names;
-  #by: Waiter<Step<M>> | undefined;
 
-  constructor(source: AsyncIterator<readonly Output<M>[]>, names: Names) {
-    super();
-    this.#source = source;
+  constructor(source: AsyncIterator<T>, names: Names) {
+    super(source);
     this.#names = names;
   }
 
-  ask(by: Waiter<Step<M>>): void {
-    this.#by = by;
-    ask(this.#source, this);
-  }
-
-  came(step: Step<M>): void {
-    this.#by?.came(step);
-  }
-
-  failed(reason: unknown): void {
-    this.#by?.failed(renamedError(toLintelError(reason), this.#names));
-  }
-
-  async return(): Promise<Step<M>> {
-    return (await this.#source.return?.()) ?? { done: true, value: undefined };
+  override failed(reason: unknown): void {
+    super.failed(renamedError(toLintelError(reason), this.#names));
   }
 }
 
