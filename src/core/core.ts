@@ -1,14 +1,12 @@
 /** The core: the steps in their order, and the life of a call. */
 import { type AccountParts, accountOf } from "./account.js";
 import { admit, authenticate, identifier, mayUse, type Sought } from "./authenticate.js";
-import type { Backend } from "./backend.js";
 import { cache } from "./cache/step.js";
 import type { AnswerCache } from "./cache/store.js";
 import { type Call, compose, type Handle } from "./call.js";
 import type { CallerSource } from "./callers/source.js";
 import { completion } from "./completion.js";
 import { Course } from "./course.js";
-import type { DocumentReader } from "./documents.js";
 import { shuttingDown } from "./errors.js";
 import { type FinishTools, finisher } from "./finish.js";
 import type { Gateway } from "./gateway.js";
@@ -21,47 +19,33 @@ import { Life } from "./life.js";
 import { BudgetAlerts } from "./limits/alerts.js";
 import { Budgets } from "./limits/budgets.js";
 import { Rules } from "./limits/rules.js";
-import type { Price } from "./limits/settings.js";
 import { type LimitParts, limit } from "./limits/step.js";
-import type { Logger } from "./log.js";
-import type { MediaStore, SafetyChecker } from "./media.js";
+import type { MediaStore } from "./media.js";
 import type { Input, Output } from "./methods.js";
 import { newCall } from "./new-call.js";
 import { Observed } from "./observe.js";
 import type { Catalogue } from "./routing/catalogue.js";
-import type { Clock } from "./routing/clock.js";
-import type { Peers } from "./routing/peers.js";
 import { resolve } from "./routing/resolve.js";
-import { Routing } from "./routing/routing.js";
-import type { CoreSettings } from "./settings.js";
+import { Routing, type RoutingParts } from "./routing/routing.js";
 import { Started } from "./started.js";
 import type { Telemetry } from "./telemetry.js";
 import { meter, type UsageParts } from "./usage/meter.js";
 import { validate } from "./validate.js";
 
 /** What the core is made of. */
-export interface CoreParts {
-  readonly settings: CoreSettings;
-  /** In order of preference where several have the same model. */
-  readonly backends: readonly Backend[];
-  readonly log: Logger;
+export interface CoreParts extends RoutingParts {
   /** Who knows tokens besides the configuration, for mode `token`; asked in order. */
   readonly callers?: readonly CallerSource[] | undefined;
   /** Absent: no records of calls are kept. */
   readonly usage?: UsageParts | undefined;
   /** Absent: images are answered inline only. */
   readonly media?: MediaStore | undefined;
-  readonly checker?: SafetyChecker | undefined;
-  /** Absent: models that take no files are told none. */
-  readonly documents?: DocumentReader | undefined;
   /** Checks a PNG and drops its metadata. */
   readonly sanitize: (png: Uint8Array) => Uint8Array;
   /** Makes a PNG unrecognisable. */
   readonly blur: FinishTools["blur"];
   /** Absent: nothing is limited, also not by callers' own limits. */
   readonly limits?: LimitParts | undefined;
-  /** What mirrored calls cost; first match counts. Absent: nothing has a price. */
-  readonly prices?: readonly Price[] | undefined;
   /** Absent: a call that is repeated runs again. */
   readonly idempotency?: IdempotencyParts | undefined;
   /** Where answers are kept for who asks the same; absent: every call asks a model. */
@@ -70,12 +54,6 @@ export interface CoreParts {
   readonly guards?: readonly Guard[] | undefined;
   /** Absent: nobody watches. */
   readonly telemetry?: Telemetry | undefined;
-  /** Other gateways that serve the same models; absent: none. */
-  readonly peers?: Peers | undefined;
-  /** Routing's time. Default: the process's. */
-  readonly clock?: Clock | undefined;
-  /** Routing's chance, from 0 to below 1. Default: `Math.random`. */
-  readonly random?: (() => number) | undefined;
 }
 
 /** The gateway, with what its owner does to it besides calling. */

@@ -21,7 +21,7 @@ export function wrongWith(expression: string): string | undefined {
 }
 
 /** How much of the end of a text that goes on may be the begin of what an expression fits, characters. */
-export const longestMatch = 256;
+const longestMatch = 256;
 
 /** Finds what an expression fits. @throws Error if it is none */
 export function finderOf(expression: string): Finder {

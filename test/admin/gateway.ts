@@ -20,7 +20,7 @@ export const adminLines = (more = "") =>
 export const as = (token = secret) => ({ headers: { authorization: `Bearer ${token}` } });
 
 /** The services over a transport. */
-export const services = (transport: Transport) => ({
+const services = (transport: Transport) => ({
   tokens: createClient(TokensService, transport),
   usage: createClient(UsageService, transport),
 });

@@ -5,7 +5,7 @@ import { chunk } from "../backends/openai-subject.js";
 import type { Script } from "../backends/upstream.js";
 
 /** What it wants to see again of its first thoughts. */
-export const signed = {
+const signed = {
   ...{ type: "reasoning.text", text: "I should look", signature: "sig-1", format: "f", index: 0 },
 };
 

@@ -67,7 +67,7 @@ export const shown = (text: string): string =>
   `<${Buffer.from(text.replaceAll("–", "\u0096"), "latin1").toString("hex")}>`;
 
 /** A file of objects, whose numbers are 1 and so on; the first is the catalog. */
-export function pdfOf(
+function pdfOf(
   bodies: readonly Body[],
   {
     compressed,

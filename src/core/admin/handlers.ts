@@ -180,7 +180,7 @@ export const handlers: Handlers = {
 };
 
 /** What is said where sums end with the last record that was kept. */
-export const noUsage = "usage.enabled is false: no records of calls are kept";
+const noUsage = "usage.enabled is false: no records of calls are kept";
 
 const within = ({ refreshMs }: MethodSettings) =>
   refreshMs === undefined ? undefined : durationFromMs(refreshMs);

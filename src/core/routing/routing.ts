@@ -40,6 +40,7 @@ export interface RoutingTools {
 /** What routing is made of. */
 export interface RoutingParts {
   readonly settings: CoreSettings;
+  /** In order of preference where several have the same model. */
   readonly backends: readonly Backend[];
   readonly log: Logger;
   /** Absent: only models check images, those that can. */
@@ -50,9 +51,9 @@ export interface RoutingParts {
   readonly prices?: readonly Price[] | undefined;
   /** Other gateways that serve the same models; absent: none. */
   readonly peers?: Peers | undefined;
-  /** Default: the process's. */
+  /** Routing's time. Default: the process's. */
   readonly clock?: Clock | undefined;
-  /** From 0 to below 1. Default: `Math.random`. */
+  /** Routing's chance, from 0 to below 1. Default: `Math.random`. */
   readonly random?: (() => number) | undefined;
 }
 

@@ -54,9 +54,6 @@ const shared = {
   array: `"[" ws (value ("," ws value)* ws)? "]"`,
 } as const;
 
-/** Name of a rule that JSON texts share. */
-export type Shared = keyof typeof shared;
-
 /** Collects the rules of one grammar; equal ones once. */
 export class Gbnf {
   #bodies = new Map<string, string>();
