@@ -1,5 +1,6 @@
 /** What a door gets of Lintel. */
-import type { Admission, TokenCounts } from "./call.js";
+import type { Admission } from "./call.js";
+import type { TokenCounts } from "./call-attributes.js";
 import type { CallSignal } from "./cancellation.js";
 import type { LintelError } from "./errors.js";
 import type { Logger } from "./log.js";

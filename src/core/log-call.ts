@@ -1,5 +1,6 @@
 /** The one line that the log has of each call. */
-import type { Attributes, Call } from "./call.js";
+import type { Call } from "./call.js";
+import type { Attributes } from "./call-attributes.js";
 import type { LintelError } from "./errors.js";
 import { inShort, Refusal, reasonOf } from "./log.js";
 import type { CallOutcome } from "./telemetry.js";

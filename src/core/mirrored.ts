@@ -1,5 +1,5 @@
 /** What there is to tell of calls that models got as well whose answers nobody sees. */
-import type { AttemptRecord, Attributes } from "./call.js";
+import type { AttemptRecord, Attributes } from "./call-attributes.js";
 import type { MethodName } from "./methods.js";
 
 /** A call that a mirror was asked, once it is over. */

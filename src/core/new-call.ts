@@ -1,5 +1,6 @@
 /** A call as it begins, made of what a door says. */
-import { type Call, newAttributes } from "./call.js";
+import type { Call } from "./call.js";
+import { newAttributes } from "./call-attributes.js";
 import type { Origin } from "./gateway.js";
 import type { Life } from "./life.js";
 import type { Logger } from "./log.js";

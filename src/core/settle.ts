@@ -1,6 +1,7 @@
 /** How many tokens a call took, as the model server tells, or else about so many. */
 import type { LLMRequest, LLMTokenUsage } from "../../gen/lintel/v1/chat_pb.js";
-import type { Attributes, Call } from "./call.js";
+import type { Call } from "./call.js";
+import type { Attributes } from "./call-attributes.js";
 import { detailsOf, tokenUsage } from "./chat-messages.js";
 import { estimatePrompt, estimateTokens } from "./estimate.js";
 

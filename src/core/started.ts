@@ -1,5 +1,6 @@
 /** A call that was started, as doors see it. */
-import type { Call, TokenCounts } from "./call.js";
+import type { Call } from "./call.js";
+import type { TokenCounts } from "./call-attributes.js";
 import type { Running } from "./gateway.js";
 import type { MethodName, Output } from "./methods.js";
 

@@ -3,7 +3,8 @@
  * begins, when a backend is asked and when all is over, and costs nothing more
  * where nobody watches.
  */
-import type { AttemptRecord, Attributes, Call } from "./call.js";
+import type { Call } from "./call.js";
+import type { AttemptRecord, Attributes } from "./call-attributes.js";
 import type { ErrorCode } from "./errors.js";
 import type { MethodName } from "./methods.js";
 import type { Mirrored, NotMirrored } from "./mirrored.js";

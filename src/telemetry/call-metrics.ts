@@ -1,5 +1,6 @@
 /** What is counted and measured of calls. */
-import type { AttemptRecord, Call, TokenCounts } from "../core/call.js";
+import type { Call } from "../core/call.js";
+import type { AttemptRecord, TokenCounts } from "../core/call-attributes.js";
 import type { ErrorCode } from "../core/errors.js";
 import type { MethodName } from "../core/methods.js";
 import type { Mirrored, NotMirrored } from "../core/mirrored.js";

@@ -1,6 +1,7 @@
 /** Traces: a span for each call, and one below it for each question to a backend. */
 import type { Context, Span, SpanContext, Tracer } from "@opentelemetry/api";
-import type { AttemptRecord, Attributes, Call } from "../core/call.js";
+import type { Call } from "../core/call.js";
+import type { AttemptRecord, Attributes } from "../core/call-attributes.js";
 import { type ErrorCode, errorTable } from "../core/errors.js";
 import type { Mirrored, NotMirrored } from "../core/mirrored.js";
 import type {
@@ -18,7 +19,7 @@ import {
   operationAttributes,
   requestAttributes,
   usageAttributes,
-} from "./call-attributes.js";
+} from "./span-attributes.js";
 import { contentAttributes } from "./content.js";
 import type { Library } from "./library.js";
 import { type Operation, operationOf, ownProvider, type Providers } from "./operation.js";

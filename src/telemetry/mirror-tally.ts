@@ -1,5 +1,5 @@
 /** What mirrors were asked and answered, for whoever looks at a running gateway. */
-import type { AttemptRecord, Attributes } from "../core/call.js";
+import type { AttemptRecord, Attributes } from "../core/call-attributes.js";
 import type { Mirrored, NotMirrored, WhyNot } from "../core/mirrored.js";
 import { Latency, type Percentiles } from "../core/routing/latency.js";
 import { countedModel } from "./tally.js";

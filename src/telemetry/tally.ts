@@ -1,5 +1,6 @@
 /** What each model was asked and answered, for whoever looks at a running gateway. */
-import type { Attributes, Call } from "../core/call.js";
+import type { Call } from "../core/call.js";
+import type { Attributes } from "../core/call-attributes.js";
 import { isCoreMethod } from "../core/methods.js";
 import { Latency, type Percentiles } from "../core/routing/latency.js";
 import { RollingCounts } from "../core/routing/window.js";

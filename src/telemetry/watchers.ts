@@ -1,5 +1,6 @@
 /** Those who only want to know how calls ended. */
-import type { AttemptRecord, Attributes, Call } from "../core/call.js";
+import type { Call } from "../core/call.js";
+import type { AttemptRecord, Attributes } from "../core/call-attributes.js";
 import type { Mirrored, NotMirrored } from "../core/mirrored.js";
 import type { CallOutcome, MirrorObservation, Observation, Telemetry } from "../core/telemetry.js";
 

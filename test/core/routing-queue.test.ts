@@ -6,7 +6,7 @@ import {
   type StreamTextToImageResponse,
   TextToImageRequestSchema,
 } from "../../gen/lintel/v1/image_pb.js";
-import type { Attributes } from "../../src/core/call.js";
+import type { Attributes } from "../../src/core/call-attributes.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";

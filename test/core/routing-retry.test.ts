@@ -4,7 +4,7 @@ import { create } from "@bufbuild/protobuf";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
-import type { Attributes } from "../../src/core/call.js";
+import type { Attributes } from "../../src/core/call-attributes.js";
 import type { ErrorCode, ErrorOptions } from "../../src/core/errors.js";
 import { errorTable, LintelError } from "../../src/core/errors.js";
 import { progressEvent } from "../../src/core/image-events.js";

@@ -1,7 +1,7 @@
 /** What `lintel top`, and gauges, tell of mirrors. */
 import { expect, test } from "vitest";
 import { topView } from "../../src/cli/top-view.js";
-import { type AttemptRecord, newAttributes } from "../../src/core/call.js";
+import { type AttemptRecord, newAttributes } from "../../src/core/call-attributes.js";
 import type { Core } from "../../src/core/core.js";
 import { PastRouting } from "../../src/core/routing/past.js";
 import type { RoutingSnapshot } from "../../src/core/routing/snapshot.js";

@@ -1,5 +1,6 @@
 /** One question to a guard, and what becomes of what it says. */
-import type { Call, GuardNote } from "../call.js";
+import type { Call } from "../call.js";
+import type { GuardNote } from "../call-attributes.js";
 import { LintelError, toLintelError } from "../errors.js";
 import type { Guard, GuardedImage, GuardedSide, GuardedText, Verdict } from "./guard.js";
 

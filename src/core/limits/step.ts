@@ -1,5 +1,6 @@
 /** Lets a call through as long as its caller, its user, its model and the gateway keep their limits. */
-import type { Attributes, Call, Handle, Middleware } from "../call.js";
+import type { Call, Handle, Middleware } from "../call.js";
+import type { Attributes } from "../call-attributes.js";
 import { LintelError } from "../errors.js";
 import { deferred } from "../iterate.js";
 import { isConversation, isCoreMethod } from "../methods.js";

@@ -1,7 +1,8 @@
 /** One question to one target: its time-outs, its end, and what is noted down of it. */
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { handlerOf, streams } from "../adapt.js";
-import type { AttemptRecord, Call, Handle } from "../call.js";
+import type { Call, Handle } from "../call.js";
+import type { AttemptRecord } from "../call-attributes.js";
 import { Cancellation } from "../cancellation.js";
 import { type DocumentReader, haveFiles, readingDocuments } from "../documents.js";
 import { LintelError } from "../errors.js";

@@ -1,5 +1,6 @@
 /** Whose fault it is that an attempt ended. */
-import type { AttemptRecord, Call } from "../call.js";
+import type { Call } from "../call.js";
+import type { AttemptRecord } from "../call-attributes.js";
 import type { ErrorCode } from "../errors.js";
 import type { Verdict } from "./circuit.js";
 

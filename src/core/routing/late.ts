@@ -1,5 +1,5 @@
 /** What is said of a target that does not answer in time, or to the end. */
-import type { AttemptRecord } from "../call.js";
+import type { AttemptRecord } from "../call-attributes.js";
 import { type ErrorCode, LintelError } from "../errors.js";
 
 /** It did not begin. @param ms how long it was waited for */

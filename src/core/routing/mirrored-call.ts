@@ -5,7 +5,8 @@ import type {
 } from "../../../gen/lintel/v1/image_pb.js";
 import { unlessAborted } from "../abort.js";
 import { cutShort } from "../adapt.js";
-import { type Call, type Handle, newAttributes } from "../call.js";
+import type { Call, Handle } from "../call.js";
+import { newAttributes } from "../call-attributes.js";
 import { Cancellation } from "../cancellation.js";
 import { completion } from "../completion.js";
 import { LintelError, toLintelError } from "../errors.js";

@@ -1,7 +1,8 @@
 /** Where a call can go. */
 import type { Model } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../backend.js";
-import type { AttemptRecord, Call } from "../call.js";
+import type { Call } from "../call.js";
+import type { AttemptRecord } from "../call-attributes.js";
 import type { Endpoint } from "./endpoint.js";
 
 /** One of the places that serve a model, as one name of the model has it. */

@@ -1,6 +1,6 @@
 /** Chat completions as JSON, in chunks. */
 import type { LLMMessage, LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
-import type { TokenCounts } from "../../core/call.js";
+import type { TokenCounts } from "../../core/call-attributes.js";
 import { tokenUsage } from "../../core/chat-messages.js";
 import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";

@@ -5,7 +5,8 @@
 import type { Attributes } from "@opentelemetry/api";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
-import type { AttemptRecord, Call } from "../core/call.js";
+import type { Call } from "../core/call.js";
+import type { AttemptRecord } from "../core/call-attributes.js";
 import { inShort } from "../core/log.js";
 import { isChat } from "../core/methods.js";
 import { type Operation, operationOf } from "./operation.js";
