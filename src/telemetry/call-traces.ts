@@ -13,6 +13,9 @@ import type {
   TraceContext,
 } from "../core/telemetry.js";
 import type { Said } from "../core/transcript.js";
+import { contentAttributes } from "./content.js";
+import type { Library } from "./library.js";
+import { type Operation, operationOf, ownProvider, type Providers } from "./operation.js";
 import {
   attemptAttributes,
   callAttributes,
@@ -20,9 +23,6 @@ import {
   requestAttributes,
   usageAttributes,
 } from "./span-attributes.js";
-import { contentAttributes } from "./content.js";
-import type { Library } from "./library.js";
-import { type Operation, operationOf, ownProvider, type Providers } from "./operation.js";
 
 /** What spans are made with. */
 export interface Tracing {

@@ -9,7 +9,7 @@ import { never } from "../support/calls.js";
 import { say } from "../support/messages.js";
 import { asked, bodies, weatherTools } from "./ai-sdk-calls.js";
 import { aiSdkBackend, anthropicAt, compatibleAt, openaiAt } from "./ai-sdk-subject.js";
-import { claude, compatible, gemini, googleAt, responses } from "./ai-sdk-thoughts.js";
+import { claude, compatible, gemini, googleAt, message, responses } from "./ai-sdk-thoughts.js";
 import { chatRequest } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
@@ -311,11 +311,7 @@ describe("the bytes that a vendor gets", () => {
     expect(bodies(google)[0].generationConfig.thinkingConfig).toEqual({
       ...{ thinkingLevel: "medium", includeThoughts: true },
     });
-    const item = {
-      ...{ type: "message", id: "msg_1" },
-      content: [{ type: "output_text", text: "a" }],
-    };
-    const openai = await serve(responses({ ...item, role: "assistant" }));
+    const openai = await serve(responses(message("a")));
     const backend = opened(openaiAt(openai.url, { models: [{ id: "gpt-5" }] }));
     await asked(backend, "chat", { model: "gpt-5", ...effort });
     expect(bodies(openai)[0].reasoning).toEqual({ effort: "medium", summary: "auto" });
@@ -446,7 +442,6 @@ describe("an effort that is refused", () => {
   });
 
   it("counts for one value where another may do: OpenAI", async () => {
-    const content = [{ type: "output_text", text: "Rain.", annotations: [] }];
     const error = {
       message:
         "Unsupported value: 'minimal' is not supported with the 'gpt-5-pro' model. Supported values are: 'high'.",
@@ -455,7 +450,7 @@ describe("an effort that is refused", () => {
     const script = refusing(
       (body: { reasoning?: { effort?: string } }) => body.reasoning?.effort === "minimal",
       error,
-      responses({ type: "message", id: "msg_1", role: "assistant", content }),
+      responses(message("Rain.")),
     );
     const server = await serve(script);
     const backend = opened(openaiAt(server.url, { models: [{ id: "gpt-5-pro" }] }));
@@ -473,7 +468,6 @@ describe("an effort that is refused", () => {
   });
 
   it("is none where only summaries are refused: OpenAI to accounts that are not verified", async () => {
-    const content = [{ type: "output_text", text: "Rain.", annotations: [] }];
     const error = {
       message:
         "Your organization must be verified to generate reasoning summaries. Please go to: https://platform.openai.com/settings/organization/general and click on Verify Organization.",
@@ -482,7 +476,7 @@ describe("an effort that is refused", () => {
     const script = refusing(
       (body: { reasoning?: { summary?: string } }) => body.reasoning?.summary,
       error,
-      responses({ type: "message", id: "msg_1", role: "assistant", content }),
+      responses(message("Rain.")),
     );
     const server = await serve(script);
     const backend = opened(openaiAt(server.url, { models: [{ id: "gpt-5" }] }));
@@ -500,10 +494,7 @@ describe("an effort that is refused", () => {
 
 describe("an effort that a provider leaves out by itself", () => {
   it("is told once, and then not asked for: OpenAI's models that don't think", async () => {
-    const content = [{ type: "output_text", text: "Rain.", annotations: [] }];
-    const server = await serve(
-      responses({ type: "message", id: "msg_1", role: "assistant", content }),
-    );
+    const server = await serve(responses(message("Rain.")));
     const backend = opened(openaiAt(server.url, { models: [{ id: "gpt-4o" }] }));
     const request = { model: "gpt-4o", reasoningEffort: "low" };
     for (const time of ["first", "second"]) {

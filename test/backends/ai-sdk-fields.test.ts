@@ -4,15 +4,15 @@ import type { ModelSettings } from "../../src/core/settings.js";
 import { outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
 import { aiSdkBackend } from "./ai-sdk-subject.js";
+import { message } from "./ai-sdk-thoughts.js";
 import { fixture } from "./fixture.js";
 import { opened, serve } from "./serve.js";
 import type { Script } from "./upstream.js";
 
 describe("OpenAI's Responses API, for which its provider leaves fields out", () => {
-  const part = { type: "output_text", text: "Hello. There", annotations: [] };
-  const message = { type: "message", id: "msg_1", role: "assistant", content: [part] };
   const usage = { input_tokens: 3, output_tokens: 4 };
-  const whole = { id: "resp_1", created_at: 1, model: "m", output: [message], usage };
+  const output = [message("Hello. There")];
+  const whole = { id: "resp_1", created_at: 1, model: "m", output, usage };
   const responses: Script = (exchange) =>
     exchange.json().stream
       ? exchange.play(fixture("openai/responses-stream"))

@@ -17,6 +17,7 @@ import {
   gemini,
   googleAt,
   type Method,
+  message,
   responses,
   roundTrip,
   thought,
@@ -314,9 +315,7 @@ describe("thoughts of another vendor", () => {
     ["details", conversation(claudes)],
     ["a text alone", conversation()],
   ])("are not handed to OpenAI, nor to Google: %s", async (_, messages) => {
-    const part = { type: "output_text", text: "Yes.", annotations: [] };
-    const item = { type: "message", id: "msg_1", role: "assistant", content: [part] };
-    const openai = await serve(responses(item));
+    const openai = await serve(responses(message("Yes.")));
     const atOpenai = opened(openaiAt(openai.url));
     expect(await asked(atOpenai, "chat", { messages })).toMatchObject({ code: "ok", warnings: [] });
     expect(bodies(openai)[0].input.map(({ role }: { role: string }) => role)).toEqual([

@@ -137,6 +137,12 @@ export const gemini =
     await exchange.end();
   };
 
+/** A message as the Responses API has it, that says something. */
+export const message = (text: string) => ({
+  ...{ type: "message", id: "msg_1", role: "assistant" },
+  content: [{ type: "output_text", text, annotations: [] }],
+});
+
 /** OpenAI's Responses API, that answers with items. */
 export const responses =
   (...output: readonly { type: string; id: string; [name: string]: unknown }[]): Script =>
