@@ -1,9 +1,8 @@
 /** Conversations of the Messages API, to the contract's. */
-import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { jsonText } from "../../core/long-numbers.js";
 import { tooManyItems } from "../items.js";
-import type { Conversation, Place } from "../json/places.js";
+import { type Conversation, ConversationReader } from "../json/places.js";
 import { type Part, partOf, textsOf } from "./parts.js";
 import { callsExtras, redactedIn, signedBy } from "./signature.js";
 import { changesTools } from "./tool-changes.js";
@@ -23,22 +22,14 @@ export function readConversation({ system, messages }: JsonObject): MessagesConv
   return reading;
 }
 
-class Reading implements MessagesConversation {
-  readonly messages: unknown[] = [];
-  readonly violations: Violation[] = [];
-  readonly places: Place[] = [];
-  refused: LintelError | undefined;
+class Reading extends ConversationReader implements MessagesConversation {
   isTuned = false;
-
-  wrong(field: string, message: string): void {
-    this.violations.push({ field, message });
-  }
 
   system(system: unknown): void {
     const content = Array.isArray(system) ? textsOf(system.filter(isForModels)) : system;
     if (typeof content === "string") {
       if (content !== "")
-        this.#add({ role: "system", content }, { at: "system", content: "system" });
+        this.add({ role: "system", content }, { at: "system", content: "system" });
     } else this.wrong("system", "must be a string, or an array of texts");
   }
 
@@ -72,7 +63,7 @@ class Reading implements MessagesConversation {
   #message(message: unknown, at: string): void {
     const content = `${at}.content`;
     if (!isObject(message) || !Array.isArray(message.content)) {
-      this.#add(message, { at, content });
+      this.add(message, { at, content });
       return;
     }
     const blocks = (message.content as unknown[]).map((block, i) => {
@@ -123,7 +114,7 @@ class Reading implements MessagesConversation {
     }
     const { extras, others } = callsExtras(details);
     for (const call of calls) call.extra_content ??= extras.get(call.id);
-    this.#add(
+    this.add(
       {
         role: "assistant",
         content: texts.join(""),
@@ -161,7 +152,7 @@ class Reading implements MessagesConversation {
     const plain = texts.length === parts.length && texts.every((it) => typeof it === "string");
     const content = plain ? texts.join("\n\n") : parts.map(({ part }) => part);
     const places = parts.map(({ place }) => place);
-    this.#add({ role, content }, { at, content: `${at}.content`, parts: places });
+    this.add({ role, content }, { at, content: `${at}.content`, parts: places });
   }
 
   /** @returns its pictures */
@@ -176,7 +167,7 @@ class Reading implements MessagesConversation {
     // Else nobody would know that it failed.
     const told = block.is_error === true && text === "" ? "error" : text;
     const where = { at: place, content: `${place}.content` };
-    this.#add({ role: "tool", tool_call_id: tool_use_id, content: told }, where);
+    this.add({ role: "tool", tool_call_id: tool_use_id, content: told }, where);
     return parts.filter((part) => !isText(part));
   }
 
@@ -201,12 +192,7 @@ class Reading implements MessagesConversation {
   #refuse({ type }: JsonObject, place: string): void {
     if (typeof type !== "string") return;
     const why = `a block of the type ${type.slice(0, 40)} is not supported here`;
-    this.refused ??= unsupported(place, why);
-  }
-
-  #add(message: unknown, place: Place): void {
-    this.messages.push(message);
-    this.places.push(place);
+    this.refuse(place, why);
   }
 }
 

@@ -1,9 +1,8 @@
 /** Conversations of the Gemini API, to the contract's. */
-import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { jsonText } from "../../core/long-numbers.js";
 import { tooManyItems } from "../items.js";
-import type { Conversation, Place } from "../json/places.js";
+import { type Conversation, ConversationReader } from "../json/places.js";
 import { CallIds } from "./call-ids.js";
 import { member } from "./member.js";
 import { dataPlace, partOf } from "./parts.js";
@@ -26,23 +25,15 @@ interface Part {
   readonly place: string;
 }
 
-class Reading implements Conversation {
-  readonly messages: unknown[] = [];
-  readonly violations: Violation[] = [];
-  readonly places: Place[] = [];
+class Reading extends ConversationReader {
   readonly #ids = new CallIds();
   /** What the model says, as far as it was read. */
   #turn: { readonly at: string; readonly parts: Part[] } | undefined;
-  refused: LintelError | undefined;
-
-  wrong(field: string, message: string): void {
-    this.violations.push({ field, message });
-  }
 
   system(system: unknown): void {
     const at = "systemInstruction";
     if (typeof system === "string") {
-      if (system !== "") this.#add({ role: "system", content: system }, { at, content: at });
+      if (system !== "") this.add({ role: "system", content: system }, { at, content: at });
       return;
     }
     if (!isObject(system)) {
@@ -53,7 +44,7 @@ class Reading implements Conversation {
     const texts = parts.flatMap(({ part, place }) => this.#content(part, place));
     const content = joined(texts.map(({ part }) => part));
     if (typeof content !== "string") this.wrong(at, "must have no parts but texts");
-    else if (content !== "") this.#add({ role: "system", content }, { at, content: at });
+    else if (content !== "") this.add({ role: "system", content }, { at, content: at });
   }
 
   list(contents: readonly unknown[]): void {
@@ -85,7 +76,7 @@ class Reading implements Conversation {
   /** Who sends nothing else is not to hear that there is nothing. */
   #unread(at: string, field: string, message: string): void {
     this.wrong(field, message);
-    this.#add({ role: "user", content: "" }, { at, content: at });
+    this.add({ role: "user", content: "" }, { at, content: at });
   }
 
   /** What the model said is complete. */
@@ -129,7 +120,7 @@ class Reading implements Conversation {
       if (part.thought === true) thoughts.push(this.#text(part, "text", place));
       else texts.push(...this.#content(part, place));
     }
-    this.#add(
+    this.add(
       {
         role: "assistant",
         content: joined(texts.map(({ part }) => part)),
@@ -171,7 +162,7 @@ class Reading implements Conversation {
     if (returned > 0 && rest.length === 0) return;
     const places = rest.map(({ place }) => place);
     const content = joined(rest.map(({ part }) => part));
-    this.#add({ role: "user", content }, { at, content: `${at}.parts`, parts: places });
+    this.add({ role: "user", content }, { at, content: `${at}.parts`, parts: places });
   }
 
   /** @returns what is shown beside it */
@@ -184,7 +175,7 @@ class Reading implements Conversation {
     if (!isObject(said)) this.wrong(`${place}.response`, "must be an object");
     const where = { at: place, content: `${place}.response` };
     const content = textReturned(said, name) ?? this.#written(said, `${place}.response`);
-    this.#add({ role: "tool", tool_call_id: this.#ids.returned(id, name), content }, where);
+    this.add({ role: "tool", tool_call_id: this.#ids.returned(id, name), content }, where);
     const shown = response.parts == null ? [] : this.#partsOf(response, place);
     return shown.flatMap(({ part, place: at }) => this.#content(part, at));
   }
@@ -219,12 +210,7 @@ class Reading implements Conversation {
     // One that has a signature alone, or nothing at all, says nothing.
     if (kind === undefined) return;
     const why = `a part with ${kind.slice(0, 40)} is not supported here`;
-    this.refused ??= unsupported(place, why);
-  }
-
-  #add(message: unknown, place: Place): void {
-    this.messages.push(message);
-    this.places.push(place);
+    this.refuse(place, why);
   }
 }
 

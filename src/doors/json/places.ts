@@ -1,5 +1,5 @@
 /** Where what a client wrote in another form has come to stand in the contract's messages, and back. */
-import type { LintelError, Violation } from "../../core/errors.js";
+import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 
 /** A conversation of another form, as the contract has it. */
 export interface Conversation {
@@ -21,6 +21,30 @@ export interface Place {
   readonly parts?: readonly string[];
   /** Of each call of a tool. */
   readonly calls?: readonly string[];
+}
+
+/** A conversation as it is read, message by message. */
+export abstract class ConversationReader implements Conversation {
+  readonly messages: unknown[] = [];
+  readonly violations: Violation[] = [];
+  readonly places: Place[] = [];
+  refused: LintelError | undefined;
+
+  /** Notes what can't be read. @param field by the client's name */
+  wrong(field: string, message: string): void {
+    this.violations.push({ field, message });
+  }
+
+  /** Notes what can't be served; the first counts. */
+  protected refuse(place: string, why: string): void {
+    this.refused ??= unsupported(place, why);
+  }
+
+  /** @param place where it stands at the client */
+  protected add(message: unknown, place: Place): void {
+    this.messages.push(message);
+    this.places.push(place);
+  }
 }
 
 /** What a form calls the contract's fields. */
