@@ -15,6 +15,7 @@ const token = z.strictObject({
   expires: time().optional().describe("Until when it counts. Default: for ever."),
 });
 
+/** The section `admin` of the configuration. */
 export const adminSchema = z.strictObject({
   tokens: z
     .array(token)

@@ -107,6 +107,7 @@ const oidc = z.strictObject({
     .describe("What becomes of callers that no rule fits."),
 });
 
+/** The section `auth` of the configuration. */
 export const authSchema = z.strictObject({
   mode: z
     .enum(["public", "token", "none"])

@@ -8,6 +8,7 @@ const share = z.number().refine((at) => at > 0 && at <= 1, {
   error: "must be above 0, and at most 1, which is all of it",
 });
 
+/** The section `budget_alerts` of the configuration. */
 export const budgetAlertsSchema = z.strictObject({
   url: serverUrl("headers")
     .check(withoutFragment)

@@ -11,6 +11,7 @@ const leastMs = 1000;
 const isLongEnough = (ms: number) => ms === 0 || ms >= leastMs;
 const tooShort = { error: "must be at least 1s" };
 
+/** The section `cache` of the configuration. */
 export const cacheSchema = z.strictObject({
   ttl: period()
     .refine(isLongEnough, tooShort)
@@ -37,6 +38,7 @@ export const cacheSchema = z.strictObject({
     ),
 });
 
+/** `cache_ttl` of a model. */
 export const cacheTtl = () =>
   periodOrNone()
     .refine(isLongEnough, tooShort)

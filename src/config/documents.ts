@@ -7,6 +7,7 @@ const mebibyte = 2 ** 20;
 /** The package alone takes some 20. */
 const leastMemory = 64 * mebibyte;
 
+/** The section `documents` of the configuration. */
 export const documentsSchema = z.strictObject({
   read: z
     .boolean()

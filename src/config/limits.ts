@@ -12,6 +12,7 @@ import { period, size, waitOrNone } from "./quantities.js";
 import { redisSettings } from "./redis.js";
 import type { Config } from "./schema.js";
 
+/** The section `limits` of the configuration. */
 export const limitSettingsSchema = z.strictObject({
   global: limitsSchema.optional().describe("Of all calls together."),
   caller: limitsSchema
@@ -56,8 +57,10 @@ const priceSchema = z
   })
   .transform(({ cached_input: cachedInput, ...one }) => ({ ...one, cachedInput }));
 
+/** The section `prices` of the configuration. */
 export const pricesSchema = z.array(priceSchema);
 
+/** The section `idempotency` of the configuration. */
 export const idempotencySchema = z.strictObject({
   enabled: z.boolean().default(true).describe("Whether Idempotency-Key is looked at."),
   ttl: period()

@@ -11,6 +11,7 @@ const isPostgresUrl = (text: string) => URL.canParse(text.replace("@/", "@host/"
 
 const databaseMessage = "must be sqlite, or an address such as postgres://user@host/name";
 
+/** The section `state` of the configuration. */
 export const stateSchema = z.strictObject({
   directory: path()
     .optional()
@@ -35,6 +36,7 @@ export const stateSchema = z.strictObject({
     ),
 });
 
+/** The section `usage` of the configuration. */
 export const usageSchema = z.strictObject({
   enabled: z.boolean().default(true).describe("Whether a record of each call is kept."),
   retention: period()

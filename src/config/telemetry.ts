@@ -9,6 +9,7 @@ import { otelDisabled, otlpVariable } from "./otlp-environment.js";
 import { listenAddress, longestWait, wait } from "./quantities.js";
 import type { BackendConfig, Config } from "./schema.js";
 
+/** The section `telemetry` of the configuration. */
 export const telemetrySchema = z.strictObject({
   prometheus: z
     .union(

@@ -11,6 +11,7 @@ const most = 256;
 /** Kinds of backends whose models are in memory here, or in a process of the gateway's own. */
 const local: ReadonlySet<unknown> = new Set<BackendConfig["type"]>(["embedded", "llama", "onnx"]);
 
+/** `workers` of the configuration. */
 export const workersSchema = z
   .union([z.int().min(1).max(most), z.literal("auto")], {
     error: `must be a whole number from 1 to ${most}, or auto`,

@@ -7,6 +7,8 @@ import type { Origin } from "./gateway.js";
 
 /** What `|` in a prompt can be set to mean. */
 const readings = ["batch", "literal", "encoders"] as const;
+
+/** One of them. */
 export type Reading = (typeof readings)[number];
 
 /** The header by which a gateway tells its node what `|` in the call's prompts means. */

@@ -16,6 +16,7 @@ export const algorithms = [
   "Ed25519",
 ] as const;
 
+/** One of them. */
 export type Algorithm = (typeof algorithms)[number];
 
 /** What a caller may do. */

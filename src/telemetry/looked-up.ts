@@ -13,5 +13,9 @@ const metric =
     description,
     points,
   });
+
+/** A value of the moment. */
 export const gauge = metric("gauge");
+
+/** A value that only grows. */
 export const counter = metric("counter");

@@ -21,6 +21,7 @@ const operations: Readonly<Record<MethodName, Operation | undefined>> = {
   getAccount: undefined,
 };
 
+/** The operation of a method; absent: it is none of a model. */
 export const operationOf = (method: MethodName): Operation | undefined => operations[method];
 
 /** `gen_ai.provider.name` of what this gateway serves itself. */

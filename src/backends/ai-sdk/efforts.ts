@@ -97,18 +97,23 @@ const unlessCommon =
   (options: (asked: Asked) => Told["options"]): Thinking =>
   (asked) => ({ options: asked.common ? {} : options(asked) });
 
+/** Mistral's options, unless the effort goes by the common interface. */
 export const mistral = unlessCommon(({ effort }) => ({
   reasoningEffort: effort === "none" ? "none" : "high",
 }));
 
+/** Cohere's options, unless the effort goes by the common interface. */
 export const cohere = unlessCommon(({ effort }) => ({ thinking: typed(effort) }));
 
+/** Alibaba's options, unless the effort goes by the common interface. */
 export const alibaba = unlessCommon(({ effort }) => ({ enableThinking: effort !== "none" }));
 
+/** Perplexity's options, unless the effort goes by the common interface. */
 export const perplexity = unlessCommon(({ effort }) => ({
   reasoning_effort: nearest(effort, ["minimal", "low", "medium", "high"]),
 }));
 
+/** DeepSeek's options, unless the effort goes by the common interface. */
 export const deepseek = unlessCommon(({ effort }) => ({
   thinking: typed(effort),
   ...(effort !== "none" && {

@@ -7,8 +7,10 @@ import { word } from "../http/json.js";
 /** Says in requests how much to think: of those that have it a server may refuse it. */
 export const effort = "reasoning_effort";
 
-/** Stand for what a server refused of thoughts in messages: them by their usual name, and by the other. */
+/** Stands for thoughts in messages that a server refused, by their usual name. */
 export const thoughts = "reasoning_content in messages";
+
+/** The same by their other name. */
 export const otherThoughts = "reasoning in messages";
 
 /** Stands for what a server wants to see again of thoughts, where it refused that as not its own. */

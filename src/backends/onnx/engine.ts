@@ -30,6 +30,7 @@ export interface EngineOptions {
 /** The error for calls of an engine that goes for good. */
 export const closing = () => new LintelError("shutting_down", "the image engine is shutting down");
 
+/** One image model with the thread that its jobs run in, one after the other. */
 export class ImageEngine {
   readonly #settings: ThreadSettings;
   readonly #options: EngineOptions;

@@ -43,6 +43,7 @@ export interface Result {
 /** A loaded graph, as those that only run it see it. */
 export type Runnable = Pick<Graph, "run" | "input" | "has">;
 
+/** A loaded graph. */
 export class Graph {
   /** What stands in the file. */
   readonly file: OnnxFile;

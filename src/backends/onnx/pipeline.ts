@@ -38,6 +38,7 @@ type Admit = (bytes: number) => Promise<void>;
 
 const never: RunHooks = { checkpoint() {} };
 
+/** A loaded model, and how it makes images. */
 export class Pipeline {
   /** Where it runs. */
   readonly device: Device;

@@ -7,6 +7,7 @@ import { PipelineFailure, type PipelineThread } from "./thread.js";
 /** An event of a job, or that it waits: `position` jobs are in front of it. */
 export type EngineEvent = ImageEvent | { readonly type: "queued"; readonly position: number };
 
+/** One job, read by its caller event by event. */
 export class RunningJob {
   readonly #job: ImageJob;
   readonly #place: Place;

@@ -36,6 +36,7 @@ interface Current {
   readonly settle: (failure?: PipelineFailure) => void;
 }
 
+/** A thread with a pipeline in it, which runs one job at a time. */
 export class PipelineThread {
   /** Resolves with where it runs when the model is loaded, rejects with a `PipelineFailure` if it can't be. */
   readonly loaded: Promise<Where>;

@@ -30,8 +30,10 @@ export interface Guided {
   predict(timestep: number): Promise<Float32Array>;
 }
 
-/** Inputs that every UNet has, and those that only some have. */
+/** Inputs that every UNet has. */
 export const unetInputs = ["sample", "timestep", "encoder_hidden_states"];
+
+/** Inputs that only some have. */
 export const unetExtras = ["text_embeds", "time_ids", "timestep_cond"];
 
 /** Numbers in the latents of one image. */

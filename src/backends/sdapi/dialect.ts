@@ -1,7 +1,10 @@
 /** In what the servers of `/sdapi/v1` differ. */
 import { isObject, type JsonObject } from "../../core/json.js";
 
+/** Servers of `/sdapi/v1`, as the configuration names them. */
 export const dialectNames = ["a1111", "forge", "sdnext", "sdcpp", "koboldcpp"] as const;
+
+/** One of them. */
 export type DialectName = (typeof dialectNames)[number];
 
 /** What a server does, besides what all do. */
@@ -32,6 +35,7 @@ const webui = {
 };
 const cpp = { progress: false, tasks: false, loraTags: false, mixes: true, cpp: true };
 
+/** What each of them does. */
 export const dialects: Readonly<Record<DialectName, Dialect>> = {
   a1111: { product: "AUTOMATIC1111", ...webui },
   forge: { product: "Forge", ...webui },

@@ -15,6 +15,7 @@ export const groups = [
   "month",
 ] as const;
 
+/** One of them. */
 export type Group = (typeof groups)[number];
 
 /** Which records are summed. */

@@ -28,6 +28,7 @@ export function fieldsOf(
   return new Map([...known, ...Object.entries(more)]);
 }
 
+/** Whether a member of this name is read. */
 export const isKnown = (known: Known, name: string): boolean =>
   known instanceof Map ? known.has(name) : known !== false;
 

@@ -70,8 +70,10 @@ export const migrations: readonly (readonly string[])[] = [
 export const versionTable =
   "CREATE TABLE IF NOT EXISTS lintel_migrations (version INTEGER PRIMARY KEY, applied_at BIGINT NOT NULL)";
 
+/** Reads it; 0 where nothing was made yet. */
 export const readVersion = "SELECT COALESCE(MAX(version), 0) AS version FROM lintel_migrations";
 
+/** Writes it, with the time in milliseconds since the epoch. */
 export const writeVersion = "INSERT INTO lintel_migrations (version, applied_at) VALUES (?, ?)";
 
 /**

@@ -16,6 +16,7 @@ interface Variant {
   readonly warnings: readonly string[];
 }
 
+/** The weights of a model with each combination of LoRAs that was asked for last. */
 export class Variants {
   readonly #loading: Loading;
   readonly #base: Weights;
