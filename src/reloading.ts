@@ -131,7 +131,7 @@ export class Reloading {
     this.#live.add(after);
     this.#setup = after;
     for (const part of after.made) part.start?.();
-    if (after.alerts && after.alerts !== before.alerts) before.alerts?.handOver(after.alerts);
+    if (after.alerts !== before.alerts) before.alerts?.handOver(after.alerts);
     const { log, counting } = this.#stores;
     const used = counting.change(pastLimits(next));
     const idle = this.core.replace(after.core);

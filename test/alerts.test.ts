@@ -346,6 +346,10 @@ describe("a webhook", () => {
       { name: '<!channel> & "\n' },
       'Budget of the caller "&lt;!channel&gt; &amp; \\"\\n": 80% is used (40.25 of 50 per month; it begins anew at 2026-02-01T00:00Z).',
     ],
+    [
+      { name: "@channel, @all, idp:@here, ann@example.com" },
+      'Budget of the caller "@\u200bchannel, @\u200ball, idp:@\u200bhere, ann@example.com": 80% is used (40.25 of 50 per month; it begins anew at 2026-02-01T00:00Z).',
+    ],
   ])("is told of %j in words", (different, words) => {
     expect(bodyOf({ ...alert, ...different }, 0).text).toBe(words);
   });
@@ -378,7 +382,8 @@ describe("a webhook", () => {
     const { webhook, warned } = open(url);
     webhook.send(telling());
     await expect.poll(() => webhook.counts).toEqual({ sent: 0, lost: 1 });
-    expect(warned).toEqual([lost(expect.stringContaining("ECONNREFUSED"))]);
+    const reason = /^the webhook of budget_alerts can't be reached: .*ECONNREFUSED/;
+    expect(warned).toEqual([lost(expect.stringMatching(reason))]);
   });
 
   it("that hangs is asked four things at once, holds up so many and no more, and no end", async () => {
@@ -471,13 +476,29 @@ describe("a webhook", () => {
     }
   });
 
+  it("that is no longer told of anything loses at once what waits for it, and says why", async () => {
+    const { url, seen } = await receiver(503);
+    const { webhook, warned } = open(url, { pauses: [600_000] });
+    webhook.send(telling());
+    await expect.poll(() => seen.length).toBe(1);
+    webhook.send(telling());
+    webhook.handOver(undefined);
+    await expect.poll(() => webhook.counts).toEqual({ sent: 0, lost: 2 });
+    webhook.send(telling());
+    await expect.poll(() => webhook.counts).toEqual({ sent: 0, lost: 3 });
+    expect(seen).toHaveLength(1);
+    expect(warned).toEqual(
+      Array.from({ length: 3 }, () => lost("budget_alerts is no longer configured")),
+    );
+  });
+
   it("that takes too long is given up", async () => {
     const { url, seen } = await receiver(0);
     const { webhook, warned } = open(url, { timeout: 20, pauses: [1] });
     webhook.send(telling());
     await expect.poll(() => webhook.counts).toEqual({ sent: 0, lost: 1 });
     expect(seen.length).toBeLessThanOrEqual(2);
-    expect(warned).toEqual([lost(expect.stringContaining("ms"))]);
+    expect(warned).toEqual([lost(expect.stringMatching(/^the webhook of budget_alerts .* ms/))]);
   });
 });
 
@@ -518,4 +539,27 @@ backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]
   await expect
     .poll(metrics)
     .toMatch(/lintel_budget_alerts_total\{lintel_alert_result="sent"[^}]*\} 3/);
+});
+
+it("a gateway whose configuration tells nobody any more says so of what waited", async () => {
+  const upstream = await Upstream.start(echo);
+  onTestFinished(() => upstream.close());
+  const { url, seen } = await receiver(503);
+  const token = createToken();
+  const text = `
+auth: { mode: token, tokens: [{ name: ann, hash: "${hashToken(token)}" }] }
+prices: [{ model: m, output: 1000000 }]
+limits: { caller: { budget: { amount: 200, period: lifetime } } }
+backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]
+`;
+  const running = await gateway(`${text}\nbudget_alerts: { url: "${url}", at: [0.01] }`);
+  await spend(running.url, token, { content: "a b c", maxTokens: 5 });
+  await expect.poll(() => seen.length).toBe(1);
+  running.write(text);
+  await running.reload();
+  const { fields } = await running.said("an alert of a budget can't be sent");
+  expect(fields).toMatchObject({
+    threshold: 0.01,
+    reason: "budget_alerts is no longer configured",
+  });
 });

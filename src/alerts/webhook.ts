@@ -1,8 +1,10 @@
 /** A server of the operator's own that is told of budgets. */
 import { setTimeout as after } from "node:timers/promises";
 import { byLowerName, Transport } from "../backends/http/transport.js";
+import { namedAs } from "../backends/http/transport-error.js";
 import { atMost } from "../core/abort.js";
 import { Cancellation } from "../core/cancellation.js";
+import { LintelError } from "../core/errors.js";
 import type { AlertSink, BudgetAlert, Telling } from "../core/limits/alerts.js";
 import { type Logger, reasonOf } from "../core/log.js";
 
@@ -66,6 +68,8 @@ export class AlertWebhook implements AlertSink {
   readonly #leaving = new Cancellation();
   /** Who tells in its place. */
   #next: AlertWebhook | undefined;
+  /** Why nobody does, once that is so. */
+  #end = "the gateway ends";
 
   /**
    * @param counts of the one whose place it takes
@@ -93,7 +97,7 @@ export class AlertWebhook implements AlertSink {
 
   send(telling: Telling): void {
     if (this.#next) this.#next.send(telling);
-    else if (this.#closing.aborted) this.#lose(telling, "the gateway ends");
+    else if (this.#closing.aborted) this.#lose(telling, this.#end);
     else if (this.#kept >= mostWaiting) this.#lose(telling, "too many wait");
     else {
       const { scope, name, period } = telling.alert;
@@ -109,10 +113,14 @@ export class AlertWebhook implements AlertSink {
     }
   }
 
-  /** Another one tells from here on, also what waits; what is on its way may arrive. */
-  handOver(next: AlertWebhook): void {
+  /**
+   * Another one tells from here on, also what waits; what is on its way may arrive.
+   * @param next absent: nobody is to be told any more
+   */
+  handOver(next: AlertWebhook | undefined): void {
     this.#next = next;
-    this.#leaving.abort(new Error("another address is told"));
+    if (!next) this.#end = "budget_alerts is no longer configured";
+    this.#leaving.abort(new Error(next ? "another address is told" : this.#end));
     // None of them is sent from here.
     for (const go of this.#turns.splice(0)) go();
   }
@@ -120,8 +128,8 @@ export class AlertWebhook implements AlertSink {
   /** What is on its way may arrive; what else waits is lost. */
   async close(): Promise<void> {
     await atMost(closeMs, this.#idle());
-    this.#closing.abort(new Error("the gateway ends"));
-    this.#leaving.abort(new Error("the gateway ends"));
+    this.#closing.abort(new Error(this.#end));
+    this.#leaving.abort(new Error(this.#end));
     await this.#idle();
     await this.#transport.close();
   }
@@ -188,7 +196,9 @@ export class AlertWebhook implements AlertSink {
       const final = status < 500 && status !== 408 && status !== 429;
       return { reason: `it answers with status ${status}`, final };
     } catch (error) {
-      return { reason: reasonOf(error) };
+      const said =
+        error instanceof LintelError ? namedAs("webhook of budget_alerts", error) : error;
+      return { reason: reasonOf(said) };
     }
   }
 
@@ -231,8 +241,15 @@ function textOf({ scope, name, period, amount, used, refused, endsAt }: BudgetAl
   return `Budget of ${whose}: ${what} (${how}; it ${until}).`;
 }
 
-/** Callers' names may be their own: none may call a channel together, as Slack does for `<!channel>`. */
+/**
+ * Callers' names may be their own: none may call a channel together, as Slack does for `<!channel>` and
+ * Mattermost for `@channel`, which a space without width behind the `@` prevents. Not in addresses of mail.
+ */
 const named = (name: string) =>
-  JSON.stringify(name).replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+  JSON.stringify(name)
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll(/(?<!\w)@/g, "@\u200b");
 
 const rounded = (amount: number) => String(Number(amount.toPrecision(6)));

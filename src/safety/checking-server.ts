@@ -1,9 +1,10 @@
 /** A server that says what it thinks of something, as JSON. */
 import { askJson } from "../backends/http/ask.js";
 import { Transport } from "../backends/http/transport.js";
+import { namedAs } from "../backends/http/transport-error.js";
 import { Running } from "../backends/running.js";
 import type { CallSignal } from "../core/cancellation.js";
-import { aboutField, LintelError, toLintelError } from "../core/errors.js";
+import { LintelError, toLintelError } from "../core/errors.js";
 import { longestTimerMs } from "../core/timers.js";
 
 /** How it is asked. */
@@ -65,13 +66,6 @@ export class CheckingServer {
   close(): Promise<void> {
     return this.#transport.close();
   }
-}
-
-/** An error in whose words the server is called what it is: those of transports know model servers alone. */
-function namedAs(what: string, error: LintelError): LintelError {
-  const { message, param } = error;
-  const words = message.replace("the model server", `the ${what}`);
-  return words === message ? error : aboutField(error, param, words);
 }
 
 /** The header with a key; none where there is none. */

@@ -1,5 +1,5 @@
 /** What became of a request whose connection failed. */
-import { LintelError } from "../../core/errors.js";
+import { aboutField, LintelError } from "../../core/errors.js";
 import { brokenOff } from "./failure.js";
 import { ProxyError } from "./proxy-error.js";
 
@@ -41,4 +41,14 @@ export function transportError(
     ...options,
     retry: "anywhere",
   });
+}
+
+/**
+ * An error in whose words the server is called what it is: those of transports know model servers alone.
+ * @param what for example `moderation server`
+ */
+export function namedAs(what: string, error: LintelError): LintelError {
+  const { message, param } = error;
+  const words = message.replace("the model server", `the ${what}`);
+  return words === message ? error : aboutField(error, param, words);
 }
