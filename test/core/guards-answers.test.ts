@@ -350,6 +350,20 @@ describe("a stream", () => {
     expect([code, got(messages).content]).toEqual(["unavailable", "good ".repeat(100)]);
   });
 
+  test("whose guard fails at each piece, and lets them pass, has one line in the log", async () => {
+    const said: unknown[] = [];
+    const log = { ...silent, warn: (...line: unknown[]) => void said.push(line) };
+    const { guard, seen } = asked(() => {
+      throw new Error("boom");
+    });
+    const pieces = Array.from({ length: 4 }, () => "good ".repeat(100));
+    const { ask } = guarded([{ ...guard, onFailure: "open" }], says(...pieces), {}, { log });
+    const { code, messages } = await ask(user("Hello"), "chat");
+    expect([code, got(messages).content]).toEqual(["ok", pieces.join("")]);
+    expect(seen.length).toBe(4);
+    expect(said).toMatchObject([[{ guard: "a", onFailure: "open" }, "a guard failed"]]);
+  });
+
   describe("that fails in the middle", () => {
     const failing = (...pieces: string[]) =>
       breaksAfter(new LintelError("upstream_failed", "the model server failed"), ...pieces);

@@ -97,8 +97,10 @@ export function failed(
   const error = toLintelError(thrown);
   const { code, message, param, askedDelay } = error;
   const unfit = param !== undefined && code === "invalid_value";
-  if (!unfit) call.log.warn({ id: call.id, guard: name, err: error, onFailure }, "a guard failed");
-  note(call, { guard: name, side, result: "failed", found: [] });
+  const isNews = note(call, { guard: name, side, result: "failed", found: [] });
+  if (!unfit && isNews) {
+    call.log.warn({ id: call.id, guard: name, err: error, onFailure }, "a guard failed");
+  }
   const guard = JSON.stringify(name);
   if (onFailure === "open") {
     const passed = unfit
@@ -119,8 +121,8 @@ export function failed(
   });
 }
 
-/** Of a stream a guard may say the same many times. */
-function note({ attributes }: Call, said: GuardNote): void {
+/** Of a stream a guard may say the same many times. @returns whether it is the first time */
+function note({ attributes }: Call, said: GuardNote): boolean {
   const { guards = [] } = attributes;
   const same = guards.find(
     ({ guard, side, result }) =>
@@ -129,4 +131,5 @@ function note({ attributes }: Call, said: GuardNote): void {
   const found = [...new Set([...(same?.found ?? []), ...said.found])];
   const others = guards.filter((one) => one !== same);
   attributes.guards = [...others, { ...said, found }];
+  return same === undefined;
 }
