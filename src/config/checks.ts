@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { fits } from "../core/pattern.js";
 import { nameOver } from "../core/routing/names.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
-import { readCertificates } from "./certificates.js";
+import { checkDatabaseFiles, checkFiles } from "./certificate-checks.js";
 import { checkDefaults } from "./default-checks.js";
 import { checkMirrors } from "./mirror-checks.js";
 import { checkModels } from "./model-checks.js";
@@ -38,6 +38,7 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...checkSockets(config, directory),
     ...checkAuth(fields(config.auth)),
     ...checkFiles(config, ["tls"], directory),
+    ...checkDatabaseFiles(fields(config.state).database),
     ...checkFiles(config, ["state", "redis", "tls"], directory),
     ...checkFiles(config, ["cache", "redis", "tls"], directory),
     ...checkBounds(fields(config.bounds)),
@@ -180,17 +181,6 @@ function checkAuth(auth: Fields): Finding[] {
 
 const lowerHash = (token: Fields): Fields =>
   typeof token.hash === "string" ? { ...token, hash: token.hash.toLowerCase() } : token;
-
-/** Files of certificates that can't be used. */
-function checkFiles(config: Fields, at: readonly string[], directory: string): Finding[] {
-  const named = at.reduce((value, step) => fields(value[step]), config);
-  const text = (key: string) => (typeof named[key] === "string" ? named[key] : undefined);
-  const files = { ca: text("ca"), cert: text("cert"), key: text("key") };
-  return readCertificates(files, directory).problems.map(({ part, message }) => ({
-    path: [...at, part],
-    message,
-  }));
-}
 
 function checkBounds(bounds: Fields): Finding[] {
   return Object.keys(bounds).flatMap((name) => {

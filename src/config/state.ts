@@ -6,8 +6,11 @@ import { period, size, wait } from "./quantities.js";
 import { redisSchema } from "./redis.js";
 import type { Config } from "./schema.js";
 
-/** Whether the driver can read it; without a host it takes a path's beginning for one. */
-const isPostgresUrl = (text: string) => URL.canParse(text.replace("@/", "@host/"));
+/** The address of a PostgreSQL database as its driver reads it; absent: it can't. Without a host one stands in its place. */
+export function postgresUrl(text: string): URL | undefined {
+  const address = text.replace("@/", "@host/");
+  return URL.canParse(address) ? new URL(address) : undefined;
+}
 
 const databaseMessage = "must be sqlite, or an address such as postgres://user@host/name";
 
@@ -21,7 +24,9 @@ export const stateSchema = z.strictObject({
   database: z
     .string()
     .regex(/^(sqlite|postgres(ql)?:\/\/.+)$/, { error: databaseMessage, abort: true })
-    .refine((text) => text === "sqlite" || isPostgresUrl(text), { error: databaseMessage })
+    .refine((text) => text === "sqlite" || postgresUrl(text) !== undefined, {
+      error: databaseMessage,
+    })
     .default("sqlite")
     .describe(
       "Where tokens and usage are kept: sqlite, a file in the folder, for one machine; or the address of a PostgreSQL database, for any number of gateways.",

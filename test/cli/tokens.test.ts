@@ -1,7 +1,10 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: names may have it
 import { createHash } from "node:crypto";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
+import { TLSSocket } from "node:tls";
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { valid } from "../config/text.js";
 import { runHere } from "./here.js";
@@ -390,6 +393,29 @@ test("a database that can't be used is one line and 1", async () => {
   const file = join(folder({ "lintel.db": "not a database" }), "lintel.db");
   const broken = await list(file);
   expect(broken).toMatchObject({ code: 1, stderr: `lintel: ${file}: file is not a database\n` });
+});
+
+test("a database whose certificate nobody vouches for is told, and how it is trusted", async () => {
+  const pem = (name: string) =>
+    readFileSync(join(import.meta.dirname, `../fixtures/tls/${name}.pem`));
+  const [key, cert] = [pem("key"), pem("cert")];
+  // As PostgreSQL does: it says yes to TLS, which then begins.
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => {
+      socket.write("S");
+      new TLSSocket(socket, { isServer: true, key, cert }).on("error", () => {});
+    });
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  onTestFinished(() => void server.close());
+  const { port } = server.address() as AddressInfo;
+  const database = `postgres://me@localhost:${port}/l?host=127.0.0.1&sslmode=require`;
+  const { code, stderr } = await runHere(["tokens", "list", "--database", database]);
+  expect(code).toBe(1);
+  expect(stderr).toMatch(
+    /^lintel: PostgreSQL can't be used: .* \(DEPTH_ZERO_SELF_SIGNED_CERT\); sslrootcert=FILE in the address of the database \(state\.database\) trusts the authority in a file\n$/,
+  );
 });
 
 test("commands about the database need nothing of the configuration but where it is", async () => {

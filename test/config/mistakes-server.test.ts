@@ -131,6 +131,14 @@ cache: { ttl: 1h, redis: { url: "rediss://a", tls: { ca: /dev/null } } }
       ],
     ],
     [
+      "certificates of a database that are none",
+      `state: { database: "postgres:///l?host=/run&sslrootcert=/dev/null&sslcert=${pem("cert")}&sslkey=no.key" }\n`,
+      [
+        "lintel.yaml:1:20: state.database: sslrootcert: the file /dev/null holds no certificate in PEM",
+        "lintel.yaml:1:20: state.database: sslkey: the file no.key does not exist",
+      ],
+    ],
+    [
       "a certificate whose key is too small for any version of Node",
       `tls: { cert: ${pem("small-cert")}, key: ${pem("small-key")} }\n`,
       [`tls.cert: the file ${pem("small-cert")} is refused by OpenSSL (ee key too small)`],

@@ -1,5 +1,6 @@
 /** PostgreSQL, through a pool of connections. */
 import type { Pool, PoolClient } from "pg";
+import { remedyOf } from "../../core/log.js";
 import { missing, readVersion, versionTable, writeVersion } from "./migrations.js";
 import {
   DatabaseAway,
@@ -215,5 +216,11 @@ function translate(error: unknown): Error {
   if (typeof code === "string" && refusal.test(code)) {
     return new ValueRefused(message, { cause: error });
   }
-  return new DatabaseAway("PostgreSQL can't be used", { cause: error });
+  // With an authority of its own, `pg` does not heed those that Node trusts besides.
+  const remedy = remedyOf(error) && trusting;
+  const cause = remedy ? Object.assign(error as Error, { remedy }) : error;
+  return new DatabaseAway("PostgreSQL can't be used", { cause });
 }
+
+const trusting =
+  "sslrootcert=FILE in the address of the database (state.database) trusts the authority in a file";
