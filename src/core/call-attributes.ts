@@ -60,6 +60,8 @@ export interface Attributes {
   cache?: "hit" | "miss" | "bypass" | undefined;
   /** What guards did about its texts; absent: nothing. */
   guards?: readonly GuardNote[] | undefined;
+  /** Whether the safety checker failed at an image of it. */
+  uncheckable?: true | undefined;
   /** The request as they left it: the log and spans have no other. `null`: they have not looked, or blocked it; absent: there are none. */
   guarded?: Input<MethodName> | null | undefined;
   /** Token counts as delivered. */

@@ -107,7 +107,10 @@ async function isHarmful(
   } catch (thrown) {
     call.signal.throwIfAborted();
     const { message, cause } = toLintelError(thrown);
-    call.log.warn({ id: call.id, err: cause ?? message, onFailure }, "a safety check failed");
+    if (!call.attributes.uncheckable) {
+      call.attributes.uncheckable = true;
+      call.log.warn({ id: call.id, err: cause ?? message, onFailure }, "a safety check failed");
+    }
     if (onFailure === "closed") {
       throw new LintelError("unavailable", "the safety check can't be done now", { cause: thrown });
     }

@@ -47,6 +47,7 @@ export function logCall(
     replayed: noted.replayed,
     cache: noted.cache,
     guards: noted.guards,
+    uncheckable: noted.uncheckable,
     promptTokens: noted.promptTokens,
     completionTokens: noted.completionTokens,
     cachedTokens: noted.cachedTokens,

@@ -42,6 +42,11 @@ export function callInstruments() {
       "{request}",
       "Calls in whose texts a guard found something, or at which it failed to look.",
     ),
+    safety: counter(
+      "lintel.safety.failures",
+      "{request}",
+      "Calls for images at which the safety checker failed.",
+    ),
     images: counter("lintel.images", "{image}", "Images that callers got."),
     queued: histogram(
       "lintel.queue.duration",

@@ -82,6 +82,7 @@ export class CallMetrics implements Watcher {
       };
       this.#on.guards.at(found).add(1);
     }
+    if (attributes.uncheckable) this.#on.safety.at({ "gen_ai.request.model": model }).add(1);
     const operation = operationOf(method);
     if (!operation) return;
     for (const record of tried) this.#countAttempt(operation, record);

@@ -211,11 +211,19 @@ describe("a checker that fails", () => {
   });
 
   test("lets images pass, with a warning, where the operator says so", async () => {
-    const { url } = await gateway(`${backends}safety: { on_failure: open, ${away} }\n`);
-    const { body } = await ask(url);
-    expect(body.images[0].nsfw).toBe(false);
+    const metrics = "telemetry: { prometheus: true }\n";
+    const { url, lines } = await gateway(
+      `${backends}${metrics}safety: { on_failure: open, ${away} }\n`,
+    );
+    const { body } = await ask(url, { num_images_per_prompt: 2 });
+    expect(body.images.map(({ nsfw }: { nsfw: boolean }) => nsfw)).toEqual([false, false]);
     expect(body.warnings).toEqual([
       "safety_check: the checker failed, not all images were checked",
     ]);
+    // Of a call, however many images it has.
+    expect(lines.filter(({ message }) => message === "a safety check failed")).toHaveLength(1);
+    expect(await (await fetch(`${url}/metrics`)).text()).toMatch(
+      /^lintel_safety_failures_total\{gen_ai_request_model="[^"]+"\} 1$/m,
+    );
   });
 });

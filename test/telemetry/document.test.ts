@@ -77,6 +77,7 @@ limits:
 cache: { ttl: 1h }
 guards: [{ name: mail, type: pattern, find: [email] }]
 budget_alerts: { url: "http://127.0.0.1:1" }
+safety: { on_failure: open, checker: { type: moderation, url: "http://127.0.0.1:1" } }
 prices: [{ model: m, output: 1 }, { model: scarce, input: 1 }]
 models:
   - name: m

@@ -55,6 +55,7 @@ limits:
   global: { budget: { amount: 9, period: month } }
 guards: [{ name: mail, type: pattern, find: [email] }]
 budget_alerts: { url: "http://127.0.0.1:1" }
+safety: { on_failure: open, checker: { type: moderation, url: "http://127.0.0.1:1" } }
 backends:
 ${at("a")}
 ${at("b")}
