@@ -114,6 +114,7 @@ export const newAttributes = (door: string, guarded?: null): Attributes => ({
   replayed: undefined,
   cache: undefined,
   guards: undefined,
+  uncheckable: undefined,
   guarded,
   promptTokens: undefined,
   completionTokens: undefined,
