@@ -179,7 +179,8 @@ function checkChoice(
   }
   if (type !== "function") return;
   if (!chosen) into.push({ field: "tool_choice.function", message: "is required" });
-  else if (!tools.some(({ function: tool }) => tool?.name === chosen.name)) {
+  // Of one that is empty the rules say so.
+  else if (chosen.name !== "" && !tools.some(({ function: tool }) => tool?.name === chosen.name)) {
     const message = "must be the name of one of the tools";
     into.push({ field: "tool_choice.function.name", message });
   }

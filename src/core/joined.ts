@@ -55,21 +55,32 @@ const before = ({ place: one }: Placed, { place: other }: Placed): number => {
 /** In order, and of each list those before the first item that one of the two did not look at. */
 function first(all: readonly Placed[]): Violation[] {
   const violations: Violation[] = [];
-  const lists = new Map<string, { count: number; last: number; over: boolean }>();
+  const lists = new Map<string, { count: number; last: number }>();
+  const over = new Set<string>();
   for (const { what } of [...all].sort(before)) {
-    const [, name = what.field, index = what.from] = /^([^[]+)\[(\d+)\]/.exec(what.field) ?? [];
-    if (index === undefined) {
-      violations.push(what);
-      continue;
+    const items = itemsOf(what);
+    if (items.some(({ list }) => over.has(list))) continue;
+    const enough = items.find(({ list, index }) => {
+      const { count = 0, last = -1 } = lists.get(list) ?? {};
+      return count >= mostInList && index > last;
+    });
+    const said = enough ? unchecked(enough.list, enough.index) : what;
+    violations.push(said);
+    if (said.from !== undefined) over.add(said.field);
+    for (const { list, index } of items) {
+      lists.set(list, { count: (lists.get(list)?.count ?? 0) + 1, last: index });
     }
-    const item = Number(index);
-    const { count, last, over } = lists.get(name) ?? { count: 0, last: -1, over: false };
-    if (over) continue;
-    const ends = what.from !== undefined || (count >= mostInList && item > last);
-    violations.push(ends ? unchecked(name, item) : what);
-    lists.set(name, { count: count + 1, last: item, over: ends });
   }
   return violations;
+}
+
+/** The items that a violation is within, from the outside in. */
+function itemsOf({ field, from }: Violation): { readonly list: string; readonly index: number }[] {
+  const items = [...field.matchAll(/\[(\d+)\]/g)].map(({ 1: index, index: end }) => ({
+    list: field.slice(0, end),
+    index: Number(index),
+  }));
+  return from === undefined ? items : [...items, { list: field, index: from }];
 }
 
 /** Whether a field, or what it is a part of, is among `fields`, of which an error has few. */

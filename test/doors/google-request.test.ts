@@ -425,6 +425,7 @@ test.each<[string, object]>([
   ["contents", { contents: [] }],
   ["contents", { systemInstruction: { parts: [text("a")] } }],
   ["contents", { contents: "Hello" }],
+  ["contents[0].parts[0].text", ask(user({ text: 5 }))],
   ["contents", ask(...Array.from({ length: 10_001 }, () => user(text("a"))))],
   ["contents[0]", { contents: ["a"] }],
   ["contents[0].role", ask({ role: "king", parts: [text("a")] })],
@@ -533,6 +534,9 @@ test.each<[string, object]>([
     "@type": "type.googleapis.com/google.rpc.BadRequest",
     fieldViolations: expect.arrayContaining([{ field, description: expect.any(String) }]),
   });
+  // Of one that can't be read nothing else is said.
+  const fields = error.details[1].fieldViolations.map((it: { field: string }) => it.field);
+  expect(fields).toEqual([...new Set(fields)]);
 });
 
 test.each<[string, object, RegExp]>([

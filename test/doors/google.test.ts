@@ -311,7 +311,7 @@ describe("models", () => {
   const chat = {
     ...{ name: "models/org/chat", baseModelId: "org/chat", version: "", displayName: "org/chat" },
     outputTokenLimit: 99,
-    supportedGenerationMethods: ["generateContent", "streamGenerateContent"],
+    supportedGenerationMethods: ["generateContent", "streamGenerateContent", "countTokens"],
   };
   const image = {
     ...{ name: "models/image-1", baseModelId: "image-1", version: "", displayName: "image-1" },

@@ -426,6 +426,10 @@ test("of several tools with one name the last is offered", async () => {
 
 const user = (...content: unknown[]) => ask({ role: "user", content });
 const assistant = (...content: unknown[]) => ask({ role: "assistant", content });
+const picture = (type: string) => ({
+  type: "image",
+  source: { type, url: "https://example.com/a" },
+});
 const source = (it: unknown) => user({ type: "image", source: it });
 
 test.each<[string, object]>([
@@ -480,6 +484,15 @@ test.each<[string, object]>([
     "messages[0].content[1].source",
     user(text("a"), { type: "image", source: { type: "url", url: "ftp://a/b" } }),
   ],
+  [
+    "messages[0].content[1].source.data",
+    user(text("a"), { type: "document", source: { type: "text", media_type: "text/plain" } }),
+  ],
+  [
+    "messages[0].content[0].source.content",
+    user({ type: "document", source: { type: "content", content: 5 } }),
+  ],
+  ["messages[0].content[1].text", user(picture("url"), { type: "text", text: 5 })],
   ["messages[0].content[0].tool_use_id", user({ type: "tool_result", content: "a" })],
   ["messages[0].content[0].content", user({ type: "tool_result", tool_use_id: "a", content: 5 })],
   [
@@ -516,6 +529,7 @@ test.each<[string, object]>([
   ],
   ["tool_choice.type", hello({ tool_choice: { type: "always" } })],
   ["tool_choice.name", hello({ tools: [{ name: "a" }], tool_choice: { type: "tool", name: "b" } })],
+  ["tool_choice.name", hello({ tools: [{ name: "a" }], tool_choice: { type: "tool" } })],
   ["stream", hello({ stream: "yes" })],
 ])("422: %s", async (field, body) => {
   const server = await serve(scripted({ chat: says("Hi") }));
@@ -530,6 +544,9 @@ test.each<[string, object]>([
   expect(error.message).toContain(`${field}: `);
   const loc = field.split(/[.[\]]+/).filter((it) => it !== "");
   expect(detail[0].loc.map(String)).toEqual(["body", ...loc]);
+  // Of one that can't be read nothing else is said.
+  const fields = detail.map((it: { loc: unknown[] }) => it.loc.join("."));
+  expect(fields).toEqual([...new Set(fields)]);
 });
 
 test.each<[string, object]>([

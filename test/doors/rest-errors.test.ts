@@ -97,6 +97,52 @@ describe("decisions 4: errors", () => {
     },
   );
 
+  test.each(["/llm", "/v1/chat/completions", "/lintel.v1.ChatService/Complete"])(
+    "of a part that can't be read nothing else is said: %s",
+    async (path) => {
+      const server = await serveChat(says("Hi"));
+      const content = [
+        { type: "text", text: 5 },
+        { type: 5 },
+        { type: "image_url", image_url: { url: 5 } },
+        { type: "image_url", image_url: 5 },
+        { type: "file", file: { file_data: 5 } },
+        { type: "input_audio", input_audio: { data: 5, format: 5 } },
+      ];
+      const asked = { messages: [{ role: "user", content }], tool_choice: 5 };
+      const said = await (await server.post(path, asked)).text();
+      const all = [
+        "messages[0].content[0].text: must be a string",
+        "messages[0].content[1].type: must be a string",
+        "messages[0].content[2].image_url.url: must be a string",
+        "messages[0].content[3].image_url: must be a string, or an object",
+        "messages[0].content[4].file.file_data: must be a string",
+        "messages[0].content[5].input_audio.data: must be a string",
+        "messages[0].content[5].input_audio.format: must be a string",
+        "tool_choice: must be a string, or an object",
+      ];
+      expect(said).toContain(`"message":"${all.join("; ")}"`);
+    },
+  );
+
+  test.each(["/llm", "/v1/chat/completions", "/v1/messages", "/lintel.v1.ChatService/Complete"])(
+    "parts that are not looked at are told of as such, and the messages behind them: %s",
+    async (path) => {
+      const server = await serveChat(says("Hi"));
+      const parts = (length: number) => Array.from({ length }, () => ({ type: "text", text: 5 }));
+      const messagesOf = async (...messages: object[]) =>
+        await (await server.post(path, { max_tokens: 9, messages })).text();
+      const wrong = { role: "user", content: parts(20) };
+      const first = [...parts(8).keys()].map(
+        (i) => `messages[0].content[${i}].text: must be a string`,
+      );
+      const cut = "messages[0].content: the items from 8 on were not checked";
+      expect(await messagesOf(wrong)).toContain(`"message":"${[...first, cut].join("; ")}"`);
+      const rest = "messages: the items from 1 on were not checked";
+      expect(await messagesOf(wrong, wrong)).toContain(`"${[...first, cut, rest].join("; ")}"`);
+    },
+  );
+
   test("a field that OpenAI calls otherwise has the contract's place", async () => {
     const server = await serveChat(says("Hi"));
     const asked = { ...hello({ max_completion_tokens: "x" }), top_p: "x", messages: [{}] };

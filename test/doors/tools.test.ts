@@ -508,6 +508,10 @@ describe.each(
     await expect(client.complete(wrong, options)).rejects.toThrow(
       "tool_choice.function.name: must be the name of one of the tools",
     );
+    const blank = { ...request, toolChoice: { type: "function", function: { name: "" } } };
+    await expect(client.complete(blank, options)).rejects.toThrow(
+      /\] tool_choice\.function\.name: must not be empty$/,
+    );
   });
 });
 

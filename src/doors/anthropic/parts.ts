@@ -34,11 +34,16 @@ export function partOf(
   if (type === "search_result") return resultOf(block, place, wrong);
   const of = isObject(source) ? source : {};
   if ((type !== "image" && type !== "document") || of.type === "file") return undefined;
-  if (type === "document" && of.type === "text")
+  if (type === "document" && of.type === "text") {
+    if (typeof of.data !== "string") wrong(`${place}.source.data`, "must be a string");
     return { type: "text", text: named(of.data, title) };
+  }
   if (type === "document" && of.type === "content") {
     const said = Array.isArray(of.content) ? textsOf(of.content) : of.content;
-    return said === undefined ? undefined : { type: "text", text: named(said, title) };
+    if (said === undefined) return undefined;
+    const allowed = "must be a string, or an array of texts";
+    if (typeof said !== "string") wrong(`${place}.source.content`, allowed);
+    return { type: "text", text: named(said, title) };
   }
   const url = addressIn(of);
   if (url === undefined) {
@@ -51,11 +56,11 @@ export function partOf(
   return { type: "file", file: { file_data: url ?? "data:application/pdf;base64,eA", filename } };
 }
 
-/** A text with its title, as that of a file is told. */
-const named = (text: unknown, title: unknown): unknown =>
-  typeof text === "string" && typeof title === "string" && title !== ""
-    ? inFile(title, text)
-    : text;
+/** A text with its title, as that of a file is told; none of what is no text. */
+function named(text: unknown, title: unknown): string {
+  const said = typeof text === "string" ? text : "";
+  return typeof title === "string" && title !== "" ? inFile(title, said) : said;
+}
 
 /** What a search found, as a text: nothing is cited. */
 function resultOf(

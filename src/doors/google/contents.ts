@@ -9,14 +9,16 @@ import { dataPlace, partOf } from "./parts.js";
 import { textReturned } from "./returned.js";
 import { detailsOf, extraContentOf } from "./signature.js";
 
-/** Reads `systemInstruction` and `contents`: what functions returned is a message of its own in the contract. */
+/**
+ * Reads `systemInstruction` and `contents`: what functions returned is a message of its own in the contract.
+ * Of contents that are no list, or too long a one, the decoder says so.
+ */
 export function readConversation(json: JsonObject): Conversation {
   const reading = new Reading();
   const system = member(json, "systemInstruction");
   const { contents } = json;
   if (system !== undefined) reading.system(system);
   if (Array.isArray(contents)) reading.list(contents);
-  else if (contents != null) reading.wrong("contents", "must be an array");
   return reading;
 }
 
@@ -48,9 +50,8 @@ class Reading extends ConversationReader {
   }
 
   list(contents: readonly unknown[]): void {
-    const tooMany = tooManyItems("contents", contents.length);
-    if (tooMany) this.violations.push(tooMany);
-    else for (const [i, content] of contents.entries()) this.#one(content, `contents[${i}]`);
+    if (tooManyItems("contents", contents.length)) return;
+    for (const [i, content] of contents.entries()) this.#one(content, `contents[${i}]`);
     this.#endTurn();
   }
 

@@ -5,10 +5,11 @@ import { type ListModelsResponse, type Model, Task } from "../../../gen/lintel/v
 export const googleList = ({ models }: ListModelsResponse): string =>
   JSON.stringify({ models: models.map(googleModel) });
 
+const methods = ["generateContent", "streamGenerateContent", "countTokens"];
+
 /** One model; those that draw can't be asked in this form. */
 export const googleModel = ({ id, task, maxTokens }: Model) => ({
   ...{ name: `models/${id}`, baseModelId: id, version: "", displayName: id },
   ...(maxTokens > 0 && { outputTokenLimit: maxTokens }),
-  supportedGenerationMethods:
-    task === Task.CHAT ? ["generateContent", "streamGenerateContent"] : [],
+  supportedGenerationMethods: task === Task.CHAT ? methods : [],
 });

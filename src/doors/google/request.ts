@@ -2,6 +2,7 @@
 import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidFields, type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { tooManyItems } from "../items.js";
 import { compileDecoder } from "../json/decode.js";
 import type { Known } from "../json/known.js";
 import type { Names } from "../json/rename.js";
@@ -83,7 +84,7 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
   const { message, violations } = decode({
     model,
     // What stands in `systemInstruction` alone is no conversation.
-    messages: isEmpty(json.contents) ? json.contents : conversation.messages,
+    messages: isConversation(json.contents) ? conversation.messages : json.contents,
     tools: offer.tools,
     tool_choice: offer.choice,
     ...generation.asked,
@@ -103,8 +104,8 @@ function refusedIn(json: JsonObject): LintelError | undefined {
   return name === undefined ? undefined : unsupported(name, refusals[name]);
 }
 
-const isEmpty = (contents: unknown): boolean =>
-  contents == null || (Array.isArray(contents) && contents.length === 0);
+const isConversation = (contents: unknown): boolean =>
+  Array.isArray(contents) && contents.length > 0 && !tooManyItems("contents", contents.length);
 
 /** Reads a request whose tokens are to be counted: contents alone, or all of it. */
 export function readCount(json: JsonObject, model: string): GenerateRequest {

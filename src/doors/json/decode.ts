@@ -72,7 +72,7 @@ interface Field {
   /** Of one that excludes others: name of them together in the generated shape, and their names in JSON. */
   readonly oneof?: { readonly local: string; readonly names: readonly string[] };
   /** How a list is read that stands in its place; absent: none may. */
-  readonly parts?: { readonly local: string; readonly read: Read };
+  readonly parts?: { readonly name: string; readonly local: string; readonly read: Read };
 }
 
 /**
@@ -97,7 +97,9 @@ function compileMessage(desc: DescMessage): Read {
     return {
       ...{ name: field.name, local: field.localName, unset: unsetValue(field) },
       read: other ? orInParts(read) : read,
-      ...(other && { parts: { local: other.localName, read: compileField(other) } }),
+      ...(other && {
+        parts: { name: other.name, local: other.localName, read: compileField(other) },
+      }),
       ...(field.oneof && {
         oneof: { local: field.oneof.localName, names: field.oneof.fields.map(({ name }) => name) },
       }),
@@ -121,7 +123,7 @@ function compileMessage(desc: DescMessage): Read {
         continue;
       }
       if (parts && Array.isArray(raw)) {
-        message[parts.local] = parts.read(raw, path + name, into);
+        message[parts.local] = parts.read(raw, path + parts.name, into);
         continue;
       }
       const decoded = raw === undefined || raw === null ? undefined : read(raw, path + name, into);
@@ -170,10 +172,13 @@ function compileField(field: DescField): Read {
       if (text !== undefined) return readText(field.message, text);
       const nested = compileMessage(field.message);
       const short = abbreviated[field.message.typeName];
-      return (value, path, into) =>
-        short !== undefined && typeof value === "string"
-          ? nested({ [short]: value }, `${path}.`, into)
-          : nested(value, `${path}.`, into);
+      if (short === undefined) return (value, path, into) => nested(value, `${path}.`, into);
+      return (value, path, into) => {
+        if (typeof value === "string") return nested({ [short]: value }, `${path}.`, into);
+        if (isObject(value)) return nested(value, `${path}.`, into);
+        into.push({ field: path, message: "must be a string, or an object" });
+        return undefined;
+      };
     }
     case "list": {
       if (field.listKind === "enum") break;

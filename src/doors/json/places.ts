@@ -92,7 +92,7 @@ function inMessage(naming: Naming, place: Place, rest: string): string {
   const { at, content, parts = [], calls = [] } = place;
   const [, call, ofCall = ""] = /^\.tool_calls\[(\d+)\](.*)$/.exec(rest) ?? [];
   if (call !== undefined) return (calls[Number(call)] ?? at) + (naming.ofCall[ofCall] ?? ofCall);
-  const [, part, ofPart = ""] = /^\.(?:content|parts)\[(\d+)\](.*)$/.exec(rest) ?? [];
+  const [, part, ofPart = ""] = /^\.parts\[(\d+)\](.*)$/.exec(rest) ?? [];
   if (part !== undefined) {
     return (parts[Number(part)] ?? `${content}[${part}]`) + naming.ofPart(ofPart);
   }

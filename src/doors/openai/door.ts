@@ -35,7 +35,7 @@ export const openai: Door = async (app, options) => {
     const { json = {}, admission, defect } = bodyOf(request, chatFields);
     const read = readChat(json);
     const { message, form, warnings, names, customs } = read;
-    const inParts = areInParts(message);
+    const inParts = read.defect !== undefined || areInParts(message);
     const origin = originOf(request, reply, "openai", settings, {
       admission,
       defect: defect ?? read.defect,

@@ -36,7 +36,8 @@ export const rest: Door = async (app, options) => {
     const wrong = defect ?? (violations.length > 0 ? invalidFields(violations) : undefined);
     const origin = originOf(request, reply, "rest", settings, { admission, defect: wrong });
     const { stream, includeUsage } = form;
-    const asked = { message, stream, origin, names: {}, inParts: areInParts(message) };
+    const inParts = wrong !== undefined || areInParts(message);
+    const asked = { message, stream, origin, names: {}, inParts };
     const chunks = { fullDelta: true, usage: includeUsage ? "extra" : "every" } as const;
     return answerChat(reply, options, asked, {
       whole: wholeChat,
