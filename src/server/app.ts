@@ -1,7 +1,7 @@
 /** The app that every listener serves: all but the doors and the sockets. */
 
 import { METHODS } from "node:http";
-import fastify, { type FastifyInstance, type FastifyRequest } from "fastify";
+import fastify, { type FastifyInstance, type FastifyReply, type FastifyRequest } from "fastify";
 import { LintelError } from "../core/errors.js";
 import { requestIdOf } from "../core/request-id.js";
 import { fromFastify } from "../doors/json/error.js";
@@ -39,10 +39,19 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
     },
   });
   const paths = new Paths();
+  const refuseAt = (request: FastifyRequest, reply: FastifyReply) =>
+    sendFailure(reply, notServed(request, paths), paths.formOf(pathOf(request.url)));
   app.addHook("onRoute", (route) => {
-    const { url } = route;
+    const { url, config: { absent = false, errorForm } = {} } = route;
+    // Another route may have the path, and take other methods.
+    if (absent) {
+      route.onRequest = (request, reply, done) => {
+        if (paths.methodsOf(pathOf(request.url)).length > 0) refuseAt(request, reply);
+        else done();
+      };
+    }
     // Doors' own hooks come after this one, and may narrow the methods.
-    queueMicrotask(() => paths.add(url, route.method));
+    queueMicrotask(() => paths.add(url, absent ? [] : route.method, errorForm));
   });
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);
@@ -53,14 +62,16 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
   app.addHook("onRequest", (request, reply, done) => {
     // Preflights, for which any path is a route, were answered by the hook before.
     const lost = request.is404 || request.method === "OPTIONS";
-    const error = hostFault(request.raw) ?? (lost ? notServed(request, paths) : undefined);
-    if (error) sendFailure(reply, error);
+    const fault = hostFault(request.raw);
+    if (fault) sendFailure(reply, fault);
+    else if (lost) refuseAt(request, reply);
     else done();
   });
   app.setErrorHandler((error, request, reply) => {
     // HTTP/2 lets any method through. Fastify has no routes for those that HTTP/1 does not know.
     const known = METHODS.includes(request.method);
-    sendFailure(reply, known ? fromFastify(error, bodyLimit) : notServed(request, paths));
+    if (known) sendFailure(reply, fromFastify(error, bodyLimit));
+    else refuseAt(request, reply);
   });
   return app;
 }

@@ -7,7 +7,7 @@ import type { FastifyReply } from "fastify";
 import { toConnectError } from "../core/connect-error.js";
 import { LintelError } from "../core/errors.js";
 import { requestIdOf } from "../core/request-id.js";
-import { bodyIncomplete, errorBody, sendError } from "../doors/json/error.js";
+import { bodyIncomplete, type ErrorForm, errorBody, sendError } from "../doors/json/error.js";
 import { resetSoon } from "../doors/reset.js";
 import { readable } from "../doors/rpc/trailers.js";
 import { type CorsHeaders, readableByAll } from "./cors.js";
@@ -21,10 +21,17 @@ const isGrpc = (type: string) => /^application\/grpc(?:[-+;]|$)/i.test(type);
 const statusOf = (error: LintelError): Record<string, string> =>
   Object.fromEntries(readable(setTrailerStatus(new Headers(), toConnectError(error))));
 
-/** Sends an error in the caller's protocol: what gRPC clients want is a status, alone or in the trailers. */
-export function sendFailure(reply: FastifyReply, error: LintelError): FastifyReply {
+/**
+ * Sends an error in the caller's protocol: what gRPC clients want is a status, alone or in the trailers.
+ * @param form of one that is JSON; absent: the route's
+ */
+export function sendFailure(
+  reply: FastifyReply,
+  error: LintelError,
+  form?: ErrorForm,
+): FastifyReply {
   const type = reply.request.headers["content-type"] ?? "";
-  if (!isGrpc(type)) return sendError(reply, error);
+  if (!isGrpc(type)) return sendError(reply, error, undefined, undefined, form);
   const status = statusOf(error);
   const headers = { ...reply.getHeaders(), "x-request-id": reply.request.id, "content-type": type };
   const { raw } = reply.hijack();

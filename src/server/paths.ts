@@ -1,15 +1,24 @@
 /** Which paths there are, for those who come with another, or with another method. */
 import { LintelError } from "../core/errors.js";
+import type { ErrorForm } from "../doors/json/error.js";
 
-/** Which methods a path has, and what is like it. */
+/** Which methods a path has, how errors look there, and what is like it. */
 export class Paths {
   readonly #exact = new Map<string, Set<string>>();
   readonly #patterns = new Map<string, { readonly test: RegExp; readonly methods: Set<string> }>();
+  readonly #forms = new Map<
+    string,
+    { readonly test: RegExp; readonly form?: ErrorForm | undefined }
+  >();
 
-  /** Notes a route; `url` may have `:name` parts and end in `*`. */
-  add(url: string, method: string | readonly string[]): void {
+  /** Notes a route; `url` may have `:name` parts and end in `*`. @param form of its errors; absent: the contract's */
+  add(url: string, method: string | readonly string[], form?: ErrorForm): void {
     const methods = [method].flat() as string[];
     if (url === "*") return;
+    const before = this.#forms.get(url);
+    // Where clients of several kinds ask it is the contract's.
+    const one = before === undefined || before.form === form ? form : undefined;
+    this.#forms.set(url, { test: patternOf(url), form: one });
     if (!/[:*]/.test(url)) {
       const known = this.#exact.get(url) ?? new Set();
       for (const m of methods) known.add(m);
@@ -28,6 +37,12 @@ export class Paths {
       if (test.test(path)) for (const m of methods) found.add(m);
     }
     return [...found].sort();
+  }
+
+  /** How errors look at a path; `undefined`: as the contract has them. */
+  formOf(path: string): ErrorForm | undefined {
+    const exact = this.#forms.get(path);
+    return (exact ?? [...this.#forms.values()].find(({ test }) => test.test(path)))?.form;
   }
 
   /**

@@ -254,8 +254,9 @@ describe("failures", () => {
     const server = await serve(scripted({ chat: says("Hi") }));
     const answer = await server.post(path, hello());
     expect(answer.status).toBe(status);
-    if (status === 404)
-      expect((await json(answer)).error.message).toContain(":streamGenerateContent");
+    const { error } = await json(answer);
+    expect(error.code).toBe(status);
+    if (status === 404) expect(error.message).toContain(":streamGenerateContent");
   });
 });
 

@@ -422,6 +422,23 @@ describe("errors", () => {
     expect(answer.status).toBe(404);
     expect(await json(answer)).toMatchObject({ type: "error", error: { type: "not_found_error" } });
   });
+
+  test.each([
+    ["GET", path, 405],
+    ["GET", `${path}/count_tokens`, 405],
+    ["PUT", `${path}/count_tokens`, 405],
+    ["GET", `${path}/batches`, 404],
+    ["PUT", `${path}/batches`, 404],
+  ])("say so of another method, too: %s %s is a %i", async (method, at, status) => {
+    const { url } = await serve(scripted({ chat: says("Hi") }));
+    const answer = await fetch(url + at, { method, headers: { "x-api-key": "me" } });
+    expect([answer.status, answer.headers.get("allow")]).toEqual([
+      status,
+      status === 405 ? "POST" : null,
+    ]);
+    const code = status === 405 ? "method_not_allowed" : "not_found";
+    expect(await json(answer)).toMatchObject({ type: "error", error: { code } });
+  });
 });
 
 describe("keys", () => {

@@ -654,9 +654,14 @@ describe("what was kept elsewhere", () => {
     expect(error.message).toMatch(/^nothing is kept here/);
   });
 
-  test("other methods of the path itself", async () => {
-    const { get } = await serveChat(says("Hi"));
-    const response = await get(path);
+  test.each([
+    ["GET", path],
+    ["GET", `${path}/input_tokens`],
+    ["DELETE", `${path}/input_tokens`],
+    ["PUT", `${path}/input_tokens`],
+  ])("another method of a path that there is: %s %s", async (method, at) => {
+    const { url } = await serveChat(says("Hi"));
+    const response = await fetch(url + at, { method, headers: { authorization: "Bearer me" } });
     expect(response.status).toBe(405);
     expect(response.headers.get("allow")).toBe("POST");
   });

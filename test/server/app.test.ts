@@ -240,6 +240,25 @@ it("paths", () => {
   ]);
 });
 
+it("the form of a path's errors", () => {
+  const paths = new Paths();
+  const [form, other] = [() => ({}), () => ({})];
+  paths.add("/a", "POST", form);
+  paths.add("/a/*", [], other);
+  paths.add("/a/b", "POST", form);
+  paths.add("/c/*", "GET");
+  paths.add("/c/*", "POST", form);
+  paths.add("/c/*", "HEAD", form);
+  expect(["/a", "/a/b", "/a/c", "/c/d", "/z"].map((p) => paths.formOf(p))).toEqual([
+    form,
+    form,
+    other,
+    undefined,
+    undefined,
+  ]);
+  expect(paths.methodsOf("/a/c")).toEqual([]);
+});
+
 it("a path is known in the absolute form, too", async () => {
   const { port } = await serve();
   const answer = await http1({ port, path: "http://a.example/echo?x", method: "GET" });

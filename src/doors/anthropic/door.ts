@@ -66,7 +66,7 @@ export const anthropic: Door = async (app, options) => {
   app.route({
     method: ["GET", "POST", "DELETE"],
     url: "/v1/messages/*",
-    config,
+    config: { ...config, absent: true },
     handler: nothingElse,
   });
 };

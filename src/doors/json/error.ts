@@ -38,6 +38,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** How errors of a route look; absent: as `errorBody` makes them. */
     errorForm?: ErrorForm;
+    /** Whether nothing is there, which the route says in words of its own. */
+    absent?: boolean;
   }
 }
 
@@ -69,12 +71,14 @@ export function errorBody(error: LintelError): ErrorBody {
  * Does nothing once headers went out; a caller who left gets no body.
  * @param running the call that failed, whose id, warnings and metadata go along; absent: there was none
  * @param notes warnings of the door itself
+ * @param form of the body; absent: the route's
  */
 export function sendError(
   reply: FastifyReply,
   error: LintelError,
   running?: Running<MethodName>,
   notes?: readonly string[],
+  form?: ErrorForm,
 ): FastifyReply {
   if (reply.sent || reply.raw.headersSent) return reply;
   // Fastify wants to close connections that broke. HTTP/2 has no such header, and who still
@@ -89,7 +93,7 @@ export function sendError(
   if (error.code === "cancelled") return reply.send();
   // Of a path that is not there there is no route.
   const { errorForm = errorBody } = reply.request.routeOptions?.config ?? {};
-  const body = errorForm(error, String(reply.getHeader("x-request-id")));
+  const body = (form ?? errorForm)(error, String(reply.getHeader("x-request-id")));
   return reply.type("application/json; charset=utf-8").send(JSON.stringify(body));
 }
 

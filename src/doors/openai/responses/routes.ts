@@ -41,7 +41,12 @@ export function responses(app: FastifyInstance, options: DoorOptions): void {
     answerCount(reply, options, read(request, reply), inputTokens),
   );
 
-  app.route({ method: ["GET", "POST", "DELETE"], url: "/v1/responses/*", handler: nothingKept });
+  app.route({
+    method: ["GET", "POST", "DELETE"],
+    url: "/v1/responses/*",
+    config: { absent: true },
+    handler: nothingKept,
+  });
 }
 
 function nothingKept(): never {
