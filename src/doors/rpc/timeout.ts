@@ -7,7 +7,8 @@ import { typeOf } from "./frames.js";
 /** A deadline that Node's timers can't count would pass at once. It is as good as none. */
 export function dropEndlessTimeout(header: Headers): void {
   if (grpcTimeout(header) === undefined) header.delete("grpc-timeout");
-  if (Number(header.get("connect-timeout-ms")) > longestTimerMs)
+  const timeout = header.get("connect-timeout-ms");
+  if (timeout !== null && isMs.test(timeout) && Number(timeout) > longestTimerMs)
     header.delete("connect-timeout-ms");
 }
 
@@ -23,11 +24,13 @@ export function takeBrokenTimeout(header: Headers): LintelError | undefined {
   return defect;
 }
 
+const isMs = /^\d{1,10}$/;
+
 const grpcTimeout = (header: Headers) =>
   timeoutIn({ "grpc-timeout": header.get("grpc-timeout") ?? undefined });
 
 function connectDefect(header: Headers): LintelError | undefined {
   const timeout = header.get("connect-timeout-ms");
-  if (timeout === null || /^\d{1,10}$/.test(timeout)) return undefined;
+  if (timeout === null || isMs.test(timeout)) return undefined;
   return invalidValue("connect-timeout-ms", "must be milliseconds in up to 10 digits");
 }
