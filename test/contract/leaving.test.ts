@@ -1,5 +1,5 @@
 /**
- * Decisions 1: the client goes away, and the work upstream is aborted. How fast
+ * The client goes away, and the work upstream is aborted. How fast
  * is measured by `npm run bench:leaving`; here it has to happen at all.
  */
 import { afterAll, beforeAll, describe, expect, it } from "vitest";

@@ -8,7 +8,7 @@ import { hello } from "../support/routing.js";
 import { says, scripted } from "../support/scripted.js";
 import { failure, models } from "./chatting.js";
 
-describe("decisions 5: authentication", () => {
+describe("authentication", () => {
   const backend = () => scripted({ chat: says("x") }, models);
   it("public: some token must be there, any will do", async () => {
     await run(coreOf([backend()]), "complete", hello, { credential: "anything" });

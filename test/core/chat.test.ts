@@ -6,7 +6,7 @@ import { hello } from "../support/routing.js";
 import { piece, says, scripted } from "../support/scripted.js";
 import { failure, models } from "./chatting.js";
 
-describe("decisions 1: completions", () => {
+describe("completions", () => {
   it("a stream has one id, model and time, zeros for usage, and the totals last", async () => {
     const all = await run(coreOf([scripted({ chat: says("Hel", "lo") }, models)]), "chat", hello);
     expect(all.map((m) => m.choices[0]?.delta?.content)).toEqual(["Hel", "lo", ""]);

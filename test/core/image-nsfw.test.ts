@@ -11,7 +11,7 @@ import { stateOf } from "../support/routing.js";
 import { paints, png, scripted } from "../support/scripted.js";
 import { failure, painter } from "./painter.js";
 
-describe("decisions 2: nsfw", () => {
+describe("nsfw", () => {
   const checker = { isHarmful: async () => true };
   it("without a checker is false, with a warning; no warning if no check was asked for", async () => {
     const [answer] = await run(coreOf([painter()]), "textToImage", { prompt: "a" });

@@ -8,7 +8,7 @@ import { imageModel } from "../support/models.js";
 import { png, scripted } from "../support/scripted.js";
 import { failure, painter } from "./painter.js";
 
-describe("decisions 2: defaults", () => {
+describe("defaults", () => {
   it("are moved into the operator's bounds, to what the contract allows there", async () => {
     const bounds = {
       num_inference_steps: { max: 30 },
@@ -48,7 +48,7 @@ describe("decisions 2: defaults", () => {
   });
 });
 
-describe("decisions 2: loras", () => {
+describe("loras", () => {
   it.each(['{"style": 0.5}', '{"a \\"b\\": c\\\\": 1}'])(
     "%s reach the model as given",
     async (loras) => {
@@ -93,7 +93,7 @@ describe("decisions 2: loras", () => {
   });
 });
 
-describe("decisions 2: a parameter that the model does not support", () => {
+describe("a parameter that the model does not support", () => {
   const limited = () => painter(imageModel("image-1", { supports: [] }));
   it("is dropped with a warning if it only tunes", async () => {
     const [answer] = await run(coreOf([limited()]), "textToImage", {

@@ -5,7 +5,7 @@ import { coreOf, run } from "../support/core.js";
 import { imageModel } from "../support/models.js";
 import { failure, jobs, painter } from "./painter.js";
 
-describe("decisions 2: prompts with |", () => {
+describe("prompts with |", () => {
   it("are a batch: trimmed, blanks dropped, each num_images_per_prompt times, prompt by prompt", async () => {
     const backend = painter();
     const [answer] = await run(coreOf([backend]), "textToImage", {
@@ -65,7 +65,7 @@ describe("decisions 2: prompts with |", () => {
   });
 });
 
-describe("decisions 2: negative_prompt", () => {
+describe("negative_prompt", () => {
   it("is one for all, or as many as prompts, else a 400; ignored below guidance 1", async () => {
     const backend = painter();
     const core = coreOf([backend]);
@@ -123,7 +123,7 @@ describe("decisions 2: negative_prompt", () => {
   });
 });
 
-describe("decisions 2: seeds", () => {
+describe("seeds", () => {
   it("absent and -1 are random from 0 to 2^32-1", async () => {
     const backend = painter();
     const core = coreOf([backend]);

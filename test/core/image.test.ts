@@ -48,7 +48,7 @@ it("the same place twice is not all images", async () => {
   await expect(asked).rejects.toEqual(failure("upstream_failed"));
 });
 
-describe("decisions 2: images", () => {
+describe("images", () => {
   const store = (): MediaStore & { kept: Map<string, Uint8Array> } => {
     const kept = new Map<string, Uint8Array>();
     return {

@@ -8,7 +8,7 @@ import { eventsOf, hello, json, serve, serveChat } from "./serve.js";
 const backend = () => scripted({ chat: says("Hi"), streamTextToImage: paints() });
 const paths = ["/llm", "/text-to-image", "/v1/chat/completions", "/v1/images/generations"];
 
-describe("decisions 4: bad input gets the right error, and the next call is served", () => {
+describe("bad input gets the right error, and the next call is served", () => {
   test.each(paths)("%s: a body over the limit is a 413 that is not read", async (path) => {
     const server = await serve(backend());
     const size = 100 * 1024 * 1024;
@@ -196,7 +196,7 @@ describe("HTTP/2", () => {
     expect(eventsOf((await request.toArray()).join("")).at(-1)).toBe("[DONE]");
   });
 
-  test("decisions 1: a client that does not read stops the iteration", async () => {
+  test("a client that does not read stops the iteration", async () => {
     let pulled = 0;
     const text = "x".repeat(64 * 1024);
     const { post } = await session(async function* () {
@@ -238,23 +238,20 @@ describe("HTTP/2", () => {
     }
   });
 
-  test.each([true, false])(
-    "decisions 1: a client that leaves aborts the call, stream: %s",
-    async (stream) => {
-      const { handle, aborted } = hangsAfter("Hi");
-      let open = () => {};
-      const opened = new Promise<void>((resolve) => {
-        open = resolve;
-      });
-      const { post } = await session((call) => {
-        open();
-        return handle(call);
-      });
-      const request = post(JSON.stringify(hello({ stream })));
-      await opened;
-      if (stream) await once(request, "data");
-      request.close();
-      await aborted;
-    },
-  );
+  test.each([true, false])("a client that leaves aborts the call, stream: %s", async (stream) => {
+    const { handle, aborted } = hangsAfter("Hi");
+    let open = () => {};
+    const opened = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const { post } = await session((call) => {
+      open();
+      return handle(call);
+    });
+    const request = post(JSON.stringify(hello({ stream })));
+    await opened;
+    if (stream) await once(request, "data");
+    request.close();
+    await aborted;
+  });
 });

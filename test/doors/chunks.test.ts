@@ -13,7 +13,7 @@ const forms: [string, ChunkForm][] = [
 ];
 const model = 'a "model"';
 
-describe.each(forms)("decisions 1: chunks in the form: %s", (_name, form) => {
+describe.each(forms)("chunks in the form: %s", (_name, form) => {
   const encode = (text: string) => eventsOf(text).map((event) => JSON.parse(event));
   /** What an encoder makes of messages; how long it says that it is has to be true. */
   const messages = (encoder: EventEncoder<"chat">, batch: LLMResponse[]) => {

@@ -8,7 +8,7 @@ import { startLintel } from "../support/lintel.js";
 import { paints, png, scripted } from "../support/scripted.js";
 import { json, serve } from "./serve.js";
 
-describe("decisions 2: stored images", () => {
+describe("stored images", () => {
   async function generated() {
     const server = await serve(scripted({ streamTextToImage: paints() }));
     const answer = await server.post("/text-to-image", { prompt: "a cat", seed: 7 });

@@ -8,7 +8,7 @@ import { chunks, hello, json, serve, serveChat } from "./serve.js";
 const completions = "/v1/chat/completions";
 const generations = "/v1/images/generations";
 
-describe("decisions 6: POST /v1/chat/completions", () => {
+describe("POST /v1/chat/completions", () => {
   test("a whole answer is the one of /llm", async () => {
     const server = await serveChat(says("Hi"));
     const [own, alias] = await Promise.all(
@@ -224,7 +224,7 @@ describe("decisions 6: POST /v1/chat/completions", () => {
   });
 });
 
-describe("decisions 6: GET /v1/models", () => {
+describe("GET /v1/models", () => {
   const models = [chatModel("org/chat"), imageModel("image-1")];
 
   test("lists what the caller may use", async () => {
@@ -268,7 +268,7 @@ describe("decisions 6: GET /v1/models", () => {
   });
 });
 
-describe("decisions 6: POST /v1/images/generations", () => {
+describe("POST /v1/images/generations", () => {
   const images = () => scripted({ streamTextToImage: paints() });
 
   test("urls, with seed and nsfw besides", async () => {

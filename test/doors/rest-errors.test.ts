@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { breaksAfter, hangsAfter, says } from "../support/scripted.js";
 import { codeIn, hello, json, jsonPaths, serveChat } from "./serve.js";
 
-describe("decisions 4: errors", () => {
+describe("errors", () => {
   test("422: one body for both families of clients, all fields at once", async () => {
     const server = await serveChat(says("Hi"));
     const response = await server.post("/llm", {

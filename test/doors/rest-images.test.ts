@@ -7,7 +7,7 @@ import { imageModel } from "../support/models.js";
 import { paints, png, scripted } from "../support/scripted.js";
 import { chunks, json, serve } from "./serve.js";
 
-describe("decisions 2: POST /text-to-image", () => {
+describe("POST /text-to-image", () => {
   test("images with url, seed and nsfw, never bytes", async () => {
     const backend = scripted({ streamTextToImage: paints() });
     const server = await serve(backend);

@@ -6,7 +6,7 @@ import { chatModel } from "../support/models.js";
 import { breaksAfter, piece, says, scripted } from "../support/scripted.js";
 import { chunks, hello, json, serve, serveChat } from "./serve.js";
 
-describe("decisions 1: POST /llm", () => {
+describe("POST /llm", () => {
   test("a whole answer has the contract's shape, message only, strings never null", async () => {
     const server = await serveChat(says("Hi", " there"));
     const response = await server.post("/llm", hello());
@@ -112,7 +112,7 @@ describe("decisions 1: POST /llm", () => {
   });
 });
 
-describe("decisions 1: streams", () => {
+describe("streams", () => {
   test("headers, the chunks' shape, the last chunk, [DONE]", async () => {
     const server = await serveChat(says("Hi", ' "there"\n', "€😀"));
     const response = await server.post("/llm", hello({ stream: true }), { origin: "http://site" });

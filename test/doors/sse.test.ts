@@ -23,7 +23,7 @@ async function readUntil(socket: Socket, pattern: RegExp): Promise<string> {
 
 const streamed = JSON.stringify(hello({ stream: true }));
 
-describe("decisions 1, streams: status, silence, speed", () => {
+describe("streams: status, silence, speed", () => {
   test("the status is held until the first message", async () => {
     const asked = gate();
     const { open, opened } = gate();
@@ -222,7 +222,7 @@ describe("a client that does not read, at the end of the gateway", () => {
   });
 });
 
-describe("decisions 1, streams: the client goes away", () => {
+describe("streams: the client goes away", () => {
   test("before the first token", async () => {
     const { handle, aborted } = hangsAfter();
     const { open, opened } = gate();
