@@ -87,12 +87,15 @@ export function patternChecker(
     look(before, text, more) {
       // What stands ahead tells where words begin, and what is the rest of a longer thing.
       const from = before.length;
-      const whole = before + text;
+      const said = before + text;
+      const goesOn = more && text.length < mostHeld;
+      // Of a code that is not complete nobody knows what it stands for.
+      const whole = goesOn ? said.slice(0, Math.max(openCode(said), from)) : said;
       const found = allIn(whole, finders, clock()).flatMap((one) =>
         one.end <= from ? [] : [{ ...one, start: Math.max(one.start, from) }],
       );
       let upTo = whole.length;
-      if (more && text.length < mostHeld) {
+      if (goesOn) {
         const open = openIn(whole, finders);
         upTo = wholeUpTo(whole, Math.max(open, from));
         // Of what is found there, or at the end of all, the rest may still come.
@@ -117,10 +120,8 @@ const wholeUpTo = (text: string, at: number): number =>
 /** From where on something may begin in a text that goes on, as it is written, or without its disguise. */
 function openIn(text: string, finders: readonly Finder[]): number {
   const openFrom = (text: string) => Math.min(...finders.map((finder) => finder.open(text)));
-  const code = openCode(text);
-  const whole = text.slice(0, code);
-  const plain = undisguised(whole);
-  return Math.min(code, openFrom(whole), plain ? plain.at(openFrom(plain.text)) : code);
+  const plain = undisguised(text);
+  return Math.min(openFrom(text), plain ? plain.at(openFrom(plain.text)) : text.length);
 }
 
 /** All that is found, in its order, in a text as it is written, and without its disguise; what overlaps is one, of the first. */

@@ -93,6 +93,21 @@ describe.each([
   });
 });
 
+describe.each([
+  ["%", (code: number) => `%${code.toString(16)}`],
+  ["&#", (code: number) => `&#${code};`],
+  ["\\\\\\\\u", (code: number) => `\\\\u00${code.toString(16)}`],
+])("a private key with %s in its lines", (_what, coded) => {
+  const line = `${"MIIE".repeat(16)}\n`.repeat(8);
+  const key = `-----BEGIN PRIVATE KEY-----\n${line}-----END PRIVATE KEY-----`;
+  const text = key.replace(/[-E]/g, (sign) => coded(sign.charCodeAt(0)));
+  const by = checkerOf(["private_key"]);
+
+  test.each([1, 2, 3, 7])("leaves no part of it in a stream's pieces of %i", (length) => {
+    expect(streamed(`A key: ${text}, `, length, by)).toBe("A key: [private_key], ");
+  });
+});
+
 test("no character is cut in halves", () => {
   expect(masked(`${"𠀀".repeat(40)}a@b.com`)).toBe(`${"𠀀".repeat(9)}[email]`);
 });
