@@ -53,9 +53,11 @@ export function messageChoice(
   };
 }
 
-/** What a message says in words, in its parts, too. */
+/** What a message says in words, in its parts of text, too: what others have besides no model reads. */
 export const textOf = ({ content, parts }: LLMMessage): string =>
-  parts.length === 0 ? content : parts.map(({ text = "" }) => text).join("");
+  parts.length === 0
+    ? content
+    : parts.map(({ type, text = "" }) => (type === "text" ? text : "")).join("");
 
 /** A message whose parts are all text with that in its content; any other as it is. */
 export const inOneText = (message: LLMMessage): LLMMessage =>

@@ -123,15 +123,21 @@ const text = (content: string) => ({ type: "text", content: cut(content) });
 const thought = (content: string) =>
   content === "" ? [] : [{ type: "reasoning", content: cut(content) }];
 
+/** By its type: what it has besides no model reads, and no guard looks at. */
 function partOf({ type, text: words = "", imageUrl, file, inputAudio }: ContentPart): object {
-  if (imageUrl) {
-    const { url } = imageUrl;
-    if (!url.startsWith("data:")) return { type: "uri", modality: "image", uri: cut(url) };
-    return blob("image", /^data:([^;,]{1,100})/.exec(url)?.[1]);
+  switch (type) {
+    case "image_url": {
+      const { url = "" } = imageUrl ?? {};
+      if (!url.startsWith("data:")) return { type: "uri", modality: "image", uri: cut(url) };
+      return blob("image", /^data:([^;,]{1,100})/.exec(url)?.[1]);
+    }
+    case "file":
+      return { ...blob("file"), ...(file?.filename && { filename: cut(file.filename) }) };
+    case "input_audio":
+      return blob("audio", `audio/${inputAudio?.format ?? ""}`);
+    default:
+      return text(words);
   }
-  if (file) return { ...blob("file"), ...(file.filename && { filename: cut(file.filename) }) };
-  if (inputAudio) return blob("audio", `audio/${inputAudio.format}`);
-  return type === "text" ? text(words) : { type };
 }
 
 /** What bytes these are; the bytes themselves are left out. */

@@ -385,6 +385,21 @@ describe("a guard", () => {
       });
     });
 
+    test("nothing is there that a part has besides what it is, at which no guard looks", async () => {
+      const imageUrl = { url: "data:image/png;base64,AA==" };
+      const besides = { fileData: "data:text/plain;base64,QQ==", filename: secret };
+      const parts = [
+        { type: "text", text: "Hello", file: besides, imageUrl: { url: secret } },
+        { type: "image_url", imageUrl, text: secret, file: besides },
+      ];
+      const request = { messages: [{ role: "user", parts }] };
+      expect(await told([mail()], request)).toMatchObject({
+        code: "ok",
+        prompts: [[{ content: "Hello" }]],
+        inSpans: [[{ parts: [{ type: "text", content: "Hello" }, { mime_type: "image/png" }] }]],
+      });
+    });
+
     test("what passes is there as it is, also where guards look at other calls", async () => {
       const others: Partial<Guard>[] = [{}, { models: ["other"] }, { lookAt: ["answers"] }];
       for (const more of others) {
@@ -620,6 +635,17 @@ describe("a guard", () => {
       expect(asked).toMatchObject([{ images: [{ field, url: picture.file.fileData }] }]);
       await ask({ messages: [{ role: "user", parts: [drawn] }] });
       expect(asked.slice(1)).toMatchObject([{ images: [] }]);
+    });
+
+    test("is shown what a part is by its type, whatever it has besides", async () => {
+      const { guard, asked } = seeing({ images: true });
+      const { ask } = guarded([guard]);
+      const picture = { ...file("image/png", "A"), imageUrl: image.imageUrl };
+      const words = { type: "text", text: "Hello", imageUrl: image.imageUrl };
+      await ask({ messages: [{ role: "user", parts: [picture, words] }] });
+      const field = "messages[0].parts[0].file.file_data";
+      expect(asked).toMatchObject([{ images: [{ field, url: picture.file.fileData }] }]);
+      expect(asked).toHaveLength(1);
     });
 
     test("is shown none where it is not to, or where there are none", async () => {

@@ -11,8 +11,10 @@ export function imagesOf({ method, request }: Call): GuardedImage[] {
   return (request as LLMRequest).messages.flatMap(({ role, parts }, i) =>
     parts.flatMap((part, j) => {
       const field = `messages[${i}].parts[${j}]`;
-      const { imageUrl, file } = part;
-      if (imageUrl) return [{ field: `${field}.image_url.url`, role, url: imageUrl.url }];
+      // By its type, as models have it, whatever it has besides.
+      const { type, imageUrl, file } = part;
+      if (type === "image_url" && imageUrl)
+        return [{ field: `${field}.image_url.url`, role, url: imageUrl.url }];
       if (!file || !isImage(part)) return [];
       return [{ field: `${field}.file.file_data`, role, url: file.fileData }];
     }),
