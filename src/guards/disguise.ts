@@ -18,7 +18,7 @@ export interface Undisguised {
  * all of them, so that none is left over that would take what stands in its place for one of its own.
  */
 const codes =
-  "(?<!\\\\)\\\\{1,8}(?:u[\\da-fA-F]{4}|x[\\da-fA-F]{2})|%[2-7][\\da-fA-F]|&#(?:\\d{1,5}|[xX][\\da-fA-F]{1,4});";
+  "(?<!\\\\)\\\\{1,8}(?:u[\\da-fA-F]{4}|x[\\da-fA-F]{2})|%(?:0[9aAdD]|[2-7][\\da-fA-F])|&(?:nbsp|#(?:\\d{1,5}|[xX][\\da-fA-F]{1,4}));";
 
 /** What nobody sees between two characters: marks, what is ignorable, control characters that are no blanks. */
 const unseen = "\\p{Default_Ignorable_Code_Point}\\p{M}\\0-\\x08\\x0e-\\x1f\\x7f-\\x84\\x86-\\x9f";
@@ -37,7 +37,7 @@ const isDigit = /^\p{Nd}$/u;
 
 /** A code, or a character, that is not complete, at the end of a text that goes on. */
 const begunCode =
-  /(?:\\{1,8}(?:u[\da-f]{0,3}|x[\da-f]?)?|%[2-7]?|&(?:#(?:\d{0,5}|x[\da-f]{0,4}))?|[\ud800-\udbff])$/i;
+  /(?:\\{1,8}(?:u[\da-f]{0,3}|x[\da-f]?)?|%[02-7]?|&(?:n(?:b(?:sp?)?)?|#(?:\d{0,5}|x[\da-f]{0,4}))?|[\ud800-\udbff])$/i;
 
 /** Where a code or a character begins that is not complete at the end of a text; its length: nowhere. */
 export function openCode(text: string): number {
@@ -92,6 +92,7 @@ function plainOf(piece: string): string {
 /** The character of a code; what is none is as it is. */
 function decoded(piece: string): string {
   if (!/^[\\%&]/.test(piece)) return piece;
+  if (piece === "&nbsp;") return "\u00a0";
   const [digits = ""] = /[\da-f]+(?=;?$)/i.exec(piece) ?? [];
   const isDecimal = /^&#\d/.test(piece);
   const code = Number.parseInt(digits, isDecimal ? 10 : 16);

@@ -46,6 +46,7 @@ describe.each([
   ["digits of keycaps", digits((digit) => `${digit}\ufe0f\u20e3`), "credit_card"],
   ["control characters", "4111\u00001111\u00071111\u001b1111", "credit_card"],
   ["blanks of URLs", "4111%201111%201111%201111", "credit_card"],
+  ["blanks of HTML", "4111&nbsp;1111&nbsp;1111&#160;1111", "credit_card"],
   ["an @ of full width", "me＠example.com", "email"],
   ["an @ of URLs", "me%40example.com", "email"],
   ["an @ of JSON", "me\\u0040example.com", "email"],
@@ -91,6 +92,17 @@ describe.each([
     expect(JSON.parse(said).a).toMatch(/^\W*\[\w+\]\W*$/);
     expect(said).toBe(masked(`{"a":"${text}"}`));
   });
+});
+
+test("a private key is found as URLs have it", () => {
+  const lines = `${"MIIE".repeat(16)}\n`.repeat(3);
+  const key = `-----BEGIN PRIVATE KEY-----\n${lines}Q==\n-----END PRIVATE KEY-----`;
+  const by = checkerOf(["private_key"]);
+  for (const text of [key, key.replaceAll("\n", '\\n" +\n"')].map(encodeURIComponent)) {
+    for (const length of [1, 2, 7, 5000]) {
+      expect(streamed(`key=${text}&a=b`, length, by)).toBe("key=[private_key]&a=b");
+    }
+  }
 });
 
 describe.each([

@@ -9,6 +9,10 @@ const foundIn = (kind: Kind, text: string) =>
 const key = "0123456789abcdefABCDEF0123456789abcdefghijkl";
 const pem = (begin: string, body: string) =>
   `-----BEGIN ${begin}-----\n${body}\n-----END ${begin}-----`;
+const encrypted = pem(
+  "RSA PRIVATE KEY",
+  `Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123\n\n${key}`,
+);
 
 describe.each<[Kind, found: string[], not: string[]]>([
   [
@@ -124,9 +128,16 @@ describe.each<[Kind, found: string[], not: string[]]>([
     "private_key",
     [
       pem("PRIVATE KEY", `${key}\n${key}==`),
-      pem("RSA PRIVATE KEY", `Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123\n\n${key}`),
+      encrypted,
       pem("OPENSSH PRIVATE KEY", key).replaceAll("\n", "\\n"),
       `-----BEGIN EC PRIVATE KEY-----\n${key}`,
+      pem("PGP PRIVATE KEY BLOCK", `Version: GnuPG v2.0.22 (GNU/Linux)\n\n${key}\n=abcd`),
+      // In YAML, in a string of JSON within another, in code and lists, and quoted.
+      encrypted.replaceAll("\n", "\n            "),
+      encrypted.replaceAll("\n", "\\\\n"),
+      ...['\\n" +\n    "', '\\n" \\\n"', "\\n'\n    '", '",\n"', "\n> ", "\n# "].map((between) =>
+        pem("RSA PRIVATE KEY", `${key}\n${key}\nQQ==`).replaceAll("\n", between),
+      ),
     ],
     [pem("PUBLIC KEY", key), pem("CERTIFICATE", key), "-----BEGIN"],
   ],
@@ -177,6 +188,20 @@ test("a card is found beside other digits", () => {
   expect(foundIn("credit_card", "12 4111 1111 1111 1111, 7")).toEqual(["4111 1111 1111 1111"]);
   const both = ["4111111111111111", "5555555555554444"];
   expect(foundIn("credit_card", both.join(" "))).toEqual(both);
+});
+
+test("of a private key all is found up to the next one, and nothing of words about it", () => {
+  const begun = "-----BEGIN PRIVATE KEY-----";
+  const cut = `${begun}\n${key}\n-----END PRIV`;
+  const next = pem("EC PRIVATE KEY", key);
+  expect(foundIn("private_key", `${cut}${next}`)).toEqual([cut, next]);
+  expect(foundIn("private_key", `${next}${next}`)).toEqual([next, next]);
+  expect(foundIn("private_key", `Files begin with "${begun}", then "come lines" of 64.`)).toEqual([
+    begun,
+  ]);
+  // Of these words no more is held back, either.
+  const words = `It says "${begun}", then come lines of as many letters each, and then the last of them`;
+  expect(kinds.private_key.open(words)).toBe(words.length);
 });
 
 test("an account is found before other words", () => {
