@@ -84,10 +84,10 @@ const apiKey: Finder = {
 /** The end of a line; `\n` may stand for it, in JSON within strings of JSON with more backslashes. */
 const pemBlank = "(?:\\s|\\\\{1,8}[nr])";
 /** How a key begins in PEM, up to the last whole line ahead of its own, such as those of PGP. */
-const pemHead = `-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----${pemBlank}{0,40}(?:[A-Z][A-Za-z-]{1,20}: [^\\r\\n\\\\]{1,80}${pemBlank}{1,40}){0,4}`;
+const pemHead = `-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----${pemBlank}{0,40}(?:[A-Z][A-Za-z-]{1,20}: (?:[^\\r\\n\\\\]{1,80}(?:[\\r\\n]|\\\\{1,8}[nr])|[\\w,-]{1,60}${pemBlank})${pemBlank}{0,40}){0,4}`;
 /** What stands between lines that are strings in code or lists, or quoted ones. */
 const pemGlue = "[^A-Za-z0-9+/=\\s\\\\-](?:[^A-Za-z0-9/=\\\\-]|\\\\{1,8}[nrt]?){0,40}";
-const pemLines = `${pemHead}[A-Za-z0-9+/=\\s\\\\]*(?:${pemGlue}[A-Za-z0-9+/=]{16,}[A-Za-z0-9+/=\\s\\\\]*)*`;
+const pemLines = `${pemHead}[A-Za-z0-9+/=\\s\\\\]*(?:${pemGlue}[A-Za-z0-9+/=]{16}[A-Za-z0-9+/=\\s\\\\]*)*`;
 /** A short last line, and what stands ahead of its end. */
 const pemLast = `(?:${pemGlue}[A-Za-z0-9+/=]{1,64}${pemBlank}{0,40})?(?:${pemGlue})?`;
 /** A key as OpenSSL and OpenSSH write it, also without its end, or with half of it. */
@@ -95,11 +95,10 @@ const pem = new RegExp(
   `${pemLines}(?:${pemLast}-----END [A-Z0-9 ]{0,60}(?:-{5}(?!BEGIN)|-{1,4}(?!-*BEGIN))?|-{1,5}(?:EN?D?)?$)?`,
   "g",
 );
-/** One that may go on: behind its last line, or in the midst of one ahead of its own, such as that of how it is encrypted. */
-const pemGoesOn = new RegExp(
-  `${pemHead}[A-Z][A-Za-z-]{0,20}(?::[ ]?[^\\r\\n\\\\]{0,80})?$|${pemLines}${pemLast}(?:-{1,5}(?:EN?D?)?|\\\\{1,8})?$`,
-  "y",
-);
+/** One as far as it is there: what has no end behind it searches no text twice. */
+const pemSoFar = new RegExp(`${pemLines}${pemLast}(?:-{1,5}(?:EN?D?)?|\\\\{1,8})?`, "y");
+/** One that ends in a line ahead of its own, such as that of how it is encrypted. */
+const pemAhead = new RegExp(`${pemHead}[A-Z][A-Za-z-]{0,20}(?::[ ]?[^\\r\\n\\\\]{0,80})?$`, "y");
 const pemBegin = "-----BEGIN";
 /** Longest first line of one, and more. */
 const longestLine = 90;
@@ -109,8 +108,13 @@ const privateKey: Finder = {
   open(text) {
     const begun = text.lastIndexOf(pemBegin);
     if (begun >= 0) {
-      pemGoesOn.lastIndex = begun;
-      return text.length - begun <= longestLine || pemGoesOn.test(text) ? begun : text.length;
+      const goesOn =
+        text.length - begun <= longestLine ||
+        [pemSoFar, pemAhead].some((so) => {
+          so.lastIndex = begun;
+          return so.test(text) && so.lastIndex === text.length;
+        });
+      return goesOn ? begun : text.length;
     }
     for (let length = pemBegin.length - 1; length > 0; length--) {
       if (text.endsWith(pemBegin.slice(0, length))) return text.length - length;
