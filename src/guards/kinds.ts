@@ -85,8 +85,12 @@ const apiKey: Finder = {
 const pemBlank = "(?:\\s|\\\\{1,8}[nr])";
 /** How a key begins in PEM, up to the last whole line ahead of its own, such as those of PGP. */
 const pemHead = `-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----${pemBlank}{0,40}(?:[A-Z][A-Za-z-]{1,20}: (?:[^\\r\\n\\\\]{1,80}(?:[\\r\\n]|\\\\{1,8}[nr])|[\\w,-]{1,60}${pemBlank})${pemBlank}{0,40}){0,4}`;
-/** What stands between lines that are strings in code or lists, or quoted ones. */
-const pemGlue = "[^A-Za-z0-9+/=\\s\\\\-](?:[^A-Za-z0-9/=\\\\-]|\\\\{1,8}[nrt]?){0,40}";
+/**
+ * What stands between lines that are strings in code or lists, or quoted ones. No two of its items may match
+ * the same: where nothing follows, each way to part a row of backslashes would be tried.
+ */
+const pemGlue =
+  "[^A-Za-z0-9+/=\\s\\\\-](?:[^A-Za-z0-9+/=\\\\-]|\\+(?=[\\s\"']|$)|\\\\[nrt]?){0,60}";
 const pemLines = `${pemHead}[A-Za-z0-9+/=\\s\\\\]*(?:${pemGlue}[A-Za-z0-9+/=]{16}[A-Za-z0-9+/=\\s\\\\]*)*`;
 /** A short last line, and what stands ahead of its end. */
 const pemLast = `(?:${pemGlue}[A-Za-z0-9+/=]{1,64}${pemBlank}{0,40})?(?:${pemGlue})?`;

@@ -215,6 +215,10 @@ test.each(Object.keys(kinds) as Kind[])(
   (kind) => {
     const worst = ["a", "a.", "4", "4 ", "A@", "a@a.", "-", "eyJ-", "DE12 "];
     worst.push(`-----BEGIN PRIVATE KEY-----${"Aa: x".padEnd(45)}`);
+    // Rows that could be parted in any number of ways.
+    for (const row of ["\\", "\\n", "+ ", '", ']) {
+      worst.push(`-----BEGIN PRIVATE KEY-----"${row.repeat(200)}!`);
+    }
     for (const text of [...worst, "-----BEGIN PRIVATE KEY-----A: "]) {
       const whole = text.repeat(1_000_000 / text.length);
       for (const { start, end } of kinds[kind].find(whole)) expect(end).toBeGreaterThan(start);
