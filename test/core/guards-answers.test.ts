@@ -424,7 +424,8 @@ describe("a stream", () => {
 });
 
 test("a last piece that says something, too, says it once", async () => {
-  const call = { attributes: {}, warnings: new Warnings(), log: silent, signal: never } as never;
+  const around = { attributes: {}, warnings: new Warnings(), log: silent, signal: never };
+  const call = { ...around, request: {} } as never;
   const source = async function* () {
     yield [{ ...piece(`I am ${secret}`, "stop", [7, 3]), warnings: ["heed this"] }];
   };

@@ -1,7 +1,9 @@
 /** Whole answers: nothing of them is delivered before guards have looked at it. */
-import type { LLMMessage, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMMessage, LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
+import { isJson } from "../chat-messages.js";
 import type { Guard } from "./guard.js";
+import { JsonMarks } from "./json-marks.js";
 import { lookThrough } from "./look-through.js";
 import { mapMessage } from "./texts.js";
 
@@ -28,6 +30,11 @@ async function looked(
   const [choice] = answer.choices;
   if (!choice?.message) return answer;
   const message = await lookedAt(choice.message, call, guards);
+  const { content } = message;
+  if (content !== choice.message.content && isJson(call.request as LLMRequest)) {
+    const marks = new JsonMarks();
+    message.content = marks.pass(content, true) + marks.end();
+  }
   return { ...answer, choices: [{ ...choice, message }] };
 }
 

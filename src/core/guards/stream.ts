@@ -4,9 +4,14 @@
  * back as the guard needs. The details of thoughts are delivered when they are complete, and calls of tools
  * at the end. Of a stream that fails all text is delivered that came ahead of the failure.
  */
-import type { LLMMessage, LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import type {
+  LLMMessage,
+  LLMRequest,
+  LLMResponse,
+  ToolCall,
+} from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
-import { deltaChoice, messageOf } from "../chat-messages.js";
+import { deltaChoice, isJson, messageOf } from "../chat-messages.js";
 import { LintelError } from "../errors.js";
 import { reasoningChoice, reasoningOf, Thoughts } from "../reasoning.js";
 import { settled } from "../settle.js";
@@ -14,7 +19,8 @@ import { noUsage } from "../stamp.js";
 import { joinCalls } from "../tool-calls.js";
 import { lookedAt } from "./answer.js";
 import { ask, heed } from "./ask.js";
-import type { Guard } from "./guard.js";
+import type { Guard, Verdict } from "./guard.js";
+import { JsonMarks } from "./json-marks.js";
 
 type Batch = readonly LLMResponse[];
 type Kind = "content" | "reasoning";
@@ -57,6 +63,12 @@ export async function* guardedStream(
   }
 }
 
+/** What a verdict leaves of a text, and whether something in it was replaced. */
+const leftOf = (verdict: Verdict, text: string) =>
+  verdict.action === "replace"
+    ? { text: verdict.texts[0] ?? text, replaced: true }
+    : { text, replaced: false };
+
 /** How a source failed. */
 class Failure {
   readonly reason: unknown;
@@ -88,12 +100,15 @@ class GuardedStream {
     content: { held: "", before: "" },
     reasoning: { held: "", before: "" },
   };
+  /** Follows the content; absent: it is no JSON. */
+  readonly #marks: JsonMarks | undefined;
   #thoughts = new Thoughts();
   #calls: ToolCall[] = [];
 
   constructor(call: Call, guard: Guard) {
     this.#call = call;
     this.#guard = guard;
+    this.#marks = isJson(call.request as LLMRequest) ? new JsonMarks() : undefined;
   }
 
   /** Takes a message. @param out gets what can be delivered @throws LintelError as `ask` */
@@ -123,7 +138,7 @@ class GuardedStream {
     // Who waits for nothing more is told nothing more.
     if (this.#call.signal.aborted) return;
     await this.#endThoughts(out);
-    await this.#tell("content", false, out);
+    await this.#endContent(out);
   }
 
   async #takeDelta(delta: LLMMessage, out: LLMResponse[]): Promise<void> {
@@ -140,12 +155,18 @@ class GuardedStream {
   /** The answer is over. Before nobody knows of a call that it is complete. */
   async #end(out: LLMResponse[]): Promise<void> {
     await this.#endThoughts(out);
-    await this.#tell("content", false, out);
+    await this.#endContent(out);
     if (this.#calls.length === 0) return;
     const calls = joinCalls(this.#calls);
     this.#calls = [];
     const said = await lookedAt(messageOf("assistant", "", calls), this.#call, [this.#guard]);
     out.push(this.#piece(deltaChoice("", "", said.toolCalls)));
+  }
+
+  async #endContent(out: LLMResponse[]): Promise<void> {
+    await this.#tell("content", false, out);
+    const left = this.#marks?.end() ?? "";
+    if (left !== "") out.push(this.#piece(deltaChoice(left, "")));
   }
 
   /** The model says something: clients have its thoughts ahead of that, so that none can be held any longer. */
@@ -172,30 +193,34 @@ class GuardedStream {
     if (looked.length === 0) return;
     it.before = (it.before + it.held.slice(0, looked.length)).slice(-shownBefore);
     it.held = it.held.slice(looked.length);
-    if (looked.text === "") return;
-    const choice =
-      kind === "content" ? deltaChoice(looked.text, "") : reasoningChoice(reasoningOf(looked.text));
-    out.push(this.#piece(choice));
+    const { text, replaced } = looked;
+    if (text === "") return;
+    if (kind === "reasoning") {
+      out.push(this.#piece(reasoningChoice(reasoningOf(text))));
+      return;
+    }
+    const told = this.#marks?.pass(text, replaced) ?? text;
+    if (told !== "") out.push(this.#piece(deltaChoice(told, "")));
   }
 
-  /** How much of what is held was looked at, and what it became. */
-  async #look(kind: Kind, more: boolean): Promise<{ length: number; text: string }> {
+  /** How much of what is held was looked at, what it became, and whether something in it was replaced. */
+  async #look(
+    kind: Kind,
+    more: boolean,
+  ): Promise<{ length: number; text: string; replaced: boolean }> {
     const { held: text, before } = this.#texts[kind];
     const { checker } = this.#guard;
     if (checker.look) {
       const { upTo, verdict } = checker.look(before, text, more);
       const told = text.slice(0, upTo);
       const heeded = heed(this.#guard, this.#call, "answer", verdict);
-      return { length: upTo, text: heeded.action === "replace" ? (heeded.texts[0] ?? told) : told };
+      return { length: upTo, ...leftOf(heeded, told) };
     }
-    if (more && text.length < pieceLength) return { length: 0, text: "" };
+    if (more && text.length < pieceLength) return { length: 0, text: "", replaced: false };
     const field = `choices[0].delta.${kind === "content" ? "content" : "reasoning_content"}`;
     const piece = { field, role: "assistant", text, ...(before !== "" && { before }) };
     const verdict = await ask(this.#guard, this.#call, "answer", [piece]);
-    return {
-      length: text.length,
-      text: verdict.action === "replace" ? (verdict.texts[0] ?? text) : text,
-    };
+    return { length: text.length, ...leftOf(verdict, text) };
   }
 
   #piece(choice: LLMResponse["choices"][number]): LLMResponse {

@@ -1,0 +1,85 @@
+/** Answers in JSON stay JSON, whatever is masked in them. */
+import { describe, expect, test } from "vitest";
+import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import { JsonMarks } from "../../src/core/guards/json-marks.js";
+import { patternChecker } from "../../src/guards/pattern.js";
+import { says } from "../support/scripted.js";
+import { guarded, guardOf, user } from "./guarding.js";
+
+const card = "4111111111111111";
+const answer = `{"card":${card}, "others" : [${card}, true,-${card}],"said":"it is \\"[${card}]\\" [x]","none":[null]}`;
+const masked = {
+  card: "[credit_card]",
+  others: ["[credit_card]", true, "-[credit_card]"],
+  said: 'it is "[[credit_card]]" [x]',
+  none: [null],
+};
+
+const cards = (name: string) =>
+  guardOf(name, patternChecker({ name, find: ["credit_card"], patterns: [], action: "mask" }), {
+    lookAt: ["answers"],
+  });
+
+const content = (messages: readonly object[]) =>
+  (messages as LLMResponse[])
+    .map(({ choices: [choice] }) => (choice?.delta ?? choice?.message)?.content ?? "")
+    .join("");
+
+describe.each([
+  ["complete", 7],
+  ["chat", 1],
+  ["chat", 7],
+  ["chat", 1000],
+] as const)("%s, in pieces of %i", (method, length) => {
+  const pieces = answer.match(new RegExp(`.{1,${length}}`, "g")) ?? [];
+
+  test.each([1, 2])("a number that is masked becomes a string, by %i guards", async (guards) => {
+    const all = ["first", "second"].slice(0, guards).map(cards);
+    const { ask } = guarded(all, says(...pieces));
+    const asked = { ...user("Hello"), responseFormat: { type: "json_object" } };
+    const { messages } = await ask(asked, method);
+    expect(JSON.parse(content(messages))).toEqual(masked);
+  });
+
+  test("a number at the end of an answer that is cut off is told", async () => {
+    const { ask } = guarded([cards("cards")], says(...(`[${card},1.5`.match(/.{1,7}/g) ?? [])));
+    const asked = { ...user("Hello"), responseFormat: { type: "json_object" } };
+    const { messages } = await ask(asked, method);
+    expect(content(messages)).toBe('["[credit_card]",1.5');
+  });
+
+  test("nothing of it where no JSON was asked for", async () => {
+    const { ask } = guarded([cards("cards")], says(...pieces));
+    const { messages } = await ask(user("Hello"), method);
+    expect(content(messages)).toMatch(/^\{"card":\[credit_card\], "others" : \[\[credit_card\],/);
+  });
+});
+
+function whole(text: string, replaced: boolean): string {
+  const marks = new JsonMarks();
+  return marks.pass(text, replaced) + marks.end();
+}
+
+test("what nothing was replaced in passes as it is", () => {
+  const text = 'see [this], "and [that]" [1, 2] [true]';
+  expect(whole(text, false)).toBe(text);
+});
+
+test("a number of which the rest is masked is in the string, whole, and none at the end is lost", () => {
+  const marks = new JsonMarks();
+  const told = [marks.pass("[12", false), marks.pass("3[x]4", true), marks.pass(",-1.5", false)];
+  expect([...told, marks.end(), marks.end()].join("")).toBe('["123[x]4",-1.5');
+});
+
+test("strings are followed from one piece to the next, with all that they escape", () => {
+  const marks = new JsonMarks();
+  const told = ['{"a\\', '"[x]', '":[x],"b', '\\\\":', "[x]", ',"c":"[x]"}'].map((piece) =>
+    marks.pass(piece, true),
+  );
+  expect(told.join("")).toBe('{"a\\"[x]":"[x]","b\\\\":"[x]","c":"[x]"}');
+});
+
+test("lists of values are no marks", () => {
+  const text = '[[true],[ null ],[1],[-1.5e3],["x"],[],[ ],[{"a":[false]}]]';
+  expect(whole(text, true)).toBe(text);
+});
