@@ -2,37 +2,34 @@
 import { LintelError } from "../core/errors.js";
 import type { ErrorForm } from "../doors/json/error.js";
 
+/** A path, or a pattern of paths. */
+interface Route {
+  readonly test: RegExp;
+  readonly methods: Set<string>;
+  /** How its errors look; absent: as the contract has them. */
+  form?: ErrorForm | undefined;
+}
+
 /** Which methods a path has, how errors look there, and what is like it. */
 export class Paths {
-  readonly #exact = new Map<string, Set<string>>();
-  readonly #patterns = new Map<string, { readonly test: RegExp; readonly methods: Set<string> }>();
-  readonly #forms = new Map<
-    string,
-    { readonly test: RegExp; readonly form?: ErrorForm | undefined }
-  >();
+  readonly #exact = new Map<string, Route>();
+  readonly #patterns = new Map<string, Route>();
 
   /** Notes a route; `url` may have `:name` parts and end in `*`. @param form of its errors; absent: the contract's */
   add(url: string, method: string | readonly string[], form?: ErrorForm): void {
     const methods = [method].flat() as string[];
     if (url === "*") return;
-    const before = this.#forms.get(url);
-    // Where clients of several kinds ask it is the contract's.
-    const one = before === undefined || before.form === form ? form : undefined;
-    this.#forms.set(url, { test: patternOf(url), form: one });
-    if (!/[:*]/.test(url)) {
-      const known = this.#exact.get(url) ?? new Set();
-      for (const m of methods) known.add(m);
-      this.#exact.set(url, known);
-      return;
-    }
-    const known = this.#patterns.get(url) ?? { test: patternOf(url), methods: new Set() };
+    const routes = /[:*]/.test(url) ? this.#patterns : this.#exact;
+    const known = routes.get(url) ?? { test: patternOf(url), methods: new Set(), form };
     for (const m of methods) known.methods.add(m);
-    this.#patterns.set(url, known);
+    // Where clients of several kinds ask it is the contract's.
+    if (known.form !== form) known.form = undefined;
+    routes.set(url, known);
   }
 
   /** The methods of a path, sorted; none if there is no such path. */
   methodsOf(path: string): string[] {
-    const found = new Set(this.#exact.get(path));
+    const found = new Set(this.#exact.get(path)?.methods);
     for (const { test, methods } of this.#patterns.values()) {
       if (test.test(path)) for (const m of methods) found.add(m);
     }
@@ -41,8 +38,8 @@ export class Paths {
 
   /** How errors look at a path; `undefined`: as the contract has them. */
   formOf(path: string): ErrorForm | undefined {
-    const exact = this.#forms.get(path);
-    return (exact ?? [...this.#forms.values()].find(({ test }) => test.test(path)))?.form;
+    const exact = this.#exact.get(path);
+    return (exact ?? [...this.#patterns.values()].find(({ test }) => test.test(path)))?.form;
   }
 
   /**
@@ -63,7 +60,7 @@ export class Paths {
     const meant = found.length > 0 ? found : known.filter((one) => kindOf(one) === kindOf(path));
     return meant
       .flatMap((one) =>
-        [...(this.#exact.get(one) ?? [])]
+        [...(this.#exact.get(one)?.methods ?? [])]
           .filter((m) => shownMethods.has(m))
           .map((m) => `${m} ${one}`),
       )
