@@ -4,6 +4,9 @@
 export const toBase64 = ({ buffer, byteOffset, byteLength }: Uint8Array): string =>
   Buffer.from(buffer, byteOffset, byteLength).toString("base64");
 
+/** A PNG as an address that holds it. */
+export const pngUrl = (png: Uint8Array): string => `data:image/png;base64,${toBase64(png)}`;
+
 /** So much is decoded at once; whole groups of four letters. */
 const pieceLetters = 64 * 1024;
 /** All pieces take turns in it: what they say is not looked at. */

@@ -15,13 +15,16 @@ export interface Stamp {
   readonly model: string;
 }
 
+/** Seconds since the epoch, as answers have them in `created`. */
+export const nowSeconds = (): number => Math.floor(Date.now() / 1000);
+
 /** An id for an answer; chunks of one stream share it. */
 const newCompletionId = (): string => `chatcmpl-${randomId(18)}`;
 
 /** Of an answer that begins. */
 export const newStamp = (model: string): Stamp => ({
   id: newCompletionId(),
-  created: Math.floor(Date.now() / 1000),
+  created: nowSeconds(),
   model,
 });
 

@@ -1,5 +1,5 @@
 /** The moderation endpoint of an OpenAI-compatible API as a safety checker. */
-import { toBase64 } from "../core/base64.js";
+import { pngUrl } from "../core/base64.js";
 import { imageInput, type ModerationSettings, Moderations } from "./moderations.js";
 import type { OwnedChecker } from "./open.js";
 
@@ -8,7 +8,7 @@ export function moderationChecker(settings: ModerationSettings): OwnedChecker {
   const moderations = new Moderations(settings);
   return {
     async isHarmful(png, signal) {
-      const image = imageInput(`data:image/png;base64,${toBase64(png)}`);
+      const image = imageInput(pngUrl(png));
       const results = await moderations.ask([image], signal);
       return results.some(({ flagged }) => flagged);
     },

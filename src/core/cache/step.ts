@@ -8,6 +8,7 @@ import { isChat } from "../methods.js";
 import { lesserFor } from "../routing/lesser.js";
 import { type Target, targetOf } from "../routing/target.js";
 import type { CacheSettings } from "../settings.js";
+import { nowSeconds } from "../stamp.js";
 import { Relay } from "../steps.js";
 import { type CacheControl, cacheControlOf } from "./control.js";
 import { Flights, type Landed } from "./flights.js";
@@ -150,8 +151,6 @@ function again(
   for (const text of found.warnings) call.warnings.add(text);
   return once(async () => [call.method === "chat" ? inPiece(found) : found]);
 }
-
-const nowSeconds = () => Math.floor(Date.now() / 1000);
 
 /** In seconds. A clock that was set back makes nothing younger than new. */
 const ageOf = ({ created }: LLMResponse): number => Math.max(0, nowSeconds() - created);

@@ -8,6 +8,7 @@ import { toBase64 } from "../../core/base64.js";
 import type { LintelError } from "../../core/errors.js";
 import { toJsonLine } from "../../core/json-string.js";
 import { pngSize } from "../../core/png-size.js";
+import { nowSeconds } from "../../core/stamp.js";
 import { errorObject } from "../json/error.js";
 import { type EventEncoder, type EventSink, typedEvent } from "../json/sse.js";
 
@@ -95,6 +96,5 @@ class OpenaiImageEncoder implements EventEncoder<"streamTextToImage"> {
 /** A picture, as members of an object. */
 function pictureText(png: Uint8Array): string {
   const { width, height } = pngSize(png);
-  const created = Math.floor(Date.now() / 1000);
-  return `"b64_json":"${toBase64(png)}","created_at":${created},"size":"${width}x${height}",${looks}`;
+  return `"b64_json":"${toBase64(png)}","created_at":${nowSeconds()},"size":"${width}x${height}",${looks}`;
 }

@@ -7,6 +7,7 @@ import {
 import { impliedBy } from "../../core/defaults.js";
 import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
 import { type JsonObject, withMembers } from "../../core/json.js";
+import { nowSeconds } from "../../core/stamp.js";
 import { compileDecoder } from "../json/decode.js";
 import { answerForm } from "../json/fields.js";
 import { fieldsOf } from "../json/known.js";
@@ -146,8 +147,7 @@ export function wholeOpenAIImages(
     return [`${comma}{"b64_json":"`, data, `","seed":${seed},"nsfw":${nsfw}}`];
   });
   const rest = warnings.length > 0 ? `,"warnings":${JSON.stringify(warnings)}` : "";
-  const created = Math.floor(Date.now() / 1000);
-  return [`{"created":${created},"data":[`, ...images, `]${rest}}`];
+  return [`{"created":${nowSeconds()},"data":[`, ...images, `]${rest}}`];
 }
 
 /** @returns `undefined` if it is no size; without numbers if none was asked for */

@@ -4,7 +4,7 @@ import type {
   StreamTextToImageResponse,
   TextToImageResponse,
 } from "../../../gen/lintel/v1/image_pb.js";
-import { toBase64 } from "../../core/base64.js";
+import { pngUrl } from "../../core/base64.js";
 import type { LintelError } from "../../core/errors.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { errorBody } from "../json/error.js";
@@ -69,5 +69,3 @@ function mediaText({ url, seed, nsfw }: Media): string {
   const address = url.startsWith("data:") ? `"${url}"` : toJsonString(url);
   return `{"url":${address},"seed":${seed},"nsfw":${nsfw}}`;
 }
-
-const pngUrl = (bytes: Uint8Array): string => `data:image/png;base64,${toBase64(bytes)}`;
