@@ -90,13 +90,15 @@ const asResponseRequest = ({ reasoning_effort: effort, ...request }: Json): obje
   ...(effort && { reasoning: { effort } }),
 });
 
+/** The contract's names of fields. */
+const ours = (field: string) =>
+  Object.entries(responseNames).reduce(
+    (name, [own, theirs]) => name.replace(new RegExp(`^${theirs}\\b`), own),
+    field,
+  );
+
 /** A failure with the contract's names of fields. */
 function inOurNames({ error }: { error: Failure }): { error: Failure } {
-  const ours = (field: string) =>
-    Object.entries(responseNames).reduce(
-      (name, [own, theirs]) => name.replace(new RegExp(`^${theirs}\\b`), own),
-      field,
-    );
   return { error: { ...error, ...(error.fields && { fields: error.fields.map(ours) }) } };
 }
 
@@ -112,7 +114,7 @@ const answerIn = ({ status, incomplete_details, output, usage, model, warnings }
   ],
   totalTokens: usage.total_tokens,
   model,
-  warning: warningOf(warnings),
+  warning: warningOf(warnings, ours),
 });
 
 const chatOverResponses: Driver["chat"] = async (base, { request, token }) => {

@@ -63,8 +63,13 @@ const outcome = (last: Json, parts: readonly Json[]): ChatOutcome => ({
   ...{ text: textOf(parts), thoughts: textOf(parts, true), model: last.modelVersion },
   finishReason: reasons[last.candidates[0].finishReason] as string,
   totalTokens: last.usageMetadata.totalTokenCount,
-  warning: warningOf(last.warnings) as string,
+  warning: warningOf(last.warnings, ours) as string,
 });
+
+/** The contract's names of fields. */
+const ours = (field: string) =>
+  Object.keys(names).find((name) => names[name] === field) ??
+  field.replace(/^contents(?=\[)/, "messages");
 
 /** An answer in its own JSON. */
 export const chatOverGenerate: Chat = async (base, { request, token }) => {
@@ -103,9 +108,6 @@ function failed({ error }: Json, response?: Response): { error: Failure } {
   const delay = detail("RetryInfo")?.retryDelay;
   const after = response?.headers.get("retry-after");
   if (response && (delay ?? null) !== (after ? `${after}s` : null)) throw new Error("two delays");
-  const ours = (field: string) =>
-    Object.keys(names).find((name) => names[name] === field) ??
-    field.replace(/^contents(?=\[)/, "messages");
   return {
     error: {
       code: reason,

@@ -59,13 +59,15 @@ export const imageOverOpenAI: Image = async (base, { request, token }) => {
   const response = await post(base, "/v1/images/generations", asOpenAI(request), token);
   const json: Json = await response.json();
   if (!response.ok) return inOurNames(failureOf(json, response));
-  return { ...(await looksOf(json.data)), warning: warningOf(json.warnings) };
+  return { ...(await looksOf(json.data)), warning: warningOf(json.warnings, ours) };
 };
+
+/** The contract's names of fields. */
+const ours = (field: string) =>
+  Object.keys(openaiNames).find((name) => openaiNames[name] === field) ?? field;
 
 /** A failure with the contract's names of fields. */
 function inOurNames({ error }: { error: Failure }): { error: Failure } {
-  const ours = (field: string) =>
-    Object.keys(openaiNames).find((name) => openaiNames[name] === field) ?? field;
   return { error: { ...error, ...(error.fields && { fields: error.fields.map(ours) }) } };
 }
 
@@ -82,7 +84,7 @@ export const imageOverOpenAIEvents: Image = async (base, { request, token }) => 
   }));
   const looks = await looksOf(images);
   if (all.some(({ size }, i) => size !== looks.sizes[i])) throw new Error("another size");
-  return { ...looks, warning: warningOf(warnings) };
+  return { ...looks, warning: warningOf(warnings, ours) };
 };
 
 export const imageOverSse: Image = async (base, { request, token }) => {

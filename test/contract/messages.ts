@@ -20,9 +20,11 @@ const asRequest = ({ stop, reasoning_effort: effort, user, ...request }: Json): 
   ...(user && { metadata: { user_id: user } }),
 });
 
+/** The contract's names of fields. */
+const ours = (field: string) => Object.keys(names).find((name) => names[name] === field) ?? field;
+
 /** A failure with the contract's names of fields. */
 function inOurNames({ error }: { error: Failure }): { error: Failure } {
-  const ours = (field: string) => Object.keys(names).find((name) => names[name] === field) ?? field;
   return { error: { ...error, ...(error.fields && { fields: error.fields.map(ours) }) } };
 }
 
@@ -42,7 +44,7 @@ export const chatOverMessages: Chat = async (base, { request, token }) => {
     ...{ text: said("text"), thoughts: said("thinking"), model: json.model },
     finishReason: reasons[json.stop_reason] as string,
     totalTokens: totalOf(json.usage),
-    warning: warningOf(json.warnings) as string,
+    warning: warningOf(json.warnings, ours) as string,
   };
 };
 
@@ -62,7 +64,7 @@ export const chatOverMessageEvents: Chat = async (base, { request, token }) => {
     model: find("message_start").message.model,
     finishReason: reasons[last.delta.stop_reason] as string,
     totalTokens: totalOf(last.usage),
-    warning: warningOf(last.warnings) as string,
+    warning: warningOf(last.warnings, ours) as string,
   };
 };
 

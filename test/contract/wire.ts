@@ -58,8 +58,9 @@ export function failureOf(json: Json, response?: Response): { error: Failure } {
   };
 }
 
-/** Warnings as one. */
-export const warningOf = (warnings: readonly string[] = []) => warnings.join("; ") || undefined;
+/** Warnings as one, with the contract's names of fields. @param ours finds those by the client's */
+export const warningOf = (warnings: readonly string[] = [], ours = (field: string) => field) =>
+  warnings.map((text) => text.replace(/^[^\s:]+(?=: )/, ours)).join("; ") || undefined;
 
 /** The objects of a stream of events. @param done whether it has to end with `[DONE]` */
 export async function events(response: Response, done = true): Promise<Json[]> {

@@ -1,4 +1,4 @@
-/** What was dropped of a request is told in `x-lintel-warnings` also where it fails: on every door. */
+/** What was dropped of a request is told in `x-lintel-warnings` by the client's names, also where it fails: on every door. */
 import { ConnectError, createClient } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
@@ -25,6 +25,11 @@ const chat = { model: "m", messages: [{ role: "user", content: "hello" }], top_k
 const image = { model_id: "draw", prompt: "a circle", guidance_scale: 3 };
 const openaiImage = { model: "draw", prompt: "a circle", guidance_scale: 3 };
 const bias = { logit_bias: { "1": 1 } };
+const { model, messages } = chat;
+const anthropic = { model, messages, max_tokens: 9 };
+const thinking = { type: "enabled", budget_tokens: 2000 };
+const google = "/v1beta/models/m";
+const contents = [{ parts: [{ text: "hello" }] }];
 
 describe.each<[string, object, RegExp]>([
   ["/llm", chat, /^top_k:/],
@@ -33,7 +38,25 @@ describe.each<[string, object, RegExp]>([
   ["/text-to-image", { ...image, stream: true }, /^guidance_scale:/],
   ["/v1/chat/completions", { ...chat, ...bias }, /^logit_bias: .*; top_k:/],
   ["/v1/chat/completions", { ...chat, ...bias, stream: true }, /^logit_bias: .*; top_k:/],
+  [
+    "/v1/chat/completions",
+    { model, messages, reasoning: { effort: "low" } },
+    /^reasoning\.effort:/,
+  ],
   ["/v1/images/generations", { ...openaiImage, complexity: 1 }, /^complexity: .*; guidance_scale:/],
+  ["/v1/responses", { model, input: "hello", reasoning: { effort: "low" } }, /^reasoning\.effort:/],
+  ["/v1/messages", { ...anthropic, thinking }, /; thinking:/],
+  ["/v1/messages", { ...anthropic, output_config: { effort: "low" } }, /; output_config\.effort:/],
+  [
+    `${google}:generateContent`,
+    { contents, generationConfig: { topK: 5 } },
+    /^generationConfig\.topK:/,
+  ],
+  [
+    `${google}:streamGenerateContent`,
+    { contents, generationConfig: { topK: 5 } },
+    /^generationConfig\.topK:/,
+  ],
   ["/lintel.v1.ChatService/Complete", chat, /^top_k:/],
   ["/lintel.v1.TextToImageService/TextToImage", image, /^guidance_scale:/],
 ])("POST %s", (path, body, warning) => {
@@ -62,7 +85,6 @@ describe.each(Object.entries({ gRPC: grpc, "gRPC-Web": grpcWeb }))("%s", (_, tra
   it("fails with its warnings", async () => {
     const chats = createClient(ChatService, transport(lintel.url));
     const images = createClient(TextToImageService, transport(lintel.url));
-    const { model, messages } = chat;
     const asked = { model, messages, topK: 5 };
     expect(await said(chats.complete(asked, options))).toMatch(/^top_k:/);
     expect(await said(all(chats.chat(asked, options)))).toMatch(/^top_k:/);

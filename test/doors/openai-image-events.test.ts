@@ -192,6 +192,29 @@ describe("OpenAI images, streamed", () => {
     const response = await (await serve(backend)).post(path, { ...asked, partial_images: 1 });
     const [only, ...rest] = await eventsIn(response);
     expect(rest).toEqual([]);
-    expect(only.warnings.join()).toMatch(/include_previews: not supported/);
+    expect(only.warnings.join()).toMatch(/partial_images: not supported/);
+  });
+
+  test("what is said of both sides of an image is said of its size, once", async () => {
+    const isOfSize = (text: string) => text.endsWith(": cut");
+    const { response } = await stream(async function* (call) {
+      call.warnings.add("width: cut");
+      call.warnings.add("height: cut");
+      yield* paints()(call);
+    }, {});
+    const [only] = await eventsIn(response);
+    expect(only.warnings.filter(isOfSize)).toEqual(["size: cut"]);
+    const whole = await stream(
+      async function* (call) {
+        for await (const batch of paints()(call)) {
+          for (const { event } of batch) {
+            if (event.case === "done") event.value.warnings = ["width: cut", "height: cut"];
+          }
+          yield batch;
+        }
+      },
+      { stream: false },
+    );
+    expect((await json(whole.response)).warnings.filter(isOfSize)).toEqual(["size: cut"]);
   });
 });

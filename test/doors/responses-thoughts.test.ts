@@ -122,7 +122,7 @@ describe("requests", () => {
     const server = await serve(plain());
     const answer = await json(await server.post(path, { input, reasoning: { effort: "high" } }));
     expect(answer).toMatchObject({ status: "completed", reasoning: { effort: "high" } });
-    expect(answer.warnings).toEqual([expect.stringMatching(/^reasoning_effort: /)]);
+    expect(answer.warnings).toEqual([expect.stringMatching(/^reasoning\.effort: /)]);
   });
 
   const faulty = (more: object) => ({ input: [{ type: "reasoning", ...more }, ...user] });

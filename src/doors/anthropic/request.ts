@@ -120,7 +120,10 @@ export function readMessages(json: JsonObject): MessagesRequest {
   const refused = refusedIn(json) ?? conversation.refused ?? offer.refused;
   const said = [...conversation.violations, ...wrong].map(({ field }) => field);
   const own = new Set([...said, refused?.param]);
-  const names = namesOf(conversation.places, offer.places, own);
+  const effort = saysEffort(thinking, config) ? "thinking" : "output_config.effort";
+  const format =
+    config.format == null && asks(json.output_format) ? "output_format" : "output_config.format";
+  const names = namesOf(conversation.places, offer.places, own, effort, format);
   const defect = faults.length > 0 ? invalidFields(faults) : refused;
   return {
     message,
@@ -157,11 +160,15 @@ function objectIn(json: JsonObject, name: string, into: Violation[]): JsonObject
 const thinks = ({ type }: JsonObject): boolean =>
   type === "enabled" || type === "adaptive" || type === "between_tools";
 
+/** Whether `thinking` says how much to think, and not the configuration of the answer. */
+const saysEffort = ({ type }: JsonObject, { effort }: JsonObject): boolean =>
+  type === "disabled" || (type === "enabled" && effort == null);
+
 /** How much to think; `undefined` where that is left to the model. */
-function effortOf({ type, budget_tokens: budget }: JsonObject, { effort }: JsonObject): unknown {
-  if (type === "disabled") return "none";
-  if (effort != null || type !== "enabled") return effort;
-  return effortOfBudget(typeof budget === "number" ? budget : 0);
+function effortOf(thinking: JsonObject, config: JsonObject): unknown {
+  if (!saysEffort(thinking, config)) return config.effort;
+  const { type, budget_tokens: budget } = thinking;
+  return type === "disabled" ? "none" : effortOfBudget(typeof budget === "number" ? budget : 0);
 }
 
 /** The answer's form: the contract's schemas have a name. */
