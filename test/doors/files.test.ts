@@ -269,7 +269,11 @@ describe.each(doors.map((door) => [door.path, door] as const))("POST %s", (_, do
 
 describe("files that are elsewhere", () => {
   test.each([
-    ["/v1/chat/completions", { type: "file", file: { file_id: "file-1" } }, "a file by its id"],
+    [
+      "/v1/chat/completions",
+      { type: "file", file: { file_id: "file-1" } },
+      "a file by its file_id is not supported, only file_data",
+    ],
     [
       "/v1/responses",
       { type: "input_file", file_id: "file-1" },

@@ -150,7 +150,10 @@ describe("POST /v1/chat/completions", () => {
     ["function_call", hello({ function_call: { name: "auto" } })],
     ["modalities", hello({ modalities: ["text", "audio"] })],
     ["moderation", hello({ moderation: { model: "omni-moderation-latest" } })],
-    ["messages", { messages: [{ role: "user", content: [{ type: "video_url", video_url: {} }] }] }],
+    [
+      "messages[0].content[0]",
+      { messages: [{ role: "user", content: [{ type: "video_url", video_url: {} }] }] },
+    ],
   ])("400 unsupported_parameter: %s", async (param, body) => {
     const server = await serveChat(says("Hi"));
     const response = await server.post(completions, body);

@@ -165,7 +165,7 @@ test("another kind of part is named, and nothing is asked", async () => {
   const openai = await server.post("/v1/chat/completions", film);
   expect(openai.status).toBe(400);
   expect((await json(openai)).error.message).toBe(
-    "messages: messages[0] has a part that is not supported here: video_url",
+    "messages[0].content[0]: video_url is not supported, only text, image_url, file, input_audio",
   );
   expect(backend.asked).toEqual([]);
 });

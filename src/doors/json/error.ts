@@ -19,7 +19,7 @@ export interface ErrorObject {
 
 /** One field at fault, as FastAPI's clients read it. */
 export interface FieldDetail {
-  /** `body`, then the path: names and positions. */
+  /** `body`, or `query` where a request has none, then the path: names and positions. */
   readonly loc: readonly (string | number)[];
   readonly msg: string;
   readonly type: "value_error";
@@ -53,18 +53,24 @@ export function errorObject(error: LintelError): ErrorObject {
   };
 }
 
-/** The whole body: fields at fault are listed each with its place. */
-export function errorBody(error: LintelError): ErrorBody {
+/** The whole body: fields at fault are listed each with its place. @param part of the request that has them */
+export function errorBody(error: LintelError, part: "body" | "query" = "body"): ErrorBody {
   const detail =
     error.violations.length > 0
       ? error.violations.map(({ field, message }) => ({
-          loc: ["body", ...pathOf(field)],
+          loc: [part, ...pathOf(field)],
           msg: message,
           type: "value_error" as const,
         }))
       : { msg: error.message };
   return { error: errorObject(error), detail };
 }
+
+/** Errors of requests that have a body. */
+const bodyError: ErrorForm = (error) => errorBody(error);
+
+/** Errors of requests that have none. */
+export const queryError: ErrorForm = (error) => errorBody(error, "query");
 
 /**
  * Sends an error as a JSON response with the headers that its status wants.
@@ -92,7 +98,7 @@ export function sendError(
   if (error.allow !== undefined) reply.header("allow", error.allow);
   if (error.code === "cancelled") return reply.send();
   // Of a path that is not there there is no route.
-  const { errorForm = errorBody } = reply.request.routeOptions?.config ?? {};
+  const { errorForm = bodyError } = reply.request.routeOptions?.config ?? {};
   const body = (form ?? errorForm)(error, String(reply.getHeader("x-request-id")));
   return reply.type("application/json; charset=utf-8").send(JSON.stringify(body));
 }

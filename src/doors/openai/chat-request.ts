@@ -85,9 +85,8 @@ export function readChat(json: JsonObject): ChatRequest {
       const message = callsCustoms(item)
         ? { ...item, tool_calls: customs.calls(item.tool_calls, `messages[${i}].tool_calls`) }
         : item;
-      return rewritten(message, (part) => {
-        const said = `messages[${i}] has a part that is not supported here: ${part}`;
-        refused ??= unsupported("messages", said);
+      return rewritten(message, (part, why) => {
+        refused ??= unsupported(`messages[${i}].content[${part}]`, why);
       });
     });
   }
@@ -144,9 +143,9 @@ const callsFunctions = (message: unknown) => isObject(message) && isObject(messa
 
 /**
  * A message in a role of today, with the refusals in it as texts.
- * @param refuse hears what a part is that the contract knows nothing like
+ * @param refuse hears of a part that the contract knows nothing like
  */
-function rewritten(item: unknown, refuse: (part: string) => void): unknown {
+function rewritten(item: unknown, refuse: (part: number, why: string) => void): unknown {
   if (!isObject(item)) return item;
   const message: JsonObject =
     item.role === olderTool
@@ -157,13 +156,16 @@ function rewritten(item: unknown, refuse: (part: string) => void): unknown {
   const { content } = message;
   if (isRefusal(message)) return { ...message, content: message.refusal };
   if (!Array.isArray(content)) return message;
-  const parts = content.map((part: unknown) => {
+  const parts = content.map((part: unknown, i) => {
     if (!isObject(part) || typeof part.type !== "string") return part;
     const { type, refusal, file } = part;
     if (type === "refusal") return { type: "text", text: refusal };
     const elsewhere = type === "file" && isObject(file) && file.file_data == null && file.file_id;
     if (partTypes.has(type) && !elsewhere) return part;
-    refuse(elsewhere ? "a file by its id" : type.slice(0, 40));
+    const [what, instead] = elsewhere
+      ? ["a file by its file_id", "file_data"]
+      : [type.slice(0, 40), [...partTypes].join(", ")];
+    refuse(i, `${what} is not supported, only ${instead}`);
     return { type: "text", text: "" };
   });
   return { ...message, content: parts };

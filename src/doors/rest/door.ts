@@ -9,6 +9,7 @@ import { wholeChat } from "../json/chat.js";
 import { answerChat } from "../json/chat-answer.js";
 import { chunkEncoder } from "../json/chunks.js";
 import { compileDecoder } from "../json/decode.js";
+import { queryError } from "../json/error.js";
 import { answerForm, formFields } from "../json/fields.js";
 import { fieldsOf } from "../json/known.js";
 import { originOf } from "../json/origin.js";
@@ -61,7 +62,7 @@ export const rest: Door = async (app, options) => {
     return undefined;
   });
 
-  app.get("/account", (request, reply) => {
+  app.get("/account", { config: { errorForm: queryError } }, (request, reply) => {
     const { user } = request.query as Record<string, unknown>;
     const { message, violations } = decodeAccount({ user });
     const defect = violations.length > 0 ? invalidFields(violations) : undefined;
