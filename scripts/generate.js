@@ -1,6 +1,6 @@
 /**
- * Generates what is generated: gen/ from proto/ (by buf, offline), and
- * lintel.schema.json from the definition of the configuration.
+ * Generates what is generated: gen/ from proto/ (by buf, offline), the OpenAPI document
+ * among it, and lintel.schema.json from the definition of the configuration.
  *
  *   node scripts/generate.js            writes them
  *   node scripts/generate.js --check    writes nothing, fails if they are stale
@@ -43,18 +43,32 @@ function differences(expected, actual) {
   });
 }
 
+const asText = (value) => `${JSON.stringify(value, null, 2)}\n`;
+
 /** The JSON Schema of the configuration, as text. */
 async function schemaText() {
   if ((await buildIfStale()) !== 0) process.exit(1);
   const { configJsonSchema } = await import(join(root, "dist/src/config/json-schema.js"));
-  return `${JSON.stringify(configJsonSchema(), null, 2)}\n`;
+  return asText(configJsonSchema());
 }
+
+/** The OpenAPI document of REST, as text. */
+async function openapiText() {
+  if ((await buildIfStale()) !== 0) process.exit(1);
+  const module = join(root, "dist/src/doors/rest/openapi/document.js");
+  const { openapiDocument } = await import(module);
+  const image = execFileSync(join(bin, "buf"), ["build", "-o", "-#format=binpb"], { cwd: root });
+  return asText(openapiDocument(image));
+}
+
+const openapi = "gen/openapi.json";
 
 const schemaFile = join(root, "lintel.schema.json");
 if (check) {
   const fresh = mkdtempSync(join(tmpdir(), "lintel-generate-"));
   try {
     buf("generate", "-o", fresh);
+    writeFileSync(join(fresh, openapi), await openapiText());
     const stale = differences(join(fresh, "gen"), join(root, "gen")).map((name) => `gen/${name}`);
     const committed = existsSync(schemaFile) ? readFileSync(schemaFile, "utf8") : "";
     if (committed !== (await schemaText())) stale.push("lintel.schema.json");
@@ -68,5 +82,6 @@ if (check) {
   }
 } else {
   buf("generate");
+  writeFileSync(join(root, openapi), await openapiText());
   writeFileSync(schemaFile, await schemaText());
 }

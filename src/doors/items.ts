@@ -13,7 +13,7 @@ import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { invalidFields, invalidValue, LintelError, type Violation } from "../core/errors.js";
 
 /** Most items of one list. */
-const mostItems = 10_000;
+export const mostItems = 10_000;
 
 /** Most fields of a message with all that are within it: so many items have three each. */
 const mostFields = 4 * mostItems;

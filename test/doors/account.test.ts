@@ -12,6 +12,7 @@ import type { CoreParts } from "../../src/core/core.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
 import { says, scripted } from "../support/scripted.js";
+import { faultsOfAnswer } from "./openapi-document.js";
 import { transportOf, wires } from "./rpc-server.js";
 import { hello, json, serve } from "./serve.js";
 
@@ -51,7 +52,9 @@ test("GET /account", async () => {
   expect(answer.headers.get("x-request-id")).toMatch(/./);
   expect([...answer.headers.keys()].filter((name) => name.startsWith("x-ratelimit"))).toEqual([]);
   const week = Date.UTC(2026, 0, 19) - noon;
-  expect(await json(answer)).toEqual({
+  const account = await json(answer);
+  expect(faultsOfAnswer("Account", account)).toEqual([]);
+  expect(account).toEqual({
     caller: "a",
     token: hashToken(secret).slice("sha256:".length, "sha256:".length + 12),
     team: "red",

@@ -408,6 +408,8 @@ export const ToolChoiceSchema: GenMessage<ToolChoice> = /*@__PURE__*/
  */
 export type FunctionName = Message<"lintel.v1.FunctionName"> & {
   /**
+   * Its name, as the tool has it.
+   *
    * @generated from field: string name = 1;
    */
   name: string;

@@ -11,14 +11,18 @@ import { isHopeless } from "../../core/violations.js";
 import { tooManyItems } from "../items.js";
 import { type Read, readEmbedded, readerOf, readText } from "./decode-value.js";
 
-/** String fields that may also come as JSON, and then are written out as text. */
-const embedded: ReadonlySet<string> = new Set([
-  "lintel.v1.TextToImageRequest.loras",
-  "lintel.v1.FunctionTool.parameters",
-  "lintel.v1.ToolCall.extra_content",
-  "lintel.v1.LLMMessage.reasoning_details",
-  "lintel.v1.JsonSchemaFormat.schema",
-]);
+/** String fields that may also come as JSON, and then are written out as text; and what that is then. */
+const embedded: Readonly<Record<string, "object" | "array">> = {
+  "lintel.v1.TextToImageRequest.loras": "object",
+  "lintel.v1.FunctionTool.parameters": "object",
+  "lintel.v1.ToolCall.extra_content": "object",
+  "lintel.v1.LLMMessage.reasoning_details": "array",
+  "lintel.v1.JsonSchemaFormat.schema": "object",
+};
+
+/** What a field is in JSON that is a text of JSON in the contract; `undefined`: it is no such field. */
+export const embeddedForm = ({ parent, name }: DescField): "object" | "array" | undefined =>
+  embedded[`${parent.typeName}.${name}`];
 
 /** String fields for which a list may stand, which goes into the field of this name. */
 const orParts: Readonly<Record<string, string>> = { "lintel.v1.LLMMessage.content": "parts" };
@@ -28,7 +32,7 @@ export const partsFor = (desc: DescMessage, field: DescField): DescField | undef
   desc.fields.find(({ name }) => name === orParts[`${desc.typeName}.${field.name}`]);
 
 /** Messages for which a string may stand: OpenAI's clients write `"auto"` for `{"type": "auto"}`. */
-const abbreviated: Readonly<Record<string, string>> = {
+export const abbreviated: Readonly<Record<string, string>> = {
   "lintel.v1.ToolChoice": "type",
   "lintel.v1.ImageUrl": "url",
 };
@@ -79,9 +83,7 @@ export function compileDecoder<D extends DescMessage>(desc: D): Decode<D> {
 
 function compileMessage(desc: DescMessage): Read {
   const fields = desc.fields.map((field): Field => {
-    const read = embedded.has(`${desc.typeName}.${field.name}`)
-      ? readEmbedded
-      : compileField(field);
+    const read = embeddedForm(field) ? readEmbedded : compileField(field);
     const other = partsFor(desc, field);
     return {
       ...{ name: field.name, local: field.localName, unset: unsetValue(field) },

@@ -1,4 +1,5 @@
 /** The contract over REST: JSON, and Server-Sent Events where `stream` is true. */
+import { readFile } from "node:fs/promises";
 import { GetAccountRequestSchema } from "../../../gen/lintel/v1/account_pb.js";
 import { LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import { TextToImageRequestSchema } from "../../../gen/lintel/v1/image_pb.js";
@@ -60,6 +61,11 @@ export const rest: Door = async (app, options) => {
     const running = gateway.call("streamTextToImage", message, origin);
     sendEvents(reply, running, imageEncoder(), settings, origin.signal);
     return undefined;
+  });
+
+  app.get("/openapi.json", async (_request, reply) => {
+    const text = await readFile(new URL("../../../gen/openapi.json", import.meta.url));
+    return reply.type("application/json; charset=utf-8").send(text);
   });
 
   app.get("/account", { config: { errorForm: queryError } }, (request, reply) => {

@@ -1,0 +1,275 @@
+/** What answers of REST look like, as JSON Schema. Where members have a field in the contract, its comment describes them. */
+import type { DescMessage } from "@bufbuild/protobuf";
+import { type ErrorCode, errorTable } from "../../../core/errors.js";
+import { type Contract, commentOf, fieldOf, type Part } from "./contract.js";
+import { refer } from "./requests.js";
+
+const text: Part = { type: "string" };
+const count: Part = { type: "integer", minimum: 0 };
+const flag: Part = { type: "boolean" };
+const uri: Part = { type: "string", format: "uri-reference" };
+const list = (items: Part, more: Part = {}): Part => ({ type: "array", items, ...more });
+const said = (description: string, form: Part): Part => ({ description, ...form });
+
+/** An object, of which members whose names end in `?` may be missing. */
+function object(description: string, members: Readonly<Record<string, Part>>): Part {
+  const names = Object.keys(members);
+  const required = names.filter((name) => !name.endsWith("?"));
+  const properties = names.map((name) => [name.replace("?", ""), members[name]]);
+  return {
+    type: "object",
+    description,
+    ...(required.length > 0 && { required }),
+    properties: Object.fromEntries(properties),
+  };
+}
+
+/** Why an answer ended. */
+const reasons = ["stop", "length", "content_filter", "tool_calls"];
+
+/** The errors of administration, which REST does not have, and of who is not there to read it. */
+const elsewhere: ReadonlySet<string> = new Set<ErrorCode>([
+  ...(["token_not_found", "already_exists", "failed_precondition", "aborted"] as const),
+  "cancelled",
+]);
+
+/** Codes of errors by the HTTP status that they have. */
+export function codesByStatus(): Map<number, ErrorCode[]> {
+  const codes = new Map<number, ErrorCode[]>();
+  for (const code of Object.keys(errorTable) as ErrorCode[]) {
+    const { http } = errorTable[code];
+    if (!elsewhere.has(code)) codes.set(http, [...(codes.get(http) ?? []), code]);
+  }
+  return codes;
+}
+
+/** All of them, by their names. */
+export const answerSchemas = (contract: Contract): Record<string, Part> => ({
+  ...chatSchemas(contract),
+  ...imageSchemas(contract),
+  ...accountSchemas(contract),
+  ...errorSchemas(),
+  Models: object("The models that the token may use.", {
+    object: { const: "list" },
+    data: said("Those of chat and of images.", list(refer("Model"))),
+  }),
+  Model: object("A model.", {
+    id: said("Its name, as requests have it in `model` or `model_id`.", text),
+    object: { const: "model" },
+    created: said("When it was made, Unix seconds; 0: nobody says.", count),
+    owned_by: text,
+  }),
+  Health: object("The state of the process.", { status: text, "reason?": text }),
+});
+
+/** Describes members as the fields of a message are. */
+const fieldsOf = (message: DescMessage) => (name: string, form: Part) =>
+  said(commentOf(fieldOf(message, name)), form);
+
+function chatSchemas(contract: Contract): Record<string, Part> {
+  const response = fieldsOf(contract.message("LLMResponse"));
+  const choice = fieldsOf(contract.message("LLMChoice"));
+  const message = fieldsOf(contract.message("LLMMessage"));
+  const call = fieldsOf(contract.message("ToolCall"));
+  const called = fieldsOf(contract.message("FunctionCall"));
+  const usage = fieldsOf(contract.message("LLMTokenUsage"));
+  const stamp = (kind: string) => ({
+    id: response("id", text),
+    object: { const: kind },
+    created: response("created", count),
+    model: response("model", text),
+  });
+  const extras = {
+    "usage_estimated?": response("usage_estimated", { const: true }),
+    "warnings?": response("warnings", list(text, { minItems: 1 })),
+  };
+  const index = choice("index", { const: 0 });
+  const functions = (name: string) => ({
+    [name]: called("name", text),
+    arguments: called("arguments", text),
+  });
+  const thoughts = {
+    "reasoning_content?": message("reasoning_content", text),
+    "reasoning_details?": message("reasoning_details", list({ type: "object" })),
+  };
+  const role: Part = { const: "assistant" };
+  const extra = { "extra_content?": call("extra_content", { type: "object" }) };
+  return {
+    Completion: object(commentOf(contract.message("LLMResponse")), {
+      ...stamp("chat.completion"),
+      choices: response("choices", list(refer("CompletionChoice"), { minItems: 1, maxItems: 1 })),
+      usage: refer("Usage"),
+      ...extras,
+    }),
+    CompletionChoice: object(commentOf(contract.message("LLMChoice")), {
+      index,
+      message: refer("CompletionMessage"),
+      finish_reason: choice("finish_reason", { enum: reasons }),
+    }),
+    CompletionMessage: object("The answer, to be handed back as a message of the conversation.", {
+      role,
+      content: message("content", text),
+      ...thoughts,
+      "tool_calls?": message("tool_calls", list(refer("CompletionCall"), { minItems: 1 })),
+    }),
+    CompletionCall: object("A call of a tool, for the caller to run.", {
+      id: call("id", text),
+      type: { const: "function" },
+      function: object("What is called.", functions("name")),
+      ...extra,
+    }),
+    CompletionChunk: object("One event of a streamed completion.", {
+      ...stamp("chat.completion.chunk"),
+      choices: response("choices", list(refer("ChunkChoice"), { maxItems: 1 })),
+      usage: said("With `include_usage` null, but in the last chunk.", {
+        anyOf: [refer("Usage"), { type: "null" }],
+      }),
+      ...extras,
+      "error?": said(
+        "Why the answer failed; `finish_reason` is `error` then.",
+        refer("ErrorObject"),
+      ),
+    }),
+    ChunkChoice: object("What a chunk adds.", {
+      index,
+      delta: object(commentOf(fieldOf(contract.message("LLMChoice"), "delta")), {
+        role,
+        content: message("content", text),
+        ...thoughts,
+        "tool_calls?": message("tool_calls", list(refer("ChunkCall"), { minItems: 1 })),
+      }),
+      finish_reason: choice("finish_reason", { enum: [...reasons, "error", null] }),
+    }),
+    ChunkCall: object("A piece of a call: those with one `index` are one call.", {
+      index: call("index", count),
+      "id?": call("id", text),
+      "type?": { const: "function" },
+      function: object("What is called.", functions("name?")),
+      ...extra,
+    }),
+    Usage: object(commentOf(contract.message("LLMTokenUsage")), {
+      prompt_tokens: said("Tokens of the prompt.", count),
+      completion_tokens: said("Tokens of the answer, thoughts included.", count),
+      total_tokens: said("Both together.", count),
+      "prompt_tokens_details?": object("More about the prompt.", {
+        cached_tokens: usage("cached_tokens", count),
+      }),
+      "completion_tokens_details?": object("More about the answer.", {
+        reasoning_tokens: usage("reasoning_tokens", count),
+      }),
+    }),
+  };
+}
+
+function imageSchemas(contract: Contract): Record<string, Part> {
+  const media = contract.message("Media");
+  const medium = fieldsOf(media);
+  const progress = fieldsOf(contract.message("Progress"));
+  const ready = fieldsOf(contract.message("ImageReady"));
+  const response = fieldsOf(contract.message("TextToImageResponse"));
+  const images = response("images", list(refer("Image"), { minItems: 1 }));
+  const warnings = { "warnings?": response("warnings", list(text, { minItems: 1 })) };
+  const events = ["ImageProgress", "ImageReady", "ImagesDone", "ImagesFailed"];
+  return {
+    Image: object(commentOf(media), {
+      url: medium("url", uri),
+      seed: medium("seed", { ...count, maximum: 2 ** 32 - 1 }),
+      nsfw: medium("nsfw", flag),
+    }),
+    Images: object(commentOf(contract.message("TextToImageResponse")), { images, ...warnings }),
+    ImageEvent: {
+      description: commentOf(contract.message("StreamTextToImageResponse")),
+      oneOf: events.map(refer),
+    },
+    ImageProgress: object(commentOf(contract.message("Progress")), {
+      type: { const: "progress" },
+      index: progress("index", count),
+      images: progress("images", { ...count, minimum: 1 }),
+      step: progress("step", count),
+      steps: progress("steps", count),
+      percent: progress("percent", { ...count, maximum: 100 }),
+      "queue_position?": progress("queue_position", count),
+      "preview?": said(
+        "A small picture of the state, a `data:` URL; only where `include_previews` asked for it.",
+        uri,
+      ),
+    }),
+    ImageReady: object(commentOf(contract.message("ImageReady")), {
+      type: { const: "image" },
+      index: ready("index", count),
+      image: refer("Image"),
+    }),
+    ImagesDone: object("All images are ready: they again, all together.", {
+      type: { const: "done" },
+      images,
+      ...warnings,
+    }),
+    ImagesFailed: object("The images can't be made, in place of `done`.", {
+      type: { const: "error" },
+      error: refer("ErrorObject"),
+      detail: refer("ErrorDetail"),
+    }),
+  };
+}
+
+function accountSchemas(contract: Contract): Record<string, Part> {
+  const response = fieldsOf(contract.message("GetAccountResponse"));
+  const limit = fieldsOf(contract.message("Limit"));
+  return {
+    Account: object(commentOf(contract.message("GetAccountResponse")), {
+      caller: response("caller", text),
+      token: response("token", text),
+      team: response("team", text),
+      "expires_at?": response("expires_at", { type: "string", format: "date-time" }),
+      models: response("models", list(text)),
+      team_models: response("team_models", list(text)),
+      limits: response("limits", list(refer("Limit"))),
+    }),
+    Limit: object(commentOf(contract.message("Limit")), {
+      quantity: limit("quantity", {
+        enum: ["requests", "tokens", "images", "concurrent", "spend"],
+      }),
+      scope: limit("scope", { enum: ["caller", "user", "team", "model", "global"] }),
+      name: limit("name", text),
+      limit: limit("limit", { type: "number" }),
+      "remaining?": limit("remaining", { type: "number" }),
+      window: limit("window", {
+        enum: ["running", "minute", "hour", "day", "week", "month", "lifetime"],
+      }),
+      "reset_seconds?": limit("reset_seconds", count),
+    }),
+  };
+}
+
+function errorSchemas(): Record<string, Part> {
+  const codes = [...codesByStatus().values()].flat();
+  const types = new Set(codes.map((code) => errorTable[code].type));
+  return {
+    Error: object("What went wrong, for OpenAI's clients in `error`, for FastAPI's in `detail`.", {
+      error: refer("ErrorObject"),
+      detail: refer("ErrorDetail"),
+    }),
+    ErrorObject: object("What went wrong.", {
+      message: said("In words, with the field that it is about.", text),
+      type: said("Its kind, as OpenAI has it.", { enum: [...types] }),
+      param: said("The field that it is about; null: none.", { type: ["string", "null"] }),
+      code: said("What it is, for programs.", { enum: codes }),
+    }),
+    ErrorDetail: {
+      description: "With `invalid_fields` every field at fault, else the message.",
+      oneOf: [
+        object("The message.", { msg: text }),
+        list(
+          object("A field at fault.", {
+            loc: said(
+              "`body` or `query`, then the path to the field: names and positions.",
+              list({ type: ["string", "integer"] }),
+            ),
+            msg: said("What is allowed.", text),
+            type: { const: "value_error" },
+          }),
+        ),
+      ],
+    },
+  };
+}
