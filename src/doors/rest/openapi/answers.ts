@@ -8,6 +8,7 @@ const text: Part = { type: "string" };
 const count: Part = { type: "integer", minimum: 0 };
 const flag: Part = { type: "boolean" };
 const uri: Part = { type: "string", format: "uri-reference" };
+const anyObject: Part = { type: "object", additionalProperties: true };
 const list = (items: Part, more: Part = {}): Part => ({ type: "array", items, ...more });
 const said = (description: string, form: Part): Part => ({ description, ...form });
 
@@ -90,10 +91,10 @@ function chatSchemas(contract: Contract): Record<string, Part> {
   });
   const thoughts = {
     "reasoning_content?": message("reasoning_content", text),
-    "reasoning_details?": message("reasoning_details", list({ type: "object" })),
+    "reasoning_details?": message("reasoning_details", list(anyObject)),
   };
   const role: Part = { const: "assistant" };
-  const extra = { "extra_content?": call("extra_content", { type: "object" }) };
+  const extra = { "extra_content?": call("extra_content", anyObject) };
   return {
     Completion: object(commentOf(contract.message("LLMResponse")), {
       ...stamp("chat.completion"),

@@ -19,7 +19,10 @@ const events = (name: string, last: string): Part => ({
   },
 });
 
-const flag = (description: string): Part => ({ type: "boolean", default: false, description });
+const flag = (description: string): Part => ({
+  type: "boolean",
+  description: `${description} Default false.`,
+});
 
 /** Fields of requests that say how REST answers. */
 const stream = {

@@ -1,7 +1,9 @@
-/** What requests of REST look like, as JSON Schema: the contract's messages, with its rules. */
+/**
+ * What requests of REST look like, as JSON Schema: the contract's messages, with its rules. Defaults stand in the
+ * descriptions alone: of what has a `default` openapi-typescript makes a member that has to be there.
+ */
 import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
 import { field as fieldRules } from "../../../../gen/buf/validate/validate_pb.js";
-import { defaultOf } from "../../../core/defaults.js";
 import { choicesOf, rangeOf } from "../../../core/rules.js";
 import { mostItems } from "../../items.js";
 import { abbreviated, embeddedForm, partsFor } from "../../json/decode.js";
@@ -12,6 +14,9 @@ const without: Readonly<Record<string, readonly string[]>> = {
   LLMMessage: ["parts"],
   TextToImageRequest: ["include_data"],
 };
+
+/** JSON that the contract has as a text may hold anything. */
+const anything = { object: { additionalProperties: true }, array: { items: {} } };
 
 /** Ends of what a scalar can have, where the rules have none. */
 const widest: { readonly [type in ScalarType]?: readonly [min: number, max: number] } = {
@@ -54,7 +59,7 @@ function isRequired(field: DescField): boolean {
 
 function formOf(field: DescField, message: DescMessage, to: Record<string, Part>): Part {
   const form = embeddedForm(field);
-  if (form) return { oneOf: [{ type: form }, { type: "string" }] };
+  if (form) return { oneOf: [{ type: form, ...anything[form] }, { type: "string" }] };
   const parts = partsFor(message, field);
   if (parts) return { oneOf: [scalarOf(field), formOf(parts, message, to)] };
   switch (field.fieldKind) {
@@ -63,16 +68,11 @@ function formOf(field: DescField, message: DescMessage, to: Record<string, Part>
     case "list":
       return listOf(field, to);
     case "scalar":
-      return { ...scalarOf(field), ...fallback(field) };
+      return scalarOf(field);
     default:
       throw new Error(`${field}: REST has no fields of this kind`);
   }
 }
-
-const fallback = (field: DescField): Part => {
-  const value = defaultOf(field);
-  return value === undefined ? {} : { default: value };
-};
 
 /** A message, or the word that may stand for it. */
 function messageOf(message: DescMessage, to: Record<string, Part>): Part {
