@@ -81,7 +81,7 @@ function chatSchemas(contract: Contract): Record<string, Part> {
     model: response("model", text),
   });
   const extras = {
-    "usage_estimated?": response("usage_estimated", { const: true }),
+    "usage_estimated?": response("usage_estimated", flag),
     "warnings?": response("warnings", list(text, { minItems: 1 })),
   };
   const index = choice("index", { const: 0 });
