@@ -6,7 +6,8 @@ const digits = new RegExp(`[\\d${betweenGroups}]{13,}`, "gu");
 const inDigits = new RegExp(`[\\d${betweenGroups}]`, "u");
 
 /** What stands between groups on a card: there each of them may be as long as it likes, and each blank another one. */
-const loose = /^[\p{Zs}\p{Pd}\u2212]$/u;
+const onCards = "[\\p{Zs}\\p{Pd}\\u2212]";
+const loose = new RegExp(`^${onCards}$`, "u");
 
 /** Numbers of cards by how they begin, and how long they are. */
 const cards: readonly (readonly [RegExp, readonly number[]])[] = [
@@ -27,6 +28,11 @@ const longestCard = mostDigits + mostDigits * longestGap + longestGroup;
 
 /** Dates in the midst of what may be groups: two of them beside each other have as many digits as a card. */
 const date = /(?<!\d)(?:(?:19|20)\d\d-\d\d-\d\d|\d\d-\d\d-(?:19|20)\d\d)(?!\d)/;
+/** Phone numbers of North America beside each other: two of them have as many digits as a card, and more. */
+const phone = `(?:1${onCards})?[2-9]\\d\\d${onCards}[2-9]\\d\\d${onCards}\\d{4}(?!\\d)`;
+const phones = new RegExp(`(?<!\\d)${phone}(?:${onCards}${phone})+`, "gu");
+/** With what tells where it begins, and more. */
+const longestPhone = 16;
 /** Digits of a card that a phone number behind a `+` may have as well, such as one of Germany, E.164. */
 const asPhone = 13;
 
@@ -107,9 +113,19 @@ class Run {
       if (number.length + end - start > mostDigits) break;
       number += this.#text.slice(start, end);
       if (!isCard(number) || (mayBePhone && number.length === asPhone)) continue;
-      if (isLoose ? !date.test(this.#text.slice(begin, end)) : this.#isAlone(first, i)) last = i;
+      if (isLoose ? !this.#isOther(begin, end) : this.#isAlone(first, i)) last = i;
     }
     return last;
+  }
+
+  /** Whether a part is two dates, or of phone numbers that stand beside each other, each of them whole. */
+  #isOther(begin: number, end: number): boolean {
+    const from = Math.max(0, begin - longestPhone);
+    const around = this.#text.slice(from, end + longestPhone);
+    return (
+      date.test(this.#text.slice(begin, end)) ||
+      spansOf(around, phones).some((row) => from + row.start <= begin && end <= from + row.end)
+    );
   }
 
   #length(i: number): number {

@@ -27,8 +27,13 @@ function behindEscape(text: string, at: number): number {
 /** Halves of letters that are none of UTF-16's own count as letters. */
 const inLocalPart = /[\p{L}\p{N}._%+\ud800-\udfff-]/u;
 const mostLocal = 64;
-const domain =
-  /(?:[\p{L}\p{N}](?:[\p{L}\p{N}-]{0,61}[\p{L}\p{N}])?\.){1,8}(?:xn--[a-z0-9-]{1,59}|\p{L}{2,63})/uy;
+/** What code has behind a product of matrices, as `A@B.transpose()`; none is a top-level domain. */
+const ofMatrices =
+  "(?:transpose|swapaxes|permute|reshape|flatten|ravel|(?:un)?squeeze|contiguous|astype|conj(?:ugate)?|adjoint|inverse|detach|numpy|tolist)(?![\\p{L}\\p{N}-])";
+const domain = new RegExp(
+  `(?:[\\p{L}\\p{N}](?:[\\p{L}\\p{N}-]{0,61}[\\p{L}\\p{N}])?\\.){1,8}(?:xn--[a-z0-9-]{1,59}|(?!${ofMatrices})\\p{L}{2,63})`,
+  "uy",
+);
 
 const email: Finder = {
   find(text) {

@@ -135,6 +135,8 @@ test.each([
   "नमस्ते ٤٢",
   "100% of AT&T \\u12 &#x;",
   "👨‍👩‍👧 ❤️",
+  "Call 415-555-0177 503-555-0160, or not.",
+  "scores = Q@K.transpose(1, 0)",
 ])("%s stays as it is, whole and in pieces", (text) => {
   expect([masked(text), ...[1, 2, 5].map((length) => streamed(text, length))]).toEqual(
     Array(4).fill(text),

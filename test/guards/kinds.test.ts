@@ -23,8 +23,14 @@ describe.each<[Kind, found: string[], not: string[]]>([
       "müller@bücher.example",
       "a@xn--bcher-kva.xn--p1ai",
       `${"x".repeat(64)}@a.de`,
+      "me@transpose.example.com",
+      "me@example.transposes",
     ],
-    ["@example.com", "me@localhost", "me@example", "a @ b.com", "npm@1.2.3", "me@-a-.c0"],
+    [
+      ...["@example.com", "me@localhost", "me@example", "a @ b.com", "npm@1.2.3", "me@-a-.c0"],
+      // Products of matrices.
+      ...["A@B.transpose", "q@k.unsqueeze(1)", "A@B.T.conj()", "x@w.numpy().sum"],
+    ],
   ],
   [
     "credit_card",
@@ -50,6 +56,9 @@ describe.each<[Kind, found: string[], not: string[]]>([
       "4111\u2009\u20091111\u2009\u20091111\u2009\u20091111",
       "3782.822463.10005",
       "4.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1",
+      // As two phone numbers are, but for the end of the second, or its begin.
+      "415-555-0177 503",
+      "411-111-1111-111-111",
     ],
     [
       "4111111111111112",
@@ -61,6 +70,10 @@ describe.each<[Kind, found: string[], not: string[]]>([
       // All of these have a card's begin, length and checksum, and something else tells that they are none.
       "0.4111111111111111",
       "+49 170 0000 0019",
+      "415-555-0177 503-555-0160",
+      "567-555-0147 415-555-0161",
+      "1-567-555-0189 1-503-555-0119",
+      "415 555 0140 360 555 0181",
       "27-01-2015 08-04-2001",
       "25 2007-03-06 1998-11",
       "4.111111111111111",
@@ -186,6 +199,8 @@ test("a card is found beside other digits", () => {
   expect(foundIn("credit_card", "+4111 1111 1111 1111")).toEqual(["4111 1111 1111 1111"]);
   expect(foundIn("credit_card", "4111 1111 1111 1111 123")).toEqual(["4111 1111 1111 1111"]);
   expect(foundIn("credit_card", "12 4111 1111 1111 1111, 7")).toEqual(["4111 1111 1111 1111"]);
+  // No phone numbers begin so.
+  expect(foundIn("credit_card", "411-111-1111 111-111-1234")).toEqual(["411-111-1111 111-111"]);
   const both = ["4111111111111111", "5555555555554444"];
   expect(foundIn("credit_card", both.join(" "))).toEqual(both);
 });
@@ -202,6 +217,10 @@ test("of a private key all is found up to the next one, and nothing of words abo
   // Of these words no more is held back, either.
   const words = `It says "${begun}", then come lines of as many letters each, and then the last of them`;
   expect(kinds.private_key.open(words)).toBe(words.length);
+});
+
+test("of an address ahead of a word of matrices all that is one is found", () => {
+  expect(foundIn("email", "me@example.com.transpose()")).toEqual(["me@example.com"]);
 });
 
 test("an account is found before other words", () => {
