@@ -1,4 +1,5 @@
 /** Files in messages: what they are, and what those say that are text. */
+import { isUtf8 } from "node:buffer";
 import type { ContentPart, FileData } from "../../gen/lintel/v1/chat_pb.js";
 
 /** A file that a request has in itself. */
@@ -49,10 +50,21 @@ const texts =
 export const fileIn = ({ type, file }: ContentPart): InlineFile | undefined =>
   type === "file" && file ? inlineFile(file) : undefined;
 
+/** Types that are no text, whatever the bytes are. */
+const noTexts = /^(?:image|audio|video)\//;
+
+/** Whether a file is text: also one whose type does not say so, as model servers go by its name or its bytes. */
+function isText(file: InlineFile): boolean {
+  if (texts.test(file.mediaType)) return true;
+  if (noTexts.test(file.mediaType) || isPdf(file)) return false;
+  const bytes = Buffer.from(file.data, "base64");
+  return !bytes.includes(0) && isUtf8(bytes);
+}
+
 /** A part's file, where it is text. */
 function textFile(part: ContentPart): InlineFile | undefined {
   const content = fileIn(part);
-  return content && texts.test(content.mediaType) ? content : undefined;
+  return content && isText(content) ? content : undefined;
 }
 
 /** About how many bytes the text has that a part's file is; `undefined` where it is none. */

@@ -99,7 +99,7 @@ it("a server of OpenAI's form gets PDFs and sounds inline", async () => {
 
 it.each([
   ["an address", "messages", filePart("https://example.com/b.pdf")],
-  ["a kind of file", "file", filePart("data:application/zip;base64,UEs=")],
+  ["a kind of file", "file", filePart("data:application/zip;base64,UEsDBAoAAAA=")],
   ["a format of sounds", "input_audio", soundPart("AAAA", "flac")],
 ])("%s that a provider does not know is refused, and nothing is asked", async (_, param, part) => {
   const supports = ["file", "input_audio"];

@@ -18,7 +18,7 @@ const ways: Readonly<Record<string, (url: string) => Backend>> = {
   openai: (url) => backendFor(url, { api_key: "me" }),
 };
 
-const zip = "data:application/zip;base64,UEs=";
+const zip = "data:application/zip;base64,UEsDBAoAAAA=";
 const extra = { google: { thought_signature: "abc" } };
 const call = {
   ...{ id: "a", type: "function", extra_content: extra },

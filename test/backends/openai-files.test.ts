@@ -6,7 +6,7 @@ import { against, chat, complete } from "./openai-calls.js";
 import { echo } from "./openai-subject.js";
 
 const pdf = "data:application/pdf;base64,JVBERi0=";
-const zip = "data:application/zip;base64,UEs=";
+const zip = "data:application/zip;base64,UEsDBAoAAAA=";
 const of = (...parts: ContentPart[]) => ({ messages: [say("user", "", { parts })] });
 
 it("the body has them as OpenAI's clients write them, files with a name", async () => {

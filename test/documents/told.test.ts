@@ -184,7 +184,7 @@ test("a reader that is closed says so", async () => {
 test("what is no PDF is not read as one", async () => {
   const backend = scripted({ chat: says("Hi") }, model());
   const server = await reading(backend);
-  for (const data of ["data:application/zip;base64,UEs=", "https://example.com/a.pdf"]) {
+  for (const data of ["data:application/zip;base64,UEsDBAoAAAA=", "https://example.com/a.pdf"]) {
     const { error } = await json(await server.post("/llm", ask(file(report), file(data))));
     expect(error).toMatchObject({
       code: "unsupported_parameter",

@@ -147,7 +147,7 @@ describe.each(doors.map((door) => [door.path, door] as const))("POST %s", (_, do
   test("one that is neither text nor known to the model is refused", async () => {
     const backend = scripted({ chat: says("Hi") }, [takesNone]);
     const server = await serve(backend);
-    for (const data of [pdf, address, "data:application/zip;base64,UEs="]) {
+    for (const data of [pdf, address, "data:application/zip;base64,UEsDBAoAAAA="]) {
       const { status, body } = await asked(server, door, door.ask(door.file(data)));
       expect(status).toBe(400);
       expect(body.error.message).toBe(

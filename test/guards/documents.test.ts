@@ -147,6 +147,21 @@ test("a PDF is one whatever its type says", async () => {
   expect([error, bodies]).toMatchObject([{ code: "content_blocked", param: field }, []]);
 });
 
+test.each(["application/octet-stream", "application/x-unknown"])(
+  "a text is one whatever its type says: %s",
+  async (type) => {
+    const text = Buffer.from("Grüße, me@example.com");
+    const ask = (bytes: Buffer) => asked(mail("action: mask"), bytes, "", "What is it?", type);
+    const { bodies } = await ask(text);
+    expect(bodies.join()).toContain("Grüße, [email]");
+    // What no model reads as text nobody looks at.
+    for (const bytes of [Buffer.concat([text, Buffer.alloc(1)]), Buffer.from("ü", "latin1")]) {
+      const { status, bodies } = await ask(bytes);
+      expect([status, bodies.join().includes(bytes.toString("base64"))]).toEqual([200, true]);
+    }
+  },
+);
+
 test("pictures of pages are not looked at: a PDF of them alone is refused, one with some passes", async () => {
   const drawn = "0 0 99 99 re f";
   const scanned = await asked(mail("action: flag"), pdf([drawn]));
