@@ -9,8 +9,14 @@ import { bearerToken, serverUrl, withoutFragment } from "./http-fields.js";
 import { wait } from "./quantities.js";
 import { moderationFields } from "./safety.js";
 
+/** It stands in texts, in brackets: in JSON, too, and in prompts of images, whose `|` parts them. */
+const guardName = name()
+  .max(100)
+  .regex(/^[^[\]{}"\\,|]*$/, { error: 'must have none of [ ] { } " \\ , and |' })
+  .describe("Names it in errors, logs and metrics, and what it masks; unique.");
+
 const common = {
-  name: name().describe("Names it in errors, logs and metrics; unique."),
+  name: guardName,
   look_at: z
     .array(z.enum(["prompts", "answers"]))
     .min(1)

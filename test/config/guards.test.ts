@@ -22,6 +22,16 @@ test("what a guard has where nothing is said", () => {
 
 test.each<[string, string, string]>([
   ["no name", "{ type: pattern, find: [email] }", "guards[0].name: is required"],
+  ...[...'[]{}"\\,|'].map((sign): [string, string, string] => [
+    `a name with ${sign}`,
+    `{ name: 'a${sign}b', type: pattern, find: [email] }`,
+    'guards[0].name: must have none of [ ] { } " \\ , and |',
+  ]),
+  [
+    "a long name",
+    `{ name: ${"a".repeat(101)}, type: pattern, find: [email] }`,
+    "guards[0].name: must have at most 100 characters",
+  ],
   ["nothing to find", "{ name: a, type: pattern }", "guards[0]: must have find or patterns"],
   [
     "an unknown kind",
