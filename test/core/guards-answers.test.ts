@@ -304,12 +304,32 @@ describe("a stream", () => {
     const { guard, seen } = asked(() => ({ action: "pass" }));
     const { ask } = guarded([guard], thinks([thought("Hm")], "Hi"));
     await ask(user("Hello"), "chat");
-    const fields = seen.map(({ field, text }) => [field, text]);
-    expect(fields).toEqual([
-      ["choices[0].delta.reasoning_content", "Hm"],
-      ["choices[0].delta.content", "Hi"],
+    const role = "assistant";
+    expect(seen).toEqual([
+      { field: "choices[0].delta.reasoning_content", role, text: "Hm" },
+      { field: "choices[0].delta.content", role, text: "Hi" },
     ]);
   });
+
+  test.each(["stop", "failure"])(
+    "has all that is thought where nothing else is: %s",
+    async (end) => {
+      const chat: Handle<"chat"> = async function* () {
+        yield [thought(`Ask ${secret}`)];
+        if (end === "failure") throw new LintelError("upstream_failed", "the model server failed");
+        yield [piece("", "stop", [7, 3])];
+      };
+      const { ask } = guarded([mail("mask", answers)], chat);
+      const { code, messages } = await ask(user("Hello"), "chat");
+      expect([code, got(messages).thoughts]).toEqual([
+        end === "stop" ? "ok" : "upstream_failed",
+        "Ask [email]",
+      ]);
+      const [first, ...others] = (messages as LLMResponse[]).map(({ id }) => id);
+      expect(first).toMatch(/./);
+      for (const id of others) expect(id).toBe(first);
+    },
+  );
 
   test("has all that was found in its pieces in one entry of the log, beside that of its prompt", async () => {
     const lines: object[] = [];
@@ -412,14 +432,17 @@ describe("a stream", () => {
     expect([content, thoughts]).toEqual(["Ask [email].", "Not me@exam[email]!"]);
   });
 
-  test("ends for a caller who leaves", async () => {
+  test("ends for a caller who leaves, and no guard is asked about what was held", async () => {
     const { handle, aborted } = hangsAfter("All is well. ");
-    const { ask } = guarded([mail("mask", answers)], handle);
+    const { guard, seen } = asked(() => ({ action: "pass" }));
+    const { ask, core } = guarded([guard], handle);
     const caller = new AbortController();
     const call = ask(user("Hello"), "chat", { signal: caller.signal });
     setImmediate(() => caller.abort());
     expect((await call).code).toBe("cancelled");
     await aborted;
+    await core.idle();
+    expect(seen).toEqual([]);
   });
 });
 

@@ -71,6 +71,26 @@ test("a number of which the rest is masked is in the string, whole, and none at 
   expect([...told, marks.end(), marks.end()].join("")).toBe('["123[x]4",-1.5');
 });
 
+test("all that a number may have is in the string, wherever it is cut", () => {
+  for (const text of ["1.5E+3[x]-2.5e+7", "-1e-5[x]+3.5E"]) {
+    const marks = new JsonMarks();
+    // What takes another's place comes whole.
+    const pieces = `[${text},7]`.match(/\[x\]|./g) ?? [];
+    const told = pieces.map((one) => marks.pass(one, one === "[x]"));
+    expect([...told, marks.end()].join("")).toBe(`["${text}",7]`);
+  }
+});
+
+test("what stands in brackets behind a piece in which something was replaced passes as it is", () => {
+  const marks = new JsonMarks();
+  const told = [
+    marks.pass("[x],", true),
+    marks.pass("[that] 1", false),
+    marks.pass(" [it]", false),
+  ];
+  expect([...told, marks.end()].join("")).toBe('"[x]",[that] 1 [it]');
+});
+
 test("strings are followed from one piece to the next, with all that they escape", () => {
   const marks = new JsonMarks();
   const told = ['{"a\\', '"[x]', '":[x],"b', '\\\\":', "[x]", ',"c":"[x]"}'].map((piece) =>
@@ -80,6 +100,7 @@ test("strings are followed from one piece to the next, with all that they escape
 });
 
 test("lists of values are no marks", () => {
-  const text = '[[true],[ null ],[1],[-1.5e3],["x"],[],[ ],[{"a":[false]}]]';
+  const text =
+    '[[true],[ null ],[1],[-1.5e3],["x"],[],[ ],[{"a":[false]}],[1E+5],[1,2],[{}],[{},[[]]]]';
   expect(whole(text, true)).toBe(text);
 });

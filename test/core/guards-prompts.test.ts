@@ -135,7 +135,7 @@ describe("texts", () => {
     expect(backend.asked).toEqual(await askedWithout(everywhere("said")));
   });
 
-  test("of a file may be replaced by nothing", async () => {
+  test("of a file, or ends of an answer, may be replaced by nothing", async () => {
     const parts = [{ type: "text", text: "Read this:" }, file("text/plain", secret, "a.txt")];
     const nothing = saying((texts) => ({
       action: "replace",
@@ -143,8 +143,11 @@ describe("texts", () => {
       texts: texts.map(({ text }) => (text === secret ? "" : text)),
     }));
     const { ask, backend } = guarded([guardOf("a", nothing.checker)]);
-    expect((await ask({ messages: [{ role: "user", parts }] })).code).toBe("ok");
+    const request = { messages: [{ role: "user", parts }], stop: [secret, "END"] };
+    expect((await ask(request)).code).toBe("ok");
     const [asked] = backend.asked as LLMRequest[];
+    // An end that is none would stop everything.
+    expect(asked?.stop).toEqual(["END"]);
     expect(asked?.messages[0]?.content).toBe('Read this:\n\n<file name="a.txt">\n\n</file>\n\n');
   });
 

@@ -82,6 +82,8 @@ describe.each([
   "\\u000ajoe@b.com",
   "\\u0022joe@b.com\\u0022",
   `\\u0061${"j".repeat(62)}@b.com`,
+  // The longest begin of an address would be within these.
+  ...[60, 61, 62, 63].map((length) => `\\u0022${"j".repeat(length)}@b.com`),
   "joe@b.com\\\\",
   "\\\\u0034111 1111 1111 1111",
   "4111\\\\u00201111\\\\u00201111\\\\u00201111",

@@ -14,6 +14,8 @@ const encrypted = pem(
   `Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123\n\n${key}`,
 );
 
+const of = (word: string) => `A@B.${word}`;
+
 describe.each<[Kind, found: string[], not: string[]]>([
   [
     "email",
@@ -23,13 +25,25 @@ describe.each<[Kind, found: string[], not: string[]]>([
       "müller@bücher.example",
       "a@xn--bcher-kva.xn--p1ai",
       `${"x".repeat(64)}@a.de`,
+      "f_l%x-2@3m.a1b.m3.com",
+      "a@b.xn--a-b",
       "me@transpose.example.com",
       "me@example.transposes",
     ],
     [
-      ...["@example.com", "me@localhost", "me@example", "a @ b.com", "npm@1.2.3", "me@-a-.c0"],
+      ...[
+        "@example.com",
+        "me@localhost",
+        "me@example",
+        "a @ b.com",
+        "npm@1.2.3",
+        "me@-a-.c0",
+        "me@b.c",
+      ],
       // Products of matrices.
-      ...["A@B.transpose", "q@k.unsqueeze(1)", "A@B.T.conj()", "x@w.numpy().sum"],
+      ...["q@k.unsqueeze(1)", "A@B.T.conj()", "x@w.numpy().sum"],
+      ...["transpose", "swapaxes", "permute", "reshape", "flatten", "ravel", "squeeze"].map(of),
+      ...["contiguous", "astype", "conjugate", "adjoint", "inverse", "detach", "tolist"].map(of),
     ],
   ],
   [
@@ -135,6 +149,7 @@ describe.each<[Kind, found: string[], not: string[]]>([
       "hf_model",
       "eyJ",
       "ask-me-anything-about-it",
+      ...["A", "z", "0"].map((ahead) => `${ahead}sk-${key}`),
     ],
   ],
   [
@@ -193,6 +208,30 @@ test.each<[Kind, string]>([
   expect(foundIn(kind, json)).toEqual([text, text]);
   const begun = json.slice(0, json.indexOf(text) + 2);
   expect(kinds[kind].open(begun)).toBeLessThanOrEqual(begun.length - 2);
+});
+
+test.each([
+  ["sk-", 20],
+  ...["sk_live_", "sk_test_", "rk_live_", "rk_test_"].map((begin): [string, number] => [begin, 16]),
+  ...["gho_", "ghp_", "ghr_", "ghs_", "ghu_"].map((begin): [string, number] => [begin, 30]),
+  ["github_pat_", 22],
+  ["glpat-", 20],
+  ["AIza", 35],
+  ["xoxb-", 10],
+  [`SG.${key.slice(0, 16)}.`, 16],
+  ["hf_", 30],
+  ["npm_", 36],
+  ...["gsk_", "xai-", "nvapi-"].map((begin): [string, number] => [begin, 40]),
+  ["lt_", 43],
+  [`eyJ${key.slice(0, 10)}.`, 10],
+])("the shortest key with %s has %i characters behind it", (begin, length) => {
+  const shortest = begin + key.slice(0, length);
+  expect(foundIn("api_key", `Take ${shortest}, please`)).toEqual([shortest]);
+  expect(foundIn("api_key", `Take ${shortest.slice(0, -1)}, please`)).toEqual([]);
+});
+
+test("no address begins within another one", () => {
+  expect(foundIn("email", "a@b.com.x@c.de")).toEqual(["a@b.com", ".x@c.de"]);
 });
 
 test("a card is found beside other digits", () => {
