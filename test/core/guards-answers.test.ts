@@ -99,15 +99,18 @@ describe.each(ways)("an answer by %s", (method) => {
   });
 
   test("calls tools with masked arguments that were cut off, whatever their escapes", async () => {
-    const cut = '{"to":"me\\u0040example.com, \\\\u0040';
+    const cut = '{"to":"me\\u0040ex\\u0061\\u006Dple.com\\u000a, \\\\u0040';
     const chat: Handle<"chat"> = async function* () {
       const call = toolCall(0, "a", "send", cut);
       yield [{ ...piece(""), choices: [deltaChoice("", "", [call])] }];
       yield [piece("", "length", [7, 3])];
     };
-    const { ask } = guarded([mail("mask", answers)], chat);
+    // As it is meant, for who knows no escapes.
+    const { guard, seen } = asked(() => ({ action: "pass" }));
+    const { ask } = guarded([guard, mail("mask", answers)], chat);
     const { args } = got((await ask(user("Hello"), method)).messages);
-    expect(args).toBe('{"to":"[email], \\\\u0040');
+    expect(args).toBe('{"to":"[email]\\u000a, \\\\u0040');
+    expect(seen.at(-1)?.text).toBe('{"to":"me@example.com\\u000a, \\\\u0040');
   });
 
   test("that is blocked is an error where nothing was delivered of it", async () => {

@@ -263,23 +263,44 @@ describe("texts", () => {
     );
   });
 
+  test.each([
+    ['{"a@b.com":1,"[email]":2}', '{"[email]":1,"[email] 2":2}'],
+    ['{"[email]":1,"a@b.com":2}', '{"[email]":1,"[email] 2":2}'],
+    ['{"in":{"a@b.com":1},"b@b.com":2}', '{"in":{"[email]":1},"[email]":2}'],
+  ])("that are names of members, %s, are %s", async (args, masked) => {
+    const { ask, backend } = guarded([mail()]);
+    const call = { id: "c", type: "function", function: { name: "f", arguments: args } };
+    await ask({ messages: [{ role: "assistant", toolCalls: [call] }] });
+    const [message] = (backend.asked[0] as LLMRequest).messages;
+    expect(message?.toolCalls[0]?.function?.arguments).toBe(masked);
+  });
+
   test("of thoughts are masked also where a later one has nothing to mask", async () => {
     const details = (text: string) => JSON.stringify([{ text }, { text: "fine", signature: "s" }]);
     const { ask, backend } = guarded([mail()]);
     const assistant = { role: "assistant", content: "Hi", reasoningDetails: details(secret) };
     await ask({ messages: [assistant, ...user("Hello").messages] });
-    const [asked] = backend.asked as LLMRequest[];
-    expect(asked?.messages[0]?.reasoningDetails).toBe(details("[email]"));
+    // As it is written, where nothing is.
+    const written = JSON.stringify([{ text: "fine", signature: "s" }], null, 1);
+    await ask({ messages: [{ ...assistant, reasoningDetails: written }, ...user("Hi").messages] });
+    const asked = backend.asked as LLMRequest[];
+    expect(asked.map(({ messages: [first] }) => first?.reasoningDetails)).toEqual([
+      details("[email]"),
+      written,
+    ]);
   });
 
   test("a number in arguments becomes a text where it is masked", async () => {
-    const card = patternChecker({ name: "c", find: ["credit_card"], patterns: [], action: "mask" });
+    const patterns = ["^-1\\.5E\\+3$", "^2e-7$"];
+    const card = patternChecker({ name: "c", find: ["credit_card"], patterns, action: "mask" });
     const { ask, backend } = guarded([guardOf("c", card)]);
-    const args = '{"card":4111111111111111,"n":-1.5e3}';
+    const args = '{"card":4111111111111111,"n":-1.5e3,"of":[-1.5E+3,2e-7]}';
     const call = { id: "a", type: "function", function: { name: "f", arguments: args } };
     await ask({ messages: [{ role: "assistant", toolCalls: [call] }] });
     const [message] = (backend.asked[0] as LLMRequest).messages;
-    expect(message?.toolCalls[0]?.function?.arguments).toBe('{"card":"[credit_card]","n":-1.5e3}');
+    expect(message?.toolCalls[0]?.function?.arguments).toBe(
+      '{"card":"[credit_card]","n":-1.5e3,"of":["[c]","[c]"]}',
+    );
   });
 
   test.each(["textToImage", "streamTextToImage"] as const)("of %s are masked", async (method) => {

@@ -9,9 +9,11 @@ const foundIn = (kind: Kind, text: string) =>
 const key = "0123456789abcdefABCDEF0123456789abcdefghijkl";
 const pem = (begin: string, body: string) =>
   `-----BEGIN ${begin}-----\n${body}\n-----END ${begin}-----`;
+/** A line of one, with all that may be in it. */
+const body = `+/${key}+/`;
 const encrypted = pem(
   "RSA PRIVATE KEY",
-  `Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123\n\n${key}`,
+  `Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123\n\n${body}`,
 );
 
 const of = (word: string) => `A@B.${word}`;
@@ -155,16 +157,27 @@ describe.each<[Kind, found: string[], not: string[]]>([
   [
     "private_key",
     [
-      pem("PRIVATE KEY", `${key}\n${key}==`),
+      pem("PRIVATE KEY", `${body}\n${body}==`),
       encrypted,
-      pem("OPENSSH PRIVATE KEY", key).replaceAll("\n", "\\n"),
-      `-----BEGIN EC PRIVATE KEY-----\n${key}`,
-      pem("PGP PRIVATE KEY BLOCK", `Version: GnuPG v2.0.22 (GNU/Linux)\n\n${key}\n=abcd`),
+      pem("OPENSSH PRIVATE KEY", body).replaceAll("\n", "\\n"),
+      `-----BEGIN EC PRIVATE KEY-----\n${body}`,
+      pem("PGP PRIVATE KEY BLOCK", `Version: GnuPG v2.0.22 (GNU/Linux)\n\n${body}\n=abcd`),
+      ...["\r\n", "\\r\\n"].map((end) => encrypted.replaceAll("\n", end)),
+      encrypted.replaceAll("/", "\\/").replaceAll("\n", "\\n"),
       // In YAML, in a string of JSON within another, in code and lists, and quoted.
       encrypted.replaceAll("\n", "\n            "),
       encrypted.replaceAll("\n", "\\\\n"),
-      ...['\\n" +\n    "', '\\n" \\\n"', "\\n'\n    '", '",\n"', "\n> ", "\n# "].map((between) =>
-        pem("RSA PRIVATE KEY", `${key}\n${key}\nQQ==`).replaceAll("\n", between),
+      ...[
+        '\\n"+"',
+        "\\n'+'",
+        '\\n" +\n    "',
+        '\\n" \\\n"',
+        "\\n'\n    '",
+        '",\n"',
+        "\n> ",
+        "\n# ",
+      ].map((between) =>
+        pem("RSA PRIVATE KEY", `${body}\n${body}\nQQ==`).replaceAll("\n", between),
       ),
     ],
     [pem("PUBLIC KEY", key), pem("CERTIFICATE", key), "-----BEGIN"],
