@@ -38,6 +38,12 @@ const asPhone = 13;
 
 /** First digit of all of them. */
 const mayBegin = /[2-6]/;
+/** Most digits that tell how long one is. */
+const longestBegin = 4;
+
+/** How long a card may be that begins with these digits. */
+const lengthsOf = (digits: string): readonly number[] =>
+  cards.flatMap(([begin, lengths]) => (begin.test(digits) ? lengths : []));
 
 /** ISO/IEC 7812-1, Luhn's checksum. */
 function isLuhn(number: string): boolean {
@@ -49,10 +55,6 @@ function isLuhn(number: string): boolean {
   }
   return sum % 10 === 0;
 }
-
-const isCard = (number: string): boolean =>
-  cards.some(([begin, lengths]) => lengths.includes(number.length) && begin.test(number)) &&
-  isLuhn(number);
 
 /** Numbers of cards, as they stand there or with something else between their groups. */
 export const creditCard: Finder = {
@@ -85,6 +87,9 @@ class Run {
   /** What stands ahead of each group, and whether that may stand between groups of any length. */
   readonly #gaps: readonly string[];
   readonly #isLoose: readonly boolean[];
+  /** All digits, and where those of each group begin among them. */
+  readonly #digits: string;
+  readonly #offsets: readonly number[];
 
   constructor(text: string, isBehindPlus: boolean) {
     this.#text = text;
@@ -92,14 +97,21 @@ class Run {
     this.groups = spansOf(text, /\d+/g);
     this.#gaps = this.groups.map(({ start }, i) => text.slice(this.groups[i - 1]?.end ?? 0, start));
     this.#isLoose = this.#gaps.map((gap) => loose.test(gap));
+    this.#digits = this.groups.map(({ start, end }) => text.slice(start, end)).join("");
+    let before = 0;
+    this.#offsets = this.groups.map((_, i) => (before += this.#length(i)) - this.#length(i));
   }
 
   /** The last group of the card that begins with a group; of several the longest. */
   cardFrom(first: number): number | undefined {
     const begin = this.groups[first]?.start ?? 0;
-    if (!mayBegin.test(this.#text[begin] ?? "")) return undefined;
+    if (!mayBegin.test(this.#text[begin] ?? "") || this.#isInRow(first)) return undefined;
     const mayBePhone = this.#isBehindPlus && begin === 0;
-    let number = "";
+    // Texts of such groups alone have as many begins as they have groups.
+    const from = this.#offsets[first] ?? 0;
+    const lengths = lengthsOf(this.#digits.slice(from, from + longestBegin));
+    if (lengths.length === 0) return undefined;
+    let count = 0;
     let last: number | undefined;
     let isLoose = !this.#isFraction(first);
     for (let i = first; i < this.groups.length; i++) {
@@ -109,10 +121,12 @@ class Run {
         const isAlike = gap.length <= longestGap && gap === this.#gaps[first + 1];
         if (!isLoose && !isAlike) break;
       }
-      const { start, end } = this.groups[i] as Span;
-      if (number.length + end - start > mostDigits) break;
-      number += this.#text.slice(start, end);
-      if (!isCard(number) || (mayBePhone && number.length === asPhone)) continue;
+      count += this.#length(i);
+      if (count > mostDigits) break;
+      if (!lengths.includes(count) || (mayBePhone && count === asPhone)) continue;
+      if (!isLuhn(this.#digits.slice(from, from + count))) continue;
+      const { end } = this.groups[i] as Span;
+      if (this.#isInRow(i + 1)) continue;
       if (isLoose ? !this.#isOther(begin, end) : this.#isAlone(first, i)) last = i;
     }
     return last;
@@ -126,6 +140,11 @@ class Run {
       date.test(this.#text.slice(begin, end)) ||
       spansOf(around, phones).some((row) => from + row.start <= begin && end <= from + row.end)
     );
+  }
+
+  /** Whether a digit follows another as it is followed: of a row of them each part has as many as a card. */
+  #isInRow(i: number): boolean {
+    return this.#length(i - 1) === 1 && this.#length(i) === 1;
   }
 
   #length(i: number): number {
