@@ -1,9 +1,13 @@
 /** `lintel node`: runs local models and serves them over gRPC. */
 import { resolve } from "node:path";
+import type { z } from "zod";
 import { isEmbedded, ordersOf } from "../backends/embedded/mark.js";
 import { gpuKinds } from "../backends/gpu.js";
+import { chatEngineFields } from "../backends/llama/schema.js";
+import { isRemote } from "../backends/local.js";
+import { missing } from "../config/missing-files.js";
 import { otlpProblems, otlpWarnings } from "../config/otlp-environment.js";
-import { ConfigError } from "../config/problems.js";
+import { ConfigError, messageOf } from "../config/problems.js";
 import {
   conflict,
   type ListenAddress,
@@ -14,7 +18,7 @@ import {
 import { otlpSettings } from "../config/telemetry.js";
 import { type Logger, logLevels } from "../core/log.js";
 import { largestBody } from "../doors/door.js";
-import type { Classifier } from "../node.js";
+import type { Classifier, NodeSettings } from "../node.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { type Command, type Given, UsageError } from "./command.js";
 import { listenError } from "./listen-error.js";
@@ -26,7 +30,9 @@ export const node: Command = {
   summary: "runs local models for gateways, over gRPC",
   details: `Serves the contract over gRPC, gRPC-Web and Connect. A gateway reaches it through a
 backend of type node. On a Unix socket everybody who may open it may call; on a
-port callers need a bearer token, and any will do.`,
+port callers need a bearer token, and any will do. A model that can't be loaded is
+listed as failed, and tried again with later calls. On SIGTERM and SIGINT running
+calls may end, for 30 seconds; a second signal ends the process at once, with 143 or 130.`,
   options: {
     model: {
       value: "PATH",
@@ -97,12 +103,12 @@ port callers need a bearer token, and any will do.`,
       listen: addressOf(given, "listen") ?? { host: "127.0.0.1", port: 8081 },
       prometheus: addressOf(given, "prometheus"),
       gpu: oneOf(given, "gpu", gpuKinds),
-      sequences: count(given, "sequences"),
-      contextSize: count(given, "context-size"),
-      threads: count(given, "threads"),
-      gpuLayers: layers(given),
+      sequences: fieldOf(given, "sequences", chatEngineFields.sequences),
+      contextSize: fieldOf(given, "context-size", chatEngineFields.context_size),
+      threads: fieldOf(given, "threads", chatEngineFields.threads),
+      gpuLayers: fieldOf(given, "gpu-layers", chatEngineFields.gpu_layers),
       load: oneOf(given, "load", ["start", "lazy"] as const),
-      memoryBudget: sizeOf(given, "memory-budget"),
+      memoryBudget: fieldOf(given, "memory-budget", size()),
       downloads: given.text("downloads"),
       classifier: classifierOf(given),
       exposeSources: given.has("expose-sources") || undefined,
@@ -112,8 +118,11 @@ port callers need a bearer token, and any will do.`,
     const { listen, prometheus } = settings;
     const clash = prometheus && conflict(prometheus, listen, "--listen");
     if (clash) throw new UsageError(`--prometheus ${clash}`);
-    // A gateway has looked at them before.
-    if (!isEmbedded()) checkTelemetry(log);
+    // A gateway has looked at its own settings before.
+    if (!isEmbedded()) {
+      checkTelemetry(log);
+      logWarnings(log, missingFiles(settings));
+    }
     // What a gateway has admitted it still sends: the gateway says when to leave.
     let calls = () => 0;
     const signalled = isEmbedded()
@@ -145,6 +154,14 @@ function checkTelemetry(log: Logger): void {
   logWarnings(log, otlpWarnings(otlpSettings(), process.env));
 }
 
+/** A line for each path that leads nowhere now; what is there later is found by the calls that ask for it. */
+function missingFiles({ models, classifier }: Pick<NodeSettings, "models" | "classifier">) {
+  return missing([
+    ...models.map((path) => ["--model", isRemote(path) ? path : resolve(path)] as const),
+    ...(classifier ? [["--classifier", classifier.path] as const] : []),
+  ]);
+}
+
 /** Tells the gateway which models are being loaded, and heeds which ones it holds back. */
 async function reportedLoads() {
   const { ReportedLoads, sendToParent } = await import("../backends/embedded/loads.js");
@@ -162,11 +179,14 @@ function addressOf(given: Given, name: string): ListenAddress | undefined {
   return address;
 }
 
-function count(given: Given, name: string): number | undefined {
+/** An option that configurations have as a field, with what is allowed there. */
+function fieldOf<T>(given: Given, name: string, field: z.ZodType<T>): T | undefined {
   const text = given.text(name);
   if (text === undefined) return undefined;
-  if (!/^[1-9]\d{0,8}$/.test(text)) throw new UsageError(`--${name} must be a number, 1 or more`);
-  return Number(text);
+  const value = /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
+  const { data, error } = field.safeParse(value, { error: messageOf, jitless: true });
+  if (error) throw new UsageError(`--${name} ${error.issues[0]?.message}`);
+  return data;
 }
 
 function classifierOf(given: Given): Classifier | undefined {
@@ -185,23 +205,8 @@ function classifierOf(given: Given): Classifier | undefined {
   return undefined;
 }
 
-function layers(given: Given): number | "auto" | "max" | undefined {
-  const text = given.text("gpu-layers");
-  if (text === undefined || text === "auto" || text === "max") return text;
-  if (!/^\d{1,4}$/.test(text)) throw new UsageError("--gpu-layers must be a number, auto or max");
-  return Number(text);
-}
-
-function sizeOf(given: Given, name: string): number | undefined {
-  const text = given.text(name);
-  if (text === undefined) return undefined;
-  const bytes = size().safeParse(text);
-  if (bytes.success) return bytes.data;
-  throw new UsageError(`--${name} must be a size such as 512MiB or 8GB`);
-}
-
 function bodyLimitOf(given: Given): number | undefined {
-  const bytes = sizeOf(given, "body-limit");
+  const bytes = fieldOf(given, "body-limit", size());
   if (bytes === undefined || (bytes >= 1 && bytes <= largestBody)) return bytes;
   throw new UsageError("--body-limit must be from 1 byte to 512MB");
 }

@@ -1,6 +1,7 @@
 /** Models on this machine that are not there. */
 import { existsSync } from "node:fs";
 import { engineHint, lackOf } from "../backends/engines.js";
+import { isRemote } from "../backends/local.js";
 import { isInstalled, packageOf } from "../installed.js";
 import type { BackendConfig, Config } from "./schema.js";
 
@@ -11,18 +12,24 @@ import type { BackendConfig, Config } from "./schema.js";
  */
 export function missingFiles({ backends = [], safety }: Config, folder = process.cwd()): string[] {
   const { checker } = safety;
-  return [
+  return missing([
     ...backends.flatMap((backend, i) =>
       filesOf(backend).map(([field, path]) => [`backends[${i}].${field}`, path] as const),
     ),
     ...(checker?.type === "classifier" ? [["safety.checker.path", checker.path] as const] : []),
-  ]
-    .filter(([, path]) => !path.startsWith("hf:") && !existsSync(path))
-    .map(([field, path]) => `${field}: there is no ${path} now`)
-    .concat(backends.flatMap((backend, i) => missingPackage(backend, i, folder)));
+  ]).concat(backends.flatMap((backend, i) => missingPackage(backend, i, folder)));
 }
 
-function filesOf(backend: BackendConfig): readonly (readonly [field: string, path: string])[] {
+/** Where a path is named, and the path. */
+type Named = readonly [field: string, path: string];
+
+/** A line for each file and folder that is not there now; names on Hugging Face are none. */
+export const missing = (named: readonly Named[]): string[] =>
+  named
+    .filter(([, path]) => !isRemote(path) && !existsSync(path))
+    .map(([field, path]) => `${field}: there is no ${path} now`);
+
+function filesOf(backend: BackendConfig): readonly Named[] {
   switch (backend.type) {
     case "llama":
     case "onnx":

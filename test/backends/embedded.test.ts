@@ -8,6 +8,7 @@ import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { EmbeddedBackend, type EmbeddedOptions } from "../../src/backends/embedded/index.js";
+import { embeddedSchema } from "../../src/backends/embedded/schema.js";
 import { Supervisor, timeDefaults } from "../../src/backends/embedded/supervisor.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
@@ -38,9 +39,9 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-function embed(models: string[], options: EmbeddedOptions = {}): EmbeddedBackend {
+function embed(models: string[], options: EmbeddedOptions = {}, more = {}): EmbeddedBackend {
   backend = new EmbeddedBackend(
-    { type: "embedded", name: "embedded", models },
+    embeddedSchema.parse({ type: "embedded", name: "embedded", models, ...more }),
     { log: silent },
     { entry, ...options },
   );
@@ -142,6 +143,16 @@ describe("embedded models", () => {
     await copyFile(tiny, join(folder, "a.gguf"));
     await answer(embedded, chatRequest("hello", { model: "b" }));
     expect(embedded.models().map(({ id }) => id)).toEqual(["b", "a"]);
+  });
+
+  it.each([
+    { context_size: 16, sequences: 1, threads: 1, gpu_layers: 0, memory_budget: 0 },
+    { context_size: 10 ** 9, sequences: 256, threads: 256, gpu_layers: 99_999 },
+    { gpu: "auto", gpu_layers: "max", memory_budget: "1.5GiB" },
+  ])("have a process that takes whatever the configuration may say: %o", async (more) => {
+    const embedded = embed([tiny], {}, { load: "lazy", ...more });
+    await embedded.health(never);
+    expect(embedded.models()).toMatchObject([{ id: "tiny", state: State.IDLE }]);
   });
 
   it("are those that Lintel brings, if none are named", async () => {

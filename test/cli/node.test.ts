@@ -1,12 +1,13 @@
-/** A node's process behind several gateways. */
-import { readFileSync, writeFileSync } from "node:fs";
+/** A node's process: how it begins, ends, and serves several gateways. */
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { tiny } from "../backends/llama-subject.js";
 import { connectTo } from "../backends/node-peer.js";
 import { start as call, outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
-import { build, folder, type Lintel, start } from "./lintel.js";
+import { freePort } from "../support/port.js";
+import { build, folder, type Lintel, run, start } from "./lintel.js";
 
 beforeAll(build);
 
@@ -68,7 +69,7 @@ test("calls of several gateways take turns on a node; its end is told to all, an
   }
 
   // One that is to leave ends what runs, and takes nothing more.
-  const last = call(a, "chat", { ...long, maxTokens: 3000 }).messages[Symbol.asyncIterator]();
+  const last = call(a, "chat", { ...long, maxTokens: 500 }).messages[Symbol.asyncIterator]();
   await last.next();
   again.kill("SIGTERM");
   await again.saying(/"msg":"shutting down"/);
@@ -77,6 +78,57 @@ test("calls of several gateways take turns on a node; its end is told to all, an
   for (let next = await last.next(); !next.done; next = await last.next()) {
     tokens = next.value.at(-1)?.usage?.completionTokens ?? tokens;
   }
-  expect(tokens).toBe(3000);
+  expect(tokens).toBe(500);
   expect(await again.ended).toMatchObject({ code: 0 });
+});
+
+test("a path that leads nowhere is warned of by its option, and found by a call once it is there", async () => {
+  const cwd = folder();
+  mkdirSync(join(cwd, "there"));
+  const models = ["there", "later.gguf", "hf:user/repository:Q4_K_M"].flatMap((m) => ["-m", m]);
+  const args = ["--classifier", "gone", "--load", "lazy", "--listen", "127.0.0.1:0"];
+  const node = start(["node", ...models, ...args], cwd);
+  onTestFinished(() => node.kill("SIGKILL"));
+  const [, address = ""] = await node.saying(/"url":"(http:[^"]+)"/);
+  const problems = [...node.stderr.matchAll(/"problem":"([^"]+)","msg":"this may be a mistake/g)];
+  expect(problems.map(([, problem]) => problem)).toEqual([
+    `--model: there is no ${join(cwd, "later.gguf")} now`,
+    `--classifier: there is no ${join(cwd, "gone")} now`,
+  ]);
+  writeFileSync(join(cwd, "later.gguf"), readFileSync(tiny));
+  const gateway = coreOf([connectTo(address, { token: "any" })]);
+  expect((await outcome(gateway, "chat", { ...short, model: "later" })).code).toBe("ok");
+});
+
+test("OpenTelemetry's variables that can't be used end it, and what they ask for in vain is warned of", async () => {
+  const env = (url: string) => ({ OTEL_EXPORTER_OTLP_ENDPOINT: url });
+  const args = ["node", "-m", tiny, "--load", "lazy", "--listen", "127.0.0.1:0"];
+  expect(await run(args, folder(), env("collector:4318"))).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: "environment: OTEL_EXPORTER_OTLP_ENDPOINT: must be an http:// or https:// address\n",
+  });
+  const collector = `http://127.0.0.1:${await freePort()}`;
+  const protocol = { OTEL_EXPORTER_OTLP_PROTOCOL: "grpc" };
+  const node = start(args, folder(), { ...env(collector), ...protocol });
+  onTestFinished(() => node.kill("SIGKILL"));
+  await node.saying(/"problem":"OTEL_EXPORTER_OTLP_PROTOCOL is grpc, which is not spoken: /);
+});
+
+test("a second signal cuts off what a node runs, and says how many calls", async () => {
+  const { node, address } = await startNode(folder(), "127.0.0.1:0");
+  const gateway = coreOf([connectTo(address, { token: "any" })]);
+  const running = call(gateway, "chat", long).messages[Symbol.asyncIterator]();
+  await running.next();
+  node.kill("SIGINT");
+  const again = setInterval(() => node.kill("SIGINT"), 50);
+  onTestFinished(() => clearInterval(again));
+  expect(await node.ended).toEqual({ code: 130, signal: null });
+  expect(node.stderr).toMatch(
+    /"signal":"SIGINT","msg":"shutting down"[\s\S]*"calls":1,"status":130,"msg":"a second signal ends/,
+  );
+  const rest = async () => {
+    while (!(await running.next()).done);
+  };
+  await expect(rest()).rejects.toMatchObject({ code: "upstream_unreachable" });
 });

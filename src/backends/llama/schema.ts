@@ -20,7 +20,9 @@ export const chatEngineFields = {
     .optional()
     .describe("Calls of one chat model that run at once, in one batch. Default: 4."),
   gpu_layers: z
-    .union([z.int().min(0), z.enum(["auto", "max"])])
+    .union([z.int().min(0), z.enum(["auto", "max"])], {
+      error: "must be a whole number from 0, auto or max",
+    })
     .optional()
     .describe(
       "Layers of a chat model that the GPU holds; the CPU does the others. auto: as many as fit. Default: auto.",
