@@ -75,7 +75,8 @@ export class Workers {
   }
 
   /**
-   * Starts all of them: the first alone, so that what is wrong with the addresses is said once.
+   * Starts all of them: the first alone, so that what is wrong with the addresses is said once. Once that
+   * one serves, nobody waits for the others: all of them may be told something, or to end.
    * @returns what the first one says at its start; `undefined`: it ended, and it is said why
    */
   async start(): Promise<string | undefined> {
@@ -90,7 +91,7 @@ export class Workers {
     const banner = first && (await this.#begin(first));
     if (banner === undefined) return undefined;
     this.#up = true;
-    await Promise.all(others.map((slot) => this.#begin(slot)));
+    for (const slot of others) void this.#begin(slot);
     return banner;
   }
 

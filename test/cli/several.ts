@@ -18,8 +18,12 @@ export interface Gateway {
   write(more: string): void;
 }
 
-/** Two workers with a model `tiny`, once they listen. */
-export async function gateway(more = "", env: NodeJS.ProcessEnv = {}): Promise<Gateway> {
+/** Two workers with a model `tiny`, once they listen, or so many of them. */
+export async function gateway(
+  more = "",
+  env: NodeJS.ProcessEnv = {},
+  listening = 2,
+): Promise<Gateway> {
   const redis = await startRedis();
   onTestFinished(() => redis.close());
   const server = await modelServer("tiny");
@@ -32,7 +36,7 @@ telemetry: { prometheus: true }
 backends:
 ${backend("tiny", server.url)}${more}`;
   const cwd = folder({ "lintel.yaml": text(more) });
-  const { lintel, base } = await startIn(cwd, env);
+  const { lintel, base } = await startIn(cwd, env, listening);
   return {
     lintel,
     base,
@@ -42,11 +46,11 @@ ${backend("tiny", server.url)}${more}`;
   };
 }
 
-/** The workers of a folder's configuration, once they listen. */
-export async function startIn(cwd: string, env: NodeJS.ProcessEnv = {}) {
+/** The workers of a folder's configuration, once they listen, or so many of them. */
+export async function startIn(cwd: string, env: NodeJS.ProcessEnv = {}, listening = 2) {
   const lintel = startOne([], cwd, env);
   const [, base = ""] = await lintel.until(/ on (http:[^\s,]+)[\s\S]*curl [\s\S]*\n.*-d .*\n/);
-  await lintel.saying(/(?:a worker listens[\s\S]*){2}/);
+  await lintel.saying(new RegExp(`(?:a worker listens[\\s\\S]*){${listening}}`));
   return { lintel, base };
 }
 

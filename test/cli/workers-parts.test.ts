@@ -135,6 +135,16 @@ describe("a configuration for all workers", () => {
     expect(held()).toEqual([first, second]);
   });
 
+  test("waits where all that listen are about to leave", async () => {
+    const { rollout, slots, waits } = workers(reloaded);
+    const [slot] = slots as [Slot];
+    slot.leaves = true;
+    const waiting = rollout.reload(second);
+    await vi.waitFor(() => expect(waits).toHaveBeenCalledTimes(1));
+    rollout.stop();
+    await expect(waiting).rejects.toMatchObject({ code: "shutting_down" });
+  });
+
   test("is handed over behind the one before, whatever became of that", async () => {
     const { rollout, ask } = workers(reloaded);
     const answer = gate();

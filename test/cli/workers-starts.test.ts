@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { redisBinary } from "../support/redis.js";
 import { build, folder } from "./lintel.js";
-import { impatient, inWorkers, listening, preloading, startOne } from "./several.js";
+import { chat, gateway, impatient, inWorkers, listening, preloading, startOne } from "./several.js";
 
 beforeAll(build);
 
@@ -31,6 +31,30 @@ describe.runIf(redisBinary)("a worker", () => {
     lintel.kill("SIGTERM");
     expect(await lintel.ended).toEqual({ code: 0, signal: null });
     expect(listening(lintel)).toHaveLength(2);
+  });
+
+  test("that does not come to its start holds up neither the others, nor their end", async () => {
+    const first = join(folder(), "first");
+    const { lintel, base, server, write } = await gateway(
+      "",
+      inWorkers(`
+const { openSync } = await import("node:fs");
+try {
+  openSync(${JSON.stringify(first)}, "wx");
+} catch {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+}`),
+      1,
+    );
+    write("models: [{ name: another, model: tiny }]\n");
+    lintel.kill("SIGHUP");
+    await lintel.saying(/configuration reloaded/);
+    const stream = await chat(base, "another", "wait");
+    lintel.kill("SIGTERM");
+    await lintel.saying(/shutting down/);
+    server.release();
+    expect(await stream.text()).toMatch(/ two[\s\S]*\[DONE\]\n\n$/);
+    expect(await lintel.ended).toEqual({ code: 0, signal: null });
   });
 
   test("that begins while all end holds up nobody", async () => {
