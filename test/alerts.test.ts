@@ -1,6 +1,7 @@
 /** Who is told when budgets are nearly used up: when, of what, and how it arrives. */
 import { describe, expect, it, onTestFinished } from "vitest";
-import { AlertWebhook, bodyOf } from "../src/alerts/webhook.js";
+import { bodyOf } from "../src/alerts/body.js";
+import { AlertWebhook } from "../src/alerts/webhook.js";
 import type { Caller } from "../src/core/call.js";
 import type { Core } from "../src/core/core.js";
 import { CurrentCore } from "../src/core/current.js";
@@ -20,6 +21,7 @@ import { echo } from "./backends/openai-subject.js";
 import { Upstream } from "./backends/upstream.js";
 import { receiver, spend } from "./support/alerts.js";
 import { outcome, start } from "./support/calls.js";
+import { FakeClock } from "./support/clock.js";
 import { coreOf } from "./support/core.js";
 import { gateway } from "./support/gateway.js";
 import { noon } from "./support/limits.js";
@@ -295,15 +297,18 @@ const alert: BudgetAlert = {
 };
 
 describe("a webhook", () => {
-  const open = (url: string, more: { pauses?: number[]; timeout?: number } = {}) => {
+  const open = (
+    url: string,
+    more: { pauses?: number[]; timeout?: number; clock?: FakeClock } = {},
+  ) => {
     const warned: [object, string | undefined][] = [];
     const log = {
       ...silent,
       warn: (fields: object, text?: string) => warned.push([fields, text]),
     } as Logger;
-    const { pauses = [1, 1], timeout = 10_000 } = more;
+    const { pauses = [1, 1], timeout = 10_000, clock } = more;
     const headers = { Authorization: "Bearer s" };
-    const webhook = new AlertWebhook({ url, headers, timeout }, log, undefined, pauses);
+    const webhook = new AlertWebhook({ url, headers, timeout }, log, undefined, pauses, clock);
     onTestFinished(() => webhook.close());
     return { webhook, warned };
   };
@@ -364,6 +369,27 @@ describe("a webhook", () => {
     await expect.poll(() => webhook.counts).toEqual({ sent: 1, lost: 1 });
     expect(seen).toHaveLength(6);
     expect(warned).toEqual([lost("it answers with status 500")]);
+  });
+
+  it.each<[string, number, string, number]>([
+    ["seconds", 429, "7", 7000],
+    ["seconds, if it fails", 500, "7", 7000],
+    ["less than the usual pause", 503, "1", 5000],
+    ["very long", 503, "86400", 180_000],
+    ["a date", 503, "Fri, 01 Jan 2100 00:00:00 GMT", 180_000],
+    ["a date that has passed", 503, "Wed, 01 Jan 2020 00:00:00 GMT", 5000],
+    ["nonsense", 429, "soon", 5000],
+  ])("that asks for time (%s) gets it, within bounds", async (_, status, retryAfter, ms) => {
+    const { url, seen } = await receiver([status, retryAfter], 200);
+    const clock = new FakeClock();
+    const { webhook } = open(url, { pauses: [5000], clock });
+    webhook.send(telling());
+    await expect.poll(() => clock.timers).toBe(1);
+    await clock.advance(ms - 1);
+    expect([clock.timers, seen.length]).toEqual([1, 1]);
+    await clock.advance(1);
+    await expect.poll(() => webhook.counts).toEqual({ sent: 1, lost: 0 });
+    expect([clock.timers, seen.length]).toEqual([0, 2]);
   });
 
   it("that does not know it is asked once, and its address is in no log", async () => {
@@ -441,7 +467,7 @@ describe("a webhook", () => {
     await webhook.close();
     expect([seen.length, ends, webhook.counts]).toEqual([1, [], { sent: 0, lost: 0 }]);
     // All attempts and pauses, and time to spare.
-    expect(asked).toEqual(Array.from({ length: 3 }, () => 3 * 10_000 + 2 + 30_000));
+    expect(asked).toEqual(Array.from({ length: 3 }, () => 3 * 10_000 + 2 * 180_000 + 30_000));
   });
 
   it("hands over what waits, and what comes later, of each budget in its order", async () => {

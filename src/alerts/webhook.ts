@@ -1,12 +1,14 @@
 /** A server of the operator's own that is told of budgets. */
-import { setTimeout as after } from "node:timers/promises";
+import { retryAfterOf } from "../backends/http/retry-after.js";
 import { byLowerName, Transport } from "../backends/http/transport.js";
 import { namedAs } from "../backends/http/transport-error.js";
 import { atMost } from "../core/abort.js";
 import { Cancellation } from "../core/cancellation.js";
 import { LintelError } from "../core/errors.js";
-import type { AlertSink, BudgetAlert, Telling } from "../core/limits/alerts.js";
+import type { AlertSink, Telling } from "../core/limits/alerts.js";
 import { type Logger, reasonOf } from "../core/log.js";
+import { type Clock, pause, systemClock } from "../core/routing/clock.js";
+import { bodyOf } from "./body.js";
 
 /** Where it is, and how it is told. */
 export interface AlertWebhookSettings {
@@ -28,6 +30,8 @@ interface Failure {
   readonly reason: string;
   /** Whether another attempt would be refused, too. */
   readonly final?: boolean;
+  /** Seconds after which it wants to be asked again, where it says so. */
+  readonly retryAfter?: number | undefined;
 }
 
 /** Alerts that wait, or are on their way; beyond, they are lost. */
@@ -38,6 +42,12 @@ const atOnce = 4;
 
 /** Pauses before an alert is sent again, milliseconds. After the last it is lost. */
 const usualPauses: readonly number[] = [1000, 5000, 25_000, 60_000];
+
+/**
+ * Longest that one of them becomes where the answer asks for more (`Retry-After`), milliseconds. With all of them, another
+ * gateway may still tell in the place of one that is killed when a budget is looked at anew, after a quarter of an hour.
+ */
+const longestPauseMs = 180_000;
 
 /** How much longer than what is waited for an alert may take, milliseconds: on a busy machine. */
 const spareMs = 30_000;
@@ -55,6 +65,7 @@ export class AlertWebhook implements AlertSink {
   readonly #path: string;
   readonly #log: Logger;
   readonly #pauses: readonly number[];
+  readonly #clock: Clock;
   /** How long an alert takes at most, milliseconds. */
   readonly #takesMs: number;
   /** The end of what there is of each budget. */
@@ -74,19 +85,23 @@ export class AlertWebhook implements AlertSink {
   /**
    * @param counts of the one whose place it takes
    * @param pauses as `usualPauses`
+   * @param clock for the pauses
    */
   constructor(
     { url, headers, timeout }: AlertWebhookSettings,
     log: Logger,
     counts: AlertCounts = { sent: 0, lost: 0 },
     pauses = usualPauses,
+    clock = systemClock,
   ) {
     const { origin, pathname, search } = new URL(url);
     this.counts = counts;
     this.#path = pathname + search;
     this.#log = log;
     this.#pauses = pauses;
-    this.#takesMs = pauses.reduce((all, ms) => all + ms + timeout, timeout) + spareMs;
+    this.#clock = clock;
+    const longest = (ms: number) => Math.max(ms, longestPauseMs);
+    this.#takesMs = pauses.reduce((all, ms) => all + longest(ms) + timeout, timeout) + spareMs;
     this.#transport = new Transport({
       origin,
       headers: byLowerName(headers),
@@ -151,8 +166,8 @@ export class AlertWebhook implements AlertSink {
         this.#lose(telling, failure.reason);
         return;
       }
-      const { native: signal } = this.#leaving;
-      await after(pauseMs, undefined, { signal, ref: false }).catch(() => {});
+      const askedMs = Math.min((failure.retryAfter ?? 0) * 1000, longestPauseMs);
+      await pause(this.#clock, Math.max(pauseMs, askedMs), this.#leaving).catch(() => {});
     }
     this.#next?.send(telling);
   }
@@ -191,10 +206,11 @@ export class AlertWebhook implements AlertSink {
         signal: this.#closing,
       });
       answer.abort();
-      const { status } = answer;
+      const { status, headers } = answer;
       if (status >= 200 && status < 300) return undefined;
       const final = status < 500 && status !== 408 && status !== 429;
-      return { reason: `it answers with status ${status}`, final };
+      const retryAfter = retryAfterOf(headers["retry-after"], Date.now());
+      return { reason: `it answers with status ${status}`, final, retryAfter };
     } catch (error) {
       const said =
         error instanceof LintelError ? namedAs("webhook of budget_alerts", error) : error;
@@ -209,47 +225,3 @@ export class AlertWebhook implements AlertSink {
     this.#log.warn({ scope, name, threshold, reason }, "an alert of a budget can't be sent");
   }
 }
-
-/** What is sent. `text` is what Slack and Mattermost show. */
-export function bodyOf(alert: BudgetAlert, now: number) {
-  const { scope, name, period, threshold, amount, used, refused, endsAt } = alert;
-  return {
-    text: textOf(alert),
-    event: "budget",
-    time: new Date(now).toISOString(),
-    ...{ scope, name, period, threshold, amount, used, refused },
-    ratio: used / amount,
-    ...(endsAt !== undefined && {
-      resets_at: new Date(Math.round(endsAt / 1000) * 1000).toISOString(),
-    }),
-  };
-}
-
-function textOf({ scope, name, period, amount, used, refused, endsAt }: BudgetAlert): string {
-  const whose = scope === "global" ? "the whole gateway" : `the ${scope} ${named(name)}`;
-  const share = Math.floor((used / amount) * 100);
-  const how = `${rounded(used)} of ${rounded(amount)} ${period === "lifetime" ? "in all" : `per ${period}`}`;
-  const what = refused
-    ? "calls are refused"
-    : used >= amount
-      ? "it is used up"
-      : `${share}% is used`;
-  const until =
-    endsAt === undefined
-      ? "does not begin anew"
-      : `begins anew at ${new Date(endsAt).toISOString().slice(0, 16)}Z`;
-  return `Budget of ${whose}: ${what} (${how}; it ${until}).`;
-}
-
-/**
- * Callers' names may be their own: none may call a channel together, as Slack does for `<!channel>` and
- * Mattermost for `@channel`, which a space without width behind the `@` prevents. Not in addresses of mail.
- */
-const named = (name: string) =>
-  JSON.stringify(name)
-    .replaceAll("&", "&amp;")
-    .replaceAll("<", "&lt;")
-    .replaceAll(">", "&gt;")
-    .replaceAll(/(?<!\w)@/g, "@\u200b");
-
-const rounded = (amount: number) => String(Number(amount.toPrecision(6)));

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect, onTestFinished } from "vitest";
-import type { bodyOf } from "../../src/alerts/webhook.js";
+import type { bodyOf } from "../../src/alerts/body.js";
 
 /** A request that came. */
 interface Seen {
@@ -12,14 +12,19 @@ interface Seen {
   readonly body: ReturnType<typeof bodyOf>;
 }
 
+/** A status, alone or with the `Retry-After` beside it. */
+type Said = number | readonly [status: number, retryAfter: string];
+
 /** A server that answers with these statuses in turn, 0 with nothing at all, and the last for good. */
-export async function receiver(...statuses: number[]) {
+export async function receiver(...statuses: Said[]) {
   const seen: Seen[] = [];
   const http = createServer(async (request, response) => {
     let text = "";
     for await (const part of request) text += part;
     seen.push({ path: request.url, headers: request.headers, body: JSON.parse(text) });
-    const status = statuses.length > 1 ? statuses.shift() : statuses[0];
+    const said = (statuses.length > 1 ? statuses.shift() : statuses[0]) ?? 0;
+    const [status, retryAfter] = typeof said === "number" ? [said] : said;
+    if (retryAfter !== undefined) response.setHeader("retry-after", retryAfter);
     if (status) response.writeHead(status).end("ok");
   }).listen(0, "127.0.0.1");
   await once(http, "listening");

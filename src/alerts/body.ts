@@ -1,0 +1,46 @@
+/** What a webhook is told of a budget. */
+import type { BudgetAlert } from "../core/limits/alerts.js";
+
+/** What is sent. `text` is what Slack and Mattermost show. */
+export function bodyOf(alert: BudgetAlert, now: number) {
+  const { scope, name, period, threshold, amount, used, refused, endsAt } = alert;
+  return {
+    text: textOf(alert),
+    event: "budget",
+    time: new Date(now).toISOString(),
+    ...{ scope, name, period, threshold, amount, used, refused },
+    ratio: used / amount,
+    ...(endsAt !== undefined && {
+      resets_at: new Date(Math.round(endsAt / 1000) * 1000).toISOString(),
+    }),
+  };
+}
+
+function textOf({ scope, name, period, amount, used, refused, endsAt }: BudgetAlert): string {
+  const whose = scope === "global" ? "the whole gateway" : `the ${scope} ${named(name)}`;
+  const share = Math.floor((used / amount) * 100);
+  const how = `${rounded(used)} of ${rounded(amount)} ${period === "lifetime" ? "in all" : `per ${period}`}`;
+  const what = refused
+    ? "calls are refused"
+    : used >= amount
+      ? "it is used up"
+      : `${share}% is used`;
+  const until =
+    endsAt === undefined
+      ? "does not begin anew"
+      : `begins anew at ${new Date(endsAt).toISOString().slice(0, 16)}Z`;
+  return `Budget of ${whose}: ${what} (${how}; it ${until}).`;
+}
+
+/**
+ * Callers' names may be their own: none may call a channel together, as Slack does for `<!channel>` and
+ * Mattermost for `@channel`, which a space without width behind the `@` prevents. Not in addresses of mail.
+ */
+const named = (name: string) =>
+  JSON.stringify(name)
+    .replaceAll("&", "&amp;")
+    .replaceAll("<", "&lt;")
+    .replaceAll(">", "&gt;")
+    .replaceAll(/(?<!\w)@/g, "@\u200b");
+
+const rounded = (amount: number) => String(Number(amount.toPrecision(6)));
