@@ -1,4 +1,5 @@
 /** What calendar counters do at the store, as the beginning of its scripts. */
+import { slackMs } from "./counts.js";
 
 /**
  * Wants `now`, milliseconds since the epoch, `int`, and the names `call` and `floor` for `redis.call` and
@@ -6,6 +7,7 @@
  */
 export const calendar = `
 local DAY = 86400000
+local SLACK = ${slackMs}
 -- When a lifetime ends, and what never comes is away.
 local NEVER = math.huge
 
@@ -41,20 +43,36 @@ local function periodAt(kind, at)
 end
 
 -- How a counter stands. Nothing is written: a call that is refused leaves nothing behind.
--- A clock that was set back brings no new period. By less than one: that one goes on.
--- Further back: what was used counts in the one that the clock says.
+-- A clock that was set back brings no new period. It leapt ahead before: the one that it left then goes on.
+-- By less than a period otherwise: this one goes on. Further back: what was used counts in the one that the clock says.
 local function period(key, kind)
   local start, stop = periodAt(kind, now)
   local known = call('HMGET', key, 's', 'u')
   local since, used = tonumber(known[1] or nil), tonumber(known[2] or nil)
+  if since == start then
+    return { start = start, stop = stop, used = used, fresh = false, known = true }
+  end
+  if since and (since < start or now < since - SLACK) then
+    local left = call('HMGET', key, 'ls', 'lu')
+    if tonumber(left[1] or nil) == start then
+      return { start = start, stop = stop, used = tonumber(left[2]), fresh = false, since = since, had = used }
+    end
+  end
   if not since or since < start then
-    return { start = start, stop = stop, used = 0, fresh = true }
+    return { start = start, stop = stop, used = 0, fresh = true, since = since, had = used }
   end
-  if since > start then
-    local from, to = periodAt(kind, since)
-    if now >= from - (to - from) then start, stop = from, to end
-  end
-  return { start = start, stop = stop, used = used, fresh = false, known = since == start }
+  local from, to = periodAt(kind, since)
+  local goes = now >= from - (to - from)
+  if goes then start, stop = from, to end
+  return { start = start, stop = stop, used = used, fresh = false, known = goes }
+end
+
+-- Whether what was counted at a time is in what a period has, and not in a later one that was left again.
+local function has(key, state, at)
+  if at < state.start then return false end
+  if at < state.stop then return true end
+  local later = state.since or tonumber(call('HGET', key, 'ls') or nil) or 0
+  return later <= state.start
 end
 
 -- The key's life ends at a time that depends on the period alone: it is said once. That of a lifetime
@@ -65,6 +83,7 @@ local function keep(key, state, used, claims)
     return
   end
   call('HSET', key, 's', int(state.start), 'u', int(used))
+  if state.since then call('HSET', key, 'ls', int(state.since), 'lu', int(state.had)) end
   if state.stop == NEVER then return end
   if state.fresh and claims then call('DEL', claims) end
   call('PEXPIRE', key, int(math.max(state.stop - now, 0) + DAY))

@@ -5,7 +5,7 @@
  *
  * - sliding: `t` the total, `f` the first step that is kept, and the amount of
  *   each step under its number
- * - calendar: `s` the start of the period, `u` what was used. Of a lifetime what running calls claim is not in it:
+ * - calendar: `s` the start of the period, `u` what was used, `ls` and `lu` of the one that it left last. Of a lifetime what running calls claim is not in it:
  *   what those of a gateway that was killed had reserved would be used for good
  * - running: a lease for each call, by when it ends
  *
@@ -216,7 +216,7 @@ for i = 1, (#KEYS - 1) / 2 do
     local state = period(key, p)
     if state.stop == NEVER then
       if took > 0 then keep(key, state, state.used + took) end
-    elseif more > 0 or at >= state.start then
+    elseif more > 0 or has(key, state, at) then
       keep(key, state, math.max(0, state.used + more), claims)
     end
   end

@@ -307,8 +307,41 @@ export function limitContract(name: string, open: (clock: Clock) => Promise<Subj
       refused(await store.reserve([one(limit)]));
     });
 
+    it("comes back to the day that a clock left which leapt ahead, and later to the other as it was", async () => {
+      const limit = day(10);
+      const left = async () => (await store.peek([limit]))[0];
+      const before = granted(await store.reserve([one(limit, 7)]));
+      clock.now += 24 * 3_600_000;
+      const ahead = granted(await other.reserve([one(limit, 10)]));
+      clock.now = noon + 60_000;
+      expect(await left()).toEqual({ remaining: 3, resetMs: 12 * 3_600_000 - 60_000 });
+      granted(await other.reserve([one(limit, 1)]));
+      other.settle(ahead.reservation, [4]);
+      await subject.arrived();
+      expect((await left())?.remaining).toBe(2);
+      store.settle(before.reservation, [5]);
+      await subject.arrived();
+      expect((await left())?.remaining).toBe(4);
+      clock.now += 24 * 3_600_000;
+      refused(await store.reserve([one(limit)]));
+      expect(await left()).toEqual({ remaining: 0, resetMs: 12 * 3_600_000 - 60_000 });
+      clock.now += 24 * 3_600_000;
+      expect((await left())?.remaining).toBe(10);
+    });
+
+    it("gives back what a call reserved before the clock was set back by more than its period", async () => {
+      const limit = day(10);
+      const { reservation } = granted(await store.reserve([one(limit, 7)]));
+      clock.now -= 365 * 24 * 3_600_000;
+      granted(await other.reserve([one(limit, 1)]));
+      store.settle(reservation, [2]);
+      await subject.arrived();
+      expect((await store.peek([limit]))[0]?.remaining).toBe(7);
+    });
+
     it("keeps counting in the newer day for a replica whose clock is behind", async () => {
       const limit = day(10);
+      await spend(store, one(limit, 3));
       clock.now = Date.UTC(2026, 0, 16, 0, 0, 1);
       granted(await store.reserve([one(limit, 9)]));
       clock.now = Date.UTC(2026, 0, 15, 23, 59, 59);
