@@ -182,7 +182,7 @@ export class CalendarCount implements Count {
       this.#now = { ...before, period };
       return;
     }
-    if (end > 0) this.#left = before;
+    this.#left = before;
     this.#now = { period, came: steady, used: 0 };
   }
 

@@ -312,11 +312,15 @@ export function limitContract(name: string, open: (clock: Clock) => Promise<Subj
       const left = async () => (await store.peek([limit]))[0];
       const before = granted(await store.reserve([one(limit, 7)]));
       clock.now += 24 * 3_600_000;
-      const ahead = granted(await other.reserve([one(limit, 10)]));
+      const ahead = granted(await other.reserve([one(limit, 6)]));
+      const later = granted(await other.reserve([one(limit, 4)]));
       clock.now = noon + 60_000;
       expect(await left()).toEqual({ remaining: 3, resetMs: 12 * 3_600_000 - 60_000 });
+      other.settle(ahead.reservation, [1]);
+      await subject.arrived();
+      expect((await left())?.remaining).toBe(3);
       granted(await other.reserve([one(limit, 1)]));
-      other.settle(ahead.reservation, [4]);
+      other.settle(later.reservation, [1]);
       await subject.arrived();
       expect((await left())?.remaining).toBe(2);
       store.settle(before.reservation, [5]);
