@@ -73,7 +73,7 @@ function spread({ columns, rows, colours }: Means, cell: number, to: PNG): void 
 type Between = readonly [number, number, number];
 
 function between(pixel: number, cell: number, count: number): Between {
-  const place = Math.min(Math.max((pixel + 0.5) / cell - 0.5, 0), count - 1);
+  const place = Math.max((pixel + 0.5) / cell - 0.5, 0);
   const first = Math.floor(place);
   return [first, Math.min(first + 1, count - 1), place - first];
 }

@@ -215,6 +215,23 @@ describe("blurPng", () => {
     }
   });
 
+  test("has a square of its own for what is left at the right and at the bottom", async () => {
+    const size = 31;
+    const edge = new PNG({ width: size, height: size });
+    for (let at = 0; at < size * size; at++) {
+      const [x, y] = [at % size, Math.floor(at / size)];
+      edge.data.set([x === size - 1 ? 255 : 0, y === size - 1 ? 255 : 0, 0, 255], at * 4);
+    }
+    const { data } = PNG.sync.read(Buffer.from(await blurPng(PNG.sync.write(edge))));
+    const pixel = (x: number, y: number) => [...data.subarray((y * size + x) * 4).subarray(0, 4)];
+    expect(pixel(0, 0)).toEqual([0, 0, 0, 255]);
+    expect(pixel(0, 12)).toEqual([0, 0, 0, 255]);
+    // One of three columns, and one of three rows: the squares before are four wide.
+    expect(pixel(30, 12)).toEqual([85, 0, 0, 255]);
+    expect(pixel(12, 30)).toEqual([0, 85, 0, 255]);
+    expect(pixel(30, 30)).toEqual([85, 85, 0, 255]);
+  });
+
   test("works on one pixel, on grey and with transparency", async () => {
     for (const bytes of [picture(1, 1), picture(9, 300, 0), picture(64, 8, 6)]) {
       const before = PNG.sync.read(bytes);
