@@ -51,6 +51,8 @@ export class Reloading {
   #turn: Promise<unknown> = Promise.resolve();
   /** Ends when no call runs any more that began before the last reload. */
   #former: Promise<unknown> = Promise.resolve();
+  /** Setups that are being closed. */
+  readonly #retiring = new Set<Promise<void>>();
   #stopped = false;
 
   /**
@@ -114,6 +116,8 @@ export class Reloading {
     this.stop();
     await this.#turn;
     this.core.routing.close();
+    // What one of them has left goes to the next, as alerts do.
+    await Promise.allSettled(this.#retiring);
     for (const one of this.#live) await this.#retire(one);
   }
 
@@ -163,8 +167,10 @@ export class Reloading {
   async #retire(old: Setup): Promise<void> {
     this.#live.delete(old);
     const used = new Set<Closable>([...this.#live].flatMap(({ parts }) => parts));
-    const closing = old.parts.filter((part) => !used.has(part));
-    await Promise.all(closing.map(async (part) => part.close()));
+    const unused = old.parts.filter((part) => !used.has(part));
+    const closing = Promise.all(unused.map(async (part) => part.close())).then(() => {});
+    this.#retiring.add(closing);
+    await closing.finally(() => this.#retiring.delete(closing));
   }
 }
 

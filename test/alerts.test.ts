@@ -589,3 +589,24 @@ backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]
     reason: "budget_alerts is no longer configured",
   });
 });
+
+it("a gateway that ends just after a reload still tells what was on its way to the address before", async () => {
+  const upstream = await Upstream.start(echo);
+  onTestFinished(() => upstream.close());
+  const [hangs, takes] = [await receiver(0), await receiver(200)];
+  const token = createToken();
+  const text = (url: string) => `
+auth: { mode: token, tokens: [{ name: ann, hash: "${hashToken(token)}" }] }
+prices: [{ model: m, output: 1000000 }]
+limits: { caller: { budget: { amount: 200, period: lifetime } } }
+budget_alerts: { url: "${url}", at: [0.01] }
+backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]
+`;
+  const running = await gateway(text(hangs.url));
+  await spend(running.url, token, { content: "a b c", maxTokens: 5 });
+  await expect.poll(() => hangs.seen.length).toBe(1);
+  running.write(text(takes.url));
+  await running.reload();
+  await running.running.close(0);
+  expect(takes.seen).toHaveLength(1);
+});
