@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
+import { silent } from "../../../src/core/log.js";
 import { memoryCache } from "../../../src/state/cache/memory.js";
+import { openCache } from "../../../src/state/cache/open.js";
 import { cacheContract, nameOf } from "./contract.js";
 
 cacheContract("in this process", async () => memoryCache(1_000_000));
@@ -16,8 +18,12 @@ it("makes room of what nobody asked for the longest, and keeps none that is larg
   expect(kept()).toEqual(["a", "c", "d"]);
 });
 
-it("keeps none where there is no room at all", () => {
-  const store = memoryCache(0);
+it.each([
+  [0, "none", undefined],
+  [1000, "what fits", Uint8Array.of(1)],
+])("has the room that its settings say (%i bytes): it keeps %s", async (maxBytes, _, kept) => {
+  const store = await openCache({ maxBytes, maxAnswerBytes: 1_000_000 }, silent);
   store.put(nameOf("a"), Uint8Array.of(1), 60_000);
-  expect(store.get(nameOf("a"))).toBeUndefined();
+  store.put(nameOf("b"), new Uint8Array(1000), 60_000);
+  expect([await store.get(nameOf("a")), await store.get(nameOf("b"))]).toEqual([kept, undefined]);
 });
