@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { centre, resize } from "../../src/media/pictures.js";
+import { centre, resize, shortestEdge } from "../../src/media/pictures.js";
 
 /** By Pillow 13.0: `Image.fromarray((np.arange(105) * 37 % 256).astype(np.uint8).reshape(5, 7, 3)).resize(…, Image.BILINEAR)`. */
 const pillow: Readonly<Record<string, readonly number[]>> = {
@@ -29,6 +29,19 @@ describe("bilinear, as Pillow does it", () => {
     );
   });
 });
+
+test.each([
+  [30, 47, 20, 31],
+  [47, 30, 31, 20],
+  [9, 9, 20, 20],
+])(
+  "the shorter side of %i by %i has a length, the other its share, rounded down",
+  (width, height, ...size) => {
+    const rgb = new Uint8ClampedArray(width * height * 3);
+    const picture = shortestEdge({ rgb, width, height }, 20);
+    expect([picture.width, picture.height]).toEqual(size);
+  },
+);
 
 /** By transformers 4.57: `center_crop` of `(np.arange(36) * 7).astype(np.uint8).reshape(3, 4, 3)`. */
 describe("the middle, as transformers cuts it out, also of a picture that is too small", () => {
