@@ -1,3 +1,4 @@
+import * as api from "@opentelemetry/api";
 import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
 import { afterEach, describe, expect, test } from "vitest";
@@ -6,7 +7,7 @@ import type { BackendContext } from "../../src/backends/kind.js";
 import { backendSchema } from "../../src/config/kinds.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
-import { watched } from "../../src/telemetry/delivery.js";
+import { hearLibrary, watched } from "../../src/telemetry/delivery.js";
 import { coreOf, run } from "../support/core.js";
 import { startLintel } from "../support/lintel.js";
 import { backend, equals, fails, hello } from "../support/routing.js";
@@ -321,6 +322,38 @@ test("a collector that takes only a part is said once, with its words", async ()
     },
   ]);
 });
+
+test.each([
+  [
+    { rejectedDataPoints: "3", errorMessage: "" },
+    { rejected: 3, said: "" },
+  ],
+  [
+    { rejectedDataPoints: "0", errorMessage: "an old form" },
+    { rejected: 0, said: "an old form" },
+  ],
+])(
+  "what a collector says of metrics (%j) is said of no other export",
+  async (partialSuccess, part) => {
+    const sink = await collector();
+    const lines: object[] = [];
+    const note = (fields: object, text: string) => void lines.push({ ...fields, text });
+    const log = { debug: note, info: note, warn: note, error: note };
+    hearLibrary(api, log)();
+    const nothing = { resource: resourceFromAttributes({}), scopeMetrics: [] };
+    for (const [what, body] of [
+      ["metrics", { partialSuccess }],
+      ["others", {}],
+    ] as const) {
+      sink.body = JSON.stringify(body);
+      const exporter = watched(new OTLPMetricExporter({ url: sink.url }), what, log);
+      await new Promise((done) => exporter.export(nothing, done));
+      await exporter.shutdown();
+    }
+    const text = "the collector refuses a part of the telemetry";
+    expect(lines).toEqual([{ what: "metrics", ...part, text }]);
+  },
+);
 
 test("a collector that refuses nothing in so many words is not said", async () => {
   const sink = await collector();
