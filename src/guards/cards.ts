@@ -98,8 +98,13 @@ class Run {
     this.#gaps = this.groups.map(({ start }, i) => text.slice(this.groups[i - 1]?.end ?? 0, start));
     this.#isLoose = this.#gaps.map((gap) => loose.test(gap));
     this.#digits = this.groups.map(({ start, end }) => text.slice(start, end)).join("");
+    const offsets: number[] = [];
     let before = 0;
-    this.#offsets = this.groups.map((_, i) => (before += this.#length(i)) - this.#length(i));
+    for (const { start, end } of this.groups) {
+      offsets.push(before);
+      before += end - start;
+    }
+    this.#offsets = offsets;
   }
 
   /** The last group of the card that begins with a group; of several the longest. */
