@@ -1,48 +1,22 @@
 /** What answers of REST look like, as JSON Schema. Where members have a field in the contract, its comment describes them. */
 import type { DescMessage } from "@bufbuild/protobuf";
-import { type ErrorCode, errorTable } from "../../../core/errors.js";
-import { type Contract, commentOf, fieldOf, type Part } from "./contract.js";
-import { refer } from "./requests.js";
-
-const text: Part = { type: "string" };
-const count: Part = { type: "integer", minimum: 0 };
-const flag: Part = { type: "boolean" };
-const uri: Part = { type: "string", format: "uri-reference" };
-const anyObject: Part = { type: "object", additionalProperties: true };
-const list = (items: Part, more: Part = {}): Part => ({ type: "array", items, ...more });
-const said = (description: string, form: Part): Part => ({ description, ...form });
-
-/** An object, of which members whose names end in `?` may be missing. */
-function object(description: string, members: Readonly<Record<string, Part>>): Part {
-  const names = Object.keys(members);
-  const required = names.filter((name) => !name.endsWith("?"));
-  const properties = names.map((name) => [name.replace("?", ""), members[name]]);
-  return {
-    type: "object",
-    description,
-    ...(required.length > 0 && { required }),
-    properties: Object.fromEntries(properties),
-  };
-}
+import { type Contract, commentOf, fieldOf } from "./contract.js";
+import { errorSchemas } from "./errors.js";
+import {
+  anyObject,
+  count,
+  flag,
+  list,
+  object,
+  type Part,
+  refer,
+  said,
+  text,
+  uri,
+} from "./schema.js";
 
 /** Why an answer ended. */
 const reasons = ["stop", "length", "content_filter", "tool_calls"];
-
-/** The errors of administration, which REST does not have, and of who is not there to read it. */
-const elsewhere: ReadonlySet<string> = new Set<ErrorCode>([
-  ...(["token_not_found", "already_exists", "failed_precondition", "aborted"] as const),
-  "cancelled",
-]);
-
-/** Codes of errors by the HTTP status that they have. */
-export function codesByStatus(): Map<number, ErrorCode[]> {
-  const codes = new Map<number, ErrorCode[]>();
-  for (const code of Object.keys(errorTable) as ErrorCode[]) {
-    const { http } = errorTable[code];
-    if (!elsewhere.has(code)) codes.set(http, [...(codes.get(http) ?? []), code]);
-  }
-  return codes;
-}
 
 /** All of them, by their names. */
 export const answerSchemas = (contract: Contract): Record<string, Part> => ({
@@ -239,38 +213,5 @@ function accountSchemas(contract: Contract): Record<string, Part> {
       }),
       "reset_seconds?": limit("reset_seconds", count),
     }),
-  };
-}
-
-function errorSchemas(): Record<string, Part> {
-  const codes = [...codesByStatus().values()].flat();
-  const types = new Set(codes.map((code) => errorTable[code].type));
-  return {
-    Error: object("What went wrong, for OpenAI's clients in `error`, for FastAPI's in `detail`.", {
-      error: refer("ErrorObject"),
-      detail: refer("ErrorDetail"),
-    }),
-    ErrorObject: object("What went wrong.", {
-      message: said("In words, with the field that it is about.", text),
-      type: said("Its kind, as OpenAI has it.", { enum: [...types] }),
-      param: said("The field that it is about; null: none.", { type: ["string", "null"] }),
-      code: said("What it is, for programs.", { enum: codes }),
-    }),
-    ErrorDetail: {
-      description: "With `invalid_fields` every field at fault, else the message.",
-      oneOf: [
-        object("The message.", { msg: text }),
-        list(
-          object("A field at fault.", {
-            loc: said(
-              "`body` or `query`, then the path to the field: names and positions.",
-              list({ type: ["string", "integer"] }),
-            ),
-            msg: said("What is allowed.", text),
-            type: { const: "value_error" },
-          }),
-        ),
-      ],
-    },
   };
 }

@@ -9,9 +9,6 @@ import {
 } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
 
-/** A JSON Schema, or any other part of an OpenAPI document. */
-export type Part = Readonly<Record<string, unknown>>;
-
 /** The definitions, as `buf build` writes them. */
 export class Contract {
   readonly #registry: FileRegistry;

@@ -7,7 +7,8 @@ import { field as fieldRules } from "../../../../gen/buf/validate/validate_pb.js
 import { choicesOf, rangeOf } from "../../../core/rules.js";
 import { mostItems } from "../../items.js";
 import { abbreviated, embeddedForm, partsFor } from "../../json/decode.js";
-import { commentOf, type Part } from "./contract.js";
+import { commentOf } from "./contract.js";
+import { type Part, refer } from "./schema.js";
 
 /** Fields that REST has no use for, by the message. */
 const without: Readonly<Record<string, readonly string[]>> = {
@@ -44,9 +45,6 @@ export function addRequest(message: DescMessage, to: Record<string, Part>): void
   };
 }
 
-/** Reference to a schema that has a name. */
-export const refer = (name: string): Part => ({ $ref: `#/components/schemas/${name}` });
-
 /** Whether a message without the field is refused. */
 function isRequired(field: DescField): boolean {
   const { required, type } = getOption(field, fieldRules);
@@ -61,14 +59,14 @@ function formOf(field: DescField, message: DescMessage, to: Record<string, Part>
   const form = embeddedForm(field);
   if (form) return { oneOf: [{ type: form, ...anything[form] }, { type: "string" }] };
   const parts = partsFor(message, field);
-  if (parts) return { oneOf: [scalarOf(field), formOf(parts, message, to)] };
+  if (parts) return { oneOf: [fieldForm(field), formOf(parts, message, to)] };
   switch (field.fieldKind) {
     case "message":
       return messageOf(field.message, to);
     case "list":
       return listOf(field, to);
     case "scalar":
-      return scalarOf(field);
+      return fieldForm(field);
     default:
       throw new Error(`${field}: REST has no fields of this kind`);
   }
@@ -79,7 +77,7 @@ function messageOf(message: DescMessage, to: Record<string, Part>): Part {
   addRequest(message, to);
   const short = abbreviated[message.typeName];
   const field = message.fields.find(({ name }) => name === short);
-  return field ? { oneOf: [scalarOf(field), refer(message.name)] } : refer(message.name);
+  return field ? { oneOf: [fieldForm(field), refer(message.name)] } : refer(message.name);
 }
 
 /** A list; of texts also one alone. */
@@ -99,7 +97,8 @@ function listOf(field: DescField & { fieldKind: "list" }, to: Record<string, Par
   return { oneOf: [array(text), text] };
 }
 
-function scalarOf(field: DescField): Part {
+/** A field that is no message and no list. */
+export function fieldForm(field: DescField): Part {
   switch (field.scalar) {
     case ScalarType.STRING:
       return { type: "string", ...textRules(field) };

@@ -1,0 +1,175 @@
+/** The paths of REST, as an OpenAPI document has them. */
+import { type DescMethod, getOption } from "@bufbuild/protobuf";
+import { http } from "../../../../gen/google/api/annotations_pb.js";
+import { type Contract, commentOf, fieldOf } from "./contract.js";
+import { called, headerOf, parameters } from "./headers.js";
+import { fieldForm } from "./requests.js";
+import { type Part, refer, text } from "./schema.js";
+
+/** A body in JSON. @param name of its schema */
+export const json = (name: string): Part => ({ "application/json": { schema: refer(name) } });
+
+/** OpenAPI 3.1 has no words for streams of events: 3.2 has `itemSchema`. */
+const events = (name: string, last: string): Part => ({
+  "text/event-stream": {
+    schema: {
+      type: "string",
+      description: `Server-Sent Events, where \`stream\` is true. The data of each is a ${name} in JSON, of the last one \`[DONE]\`. ${last}`,
+    },
+    "x-itemSchema": refer(name),
+  },
+});
+
+/** So that generators of clients take it for bytes, which they do by this word of OpenAPI 3.0. */
+const png = { "image/png": { schema: { type: "string", format: "binary" } } };
+
+const answered = {
+  ...called,
+  "x-lintel-warnings": headerOf("Warnings"),
+  "x-lintel-attempts": headerOf("Attempts"),
+};
+
+const failures = (...statuses: number[]) =>
+  Object.fromEntries(
+    statuses.map((status) => [status, { $ref: `#/components/responses/Error${status}` }]),
+  );
+
+const always = [401, 408, 500, 503, 504];
+const ofModels = [400, 403, 404, 413, 415, 422, 429, 501, 502];
+
+/** Parameters of all that reach a model. */
+const sent = Object.keys(parameters).map((name) => ({ $ref: `#/components/parameters/${name}` }));
+
+/** A method of the contract at its path. @param more what REST adds to it */
+function operation(method: DescMethod, tag: string, more: Part): readonly [string, Part] {
+  const { pattern } = getOption(method, http);
+  const [summary = "", ...rest] = commentOf(method).split(/(?<=\.) /);
+  return [
+    String(pattern.value),
+    {
+      [String(pattern.case)]: {
+        ...{ operationId: method.name, tags: [tag], summary },
+        ...(rest.length > 0 && { description: rest.join(" ") }),
+        ...more,
+      },
+    },
+  ];
+}
+
+const asked = (name: string) => ({
+  parameters: sent,
+  requestBody: { required: true, content: json(name) },
+});
+
+/** What needs no token. */
+const open = { security: [] };
+
+/** All of them, but for those of other APIs' clients. */
+export function pathsOf(contract: Contract): Part {
+  const complete = contract.method("ChatService", "Complete");
+  const image = contract.method("TextToImageService", "TextToImage");
+  const account = contract.method("AccountService", "GetAccount");
+  const user = fieldOf(account.input, "user");
+  const health = { description: "It does.", content: json("Health") };
+  return Object.fromEntries([
+    operation(complete, "Chat", {
+      summary: "Answers a conversation, whole or as events.",
+      ...asked(complete.input.name),
+      responses: {
+        200: {
+          description: "The completion.",
+          headers: answered,
+          content: {
+            ...json("Completion"),
+            ...events("CompletionChunk", "A failure is a chunk with an `error`."),
+          },
+        },
+        ...failures(...always, ...ofModels),
+      },
+    }),
+    operation(image, "Images", {
+      summary: "Makes images, and tells of their progress in events.",
+      ...asked(image.input.name),
+      responses: {
+        200: {
+          description: "The images.",
+          headers: answered,
+          content: {
+            ...json("Images"),
+            ...events("ImageEvent", "A failure is an event of the type `error`."),
+          },
+        },
+        ...failures(...always, ...ofModels),
+      },
+    }),
+    operation(account, "Account", {
+      parameters: [
+        {
+          ...{ name: "user", in: "query", description: commentOf(user) },
+          schema: fieldForm(user),
+        },
+      ],
+      responses: {
+        200: { description: "The account.", headers: called, content: json("Account") },
+        ...failures(...always, 422),
+      },
+    }),
+    [
+      "/v1/models",
+      {
+        get: {
+          ...{ operationId: "ListModels", tags: ["Models"] },
+          summary: "Lists the models that the token may use, as OpenAI does.",
+          responses: {
+            200: { description: "The models.", headers: called, content: json("Models") },
+            ...failures(...always),
+          },
+        },
+      },
+    ],
+    [
+      "/media/{name}",
+      {
+        get: {
+          ...{ operationId: "GetImage", tags: ["Images"], ...open },
+          summary:
+            "Reads an image, by the address that an answer has, where the gateway keeps images itself.",
+          description: "`Range`, `If-Range` and `If-None-Match` work, and so does HEAD.",
+          parameters: [{ name: "name", in: "path", required: true, schema: text }],
+          responses: {
+            200: { description: "The image.", headers: called, content: png },
+            206: {
+              description: "The part of it that `Range` asks for.",
+              content: png,
+            },
+            304: { description: "It is the one that `If-None-Match` has." },
+            ...failures(404, 416, 500, 503),
+          },
+        },
+      },
+    ],
+    [
+      "/healthz",
+      {
+        get: {
+          ...{ operationId: "GetHealth", tags: ["Operations"], ...open },
+          summary: "Tells that the process lives.",
+          responses: { 200: health },
+        },
+      },
+    ],
+    [
+      "/readyz",
+      {
+        get: {
+          ...{ operationId: "GetReadiness", tags: ["Operations"], ...open },
+          summary: "Tells whether the process takes calls.",
+          responses: {
+            200: health,
+            503: { description: "It is about to leave.", content: json("Health") },
+          },
+        },
+      },
+    ],
+  ]);
+}
