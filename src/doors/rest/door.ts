@@ -63,9 +63,10 @@ export const rest: Door = async (app, options) => {
     return undefined;
   });
 
+  let described: Promise<Buffer> | undefined;
   app.get("/openapi.json", async (_request, reply) => {
-    const text = await readFile(new URL("../../../gen/openapi.json", import.meta.url));
-    return reply.type("application/json; charset=utf-8").send(text);
+    described ??= readFile(new URL("../../../gen/openapi.json", import.meta.url));
+    return reply.type("application/json; charset=utf-8").send(await described);
   });
 
   app.get("/account", { config: { errorForm: queryError } }, (request, reply) => {
