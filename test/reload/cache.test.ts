@@ -10,7 +10,7 @@ test("what is kept outlives a reload, which says anew for how long it counts, an
   const ask = async (token = "me") => {
     const answer = await it.chat("a", "Hello", token);
     expect(await answer.text()).toContain("two");
-    return answer.headers.get("cache-status")?.replace(/=3599$/, "=3600");
+    return answer.headers.get("cache-status")?.replace(/=35\d\d$/, "=3600");
   };
   expect(await ask()).toBeUndefined();
 
