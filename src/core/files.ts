@@ -53,30 +53,26 @@ export const fileIn = ({ type, file }: ContentPart): InlineFile | undefined =>
 /** Types that are no text, whatever the bytes are. */
 const noTexts = /^(?:image|audio|video)\//;
 
-/** Whether a file is text: also one whose type does not say so, as model servers go by its name or its bytes. */
-function isText(file: InlineFile): boolean {
-  if (texts.test(file.mediaType)) return true;
-  if (noTexts.test(file.mediaType) || isPdf(file)) return false;
+/** What is in a file of text: also in one whose type does not say so, as model servers go by its name or its bytes. */
+function textBytes(file: InlineFile): Buffer | undefined {
+  const isNamed = texts.test(file.mediaType);
+  if (!isNamed && (noTexts.test(file.mediaType) || isPdf(file))) return undefined;
   const bytes = Buffer.from(file.data, "base64");
-  return !bytes.includes(0) && isUtf8(bytes);
-}
-
-/** A part's file, where it is text. */
-function textFile(part: ContentPart): InlineFile | undefined {
-  const content = fileIn(part);
-  return content && isText(content) ? content : undefined;
+  return isNamed || (!bytes.includes(0) && isUtf8(bytes)) ? bytes : undefined;
 }
 
 /** About how many bytes the text has that a part's file is; `undefined` where it is none. */
 export function textLength(part: ContentPart): number | undefined {
-  const content = textFile(part);
-  return content && Math.ceil(content.data.length * 0.75);
+  const content = fileIn(part);
+  if (!content || !(texts.test(content.mediaType) || textBytes(content))) return undefined;
+  return Math.ceil(content.data.length * 0.75);
 }
 
 /** The text that a part's file is; `undefined` where it is none, or the part no file. */
 export function textOfFile(part: ContentPart): string | undefined {
-  const content = textFile(part);
-  return content && decoded(Buffer.from(content.data, "base64"), content.charset);
+  const content = fileIn(part);
+  const bytes = content && textBytes(content);
+  return bytes && decoded(bytes, content.charset);
 }
 
 /** Text in a charset: what its first bytes say, else the one that is named, else UTF-8. */
