@@ -45,18 +45,21 @@ function differences(expected, actual) {
 
 const asText = (value) => `${JSON.stringify(value, null, 2)}\n`;
 
+/** What a module exports, as its source is now. */
+async function built(path) {
+  if ((await buildIfStale()) !== 0) process.exit(1);
+  return import(join(root, "dist/src", path));
+}
+
 /** The JSON Schema of the configuration, as text. */
 async function schemaText() {
-  if ((await buildIfStale()) !== 0) process.exit(1);
-  const { configJsonSchema } = await import(join(root, "dist/src/config/json-schema.js"));
+  const { configJsonSchema } = await built("config/json-schema.js");
   return asText(configJsonSchema());
 }
 
 /** The OpenAPI document of REST, as text. */
 async function openapiText() {
-  if ((await buildIfStale()) !== 0) process.exit(1);
-  const module = join(root, "dist/src/doors/rest/openapi/document.js");
-  const { openapiDocument } = await import(module);
+  const { openapiDocument } = await built("doors/rest/openapi/document.js");
   const image = execFileSync(join(bin, "buf"), ["build", "-o", "-#format=binpb"], { cwd: root });
   return asText(openapiDocument(image));
 }

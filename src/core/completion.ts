@@ -31,7 +31,12 @@ export const completion: Middleware = (next) => (call) => {
 };
 
 /** Reasons that callers may see; whatever else a model server says becomes `stop`. */
-const finishReasons = new Set(["stop", "length", "content_filter", "tool_calls"]);
+export const finishReasons: ReadonlySet<string> = new Set([
+  "stop",
+  "length",
+  "content_filter",
+  "tool_calls",
+]);
 
 /** Google's servers say `stop` of a stream that calls tools, and clients go by the reason. */
 function finishReasonOf(said: string, calls: boolean): string {

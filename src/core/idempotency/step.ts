@@ -32,8 +32,8 @@ export interface Idempotency {
 /** Name by which errors speak of the key. */
 const header = "idempotency-key";
 
-/** Visible ASCII: a header that came twice has a blank in it. */
-const wellFormed = /^[\x21-\x7e]{1,255}$/;
+/** What a key is, visible ASCII: a header that came twice has a blank in it. */
+export const keyPattern = /^[\x21-\x7e]{1,255}$/;
 
 type Batch = readonly Output<MethodName>[];
 
@@ -90,7 +90,7 @@ export function idempotency({ store, lingerMs, imageTtlMs }: IdempotencyParts): 
     step: (next) => (call) => {
       const { idempotencyKey: key, method, defect } = call;
       if (key === undefined || defect || isHarmless(method)) return next(call);
-      if (!wellFormed.test(key)) {
+      if (!keyPattern.test(key)) {
         throw invalidValue(header, "must be 1 to 255 visible ASCII characters, and come once");
       }
       return deferred(() => answer(next, call, key));

@@ -29,7 +29,8 @@ const limitObject = (of: Limit) => ({
   reset_seconds: of.resetSeconds,
 });
 
-const quantityWords: Readonly<Record<LimitQuantity, string>> = {
+/** Quantities in JSON. */
+export const quantityWords: Readonly<Record<LimitQuantity, string>> = {
   [LimitQuantity.UNSPECIFIED]: "",
   [LimitQuantity.REQUESTS]: "requests",
   [LimitQuantity.TOKENS]: "tokens",
@@ -38,7 +39,8 @@ const quantityWords: Readonly<Record<LimitQuantity, string>> = {
   [LimitQuantity.SPEND]: "spend",
 };
 
-const scopeWords: Readonly<Record<LimitScope, string>> = {
+/** Scopes in JSON. */
+export const scopeWords: Readonly<Record<LimitScope, string>> = {
   [LimitScope.UNSPECIFIED]: "",
   [LimitScope.CALLER]: "caller",
   [LimitScope.TEAM]: "team",
@@ -47,7 +49,8 @@ const scopeWords: Readonly<Record<LimitScope, string>> = {
   [LimitScope.USER]: "user",
 };
 
-const windowWords: Readonly<Record<LimitWindow, string>> = {
+/** Windows in JSON. */
+export const windowWords: Readonly<Record<LimitWindow, string>> = {
   [LimitWindow.UNSPECIFIED]: "",
   [LimitWindow.RUNNING]: "running",
   [LimitWindow.MINUTE]: "minute",

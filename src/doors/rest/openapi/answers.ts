@@ -1,5 +1,7 @@
 /** What answers of REST look like, as JSON Schema. Where members have a field in the contract, its comment describes them. */
 import type { DescMessage } from "@bufbuild/protobuf";
+import { finishReasons } from "../../../core/completion.js";
+import { quantityWords, scopeWords, windowWords } from "../account.js";
 import { type Contract, commentOf, fieldOf } from "./contract.js";
 import { errorSchemas } from "./errors.js";
 import {
@@ -16,7 +18,12 @@ import {
 } from "./schema.js";
 
 /** Why an answer ended. */
-const reasons = ["stop", "length", "content_filter", "tool_calls"];
+const reasons = [...finishReasons];
+
+/** What an enum of the contract is in JSON; nothing is not specified. */
+const words = (of: Readonly<Record<number, string>>): Part => ({
+  enum: Object.values(of).filter((word) => word !== ""),
+});
 
 /** All of them, by their names. */
 export const answerSchemas = (contract: Contract): Record<string, Part> => ({
@@ -201,16 +208,12 @@ function accountSchemas(contract: Contract): Record<string, Part> {
       limits: response("limits", list(refer("Limit"))),
     }),
     Limit: object(commentOf(contract.message("Limit")), {
-      quantity: limit("quantity", {
-        enum: ["requests", "tokens", "images", "concurrent", "spend"],
-      }),
-      scope: limit("scope", { enum: ["caller", "user", "team", "model", "global"] }),
+      quantity: limit("quantity", words(quantityWords)),
+      scope: limit("scope", words(scopeWords)),
       name: limit("name", text),
       limit: limit("limit", { type: "number" }),
       "remaining?": limit("remaining", { type: "number" }),
-      window: limit("window", {
-        enum: ["running", "minute", "hour", "day", "week", "month", "lifetime"],
-      }),
+      window: limit("window", words(windowWords)),
       "reset_seconds?": limit("reset_seconds", count),
     }),
   };

@@ -1,4 +1,6 @@
 /** Headers of requests and answers of REST, as an OpenAPI document has them. */
+import { keyPattern } from "../../../core/idempotency/step.js";
+import { idPattern } from "../../../core/request-id.js";
 import { type Part, text } from "./schema.js";
 
 const header = (name: string, description: string, schema: Part): Part => ({
@@ -8,7 +10,7 @@ const header = (name: string, description: string, schema: Part): Part => ({
 /** Those of requests that reach a model. */
 export const parameters = {
   RequestId: header("x-request-id", "The request's id in logs and answers. Default: a new one.", {
-    ...{ type: "string", pattern: "^[A-Za-z0-9_.:-]{1,128}$" },
+    ...{ type: "string", pattern: idPattern.source },
   }),
   Timeout: header("x-request-timeout-ms", "How long the answer may take, milliseconds.", {
     ...{ type: "integer", minimum: 1 },
@@ -16,7 +18,7 @@ export const parameters = {
   IdempotencyKey: header(
     "idempotency-key",
     "A call that is repeated with it is not made twice: it gets the answer of the first.",
-    { type: "string", pattern: "^[!-~]{1,255}$" },
+    { type: "string", pattern: keyPattern.source },
   ),
 };
 

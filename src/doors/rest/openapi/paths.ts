@@ -56,10 +56,32 @@ function operation(method: DescMethod, tag: string, more: Part): readonly [strin
   ];
 }
 
-const asked = (name: string) => ({
-  parameters: sent,
-  requestBody: { required: true, content: json(name) },
-});
+/** How a method answers. */
+interface Answers {
+  readonly summary: string;
+  readonly whole: { readonly description: string; readonly schema: string };
+  readonly event: { readonly schema: string; readonly failure: string };
+}
+
+/** A method that reaches a model, and answers whole or in events. */
+const answering = (method: DescMethod, tag: string, { summary, whole, event }: Answers) =>
+  operation(method, tag, {
+    summary,
+    parameters: sent,
+    requestBody: { required: true, content: json(method.input.name) },
+    responses: {
+      200: {
+        description: whole.description,
+        headers: answered,
+        content: { ...json(whole.schema), ...events(event.schema, event.failure) },
+      },
+      ...failures(...always, ...ofModels),
+    },
+  });
+
+/** What is read at a path that no method of the contract has. */
+const reading = (path: string, operationId: string, tag: string, more: Part) =>
+  [path, { get: { operationId, tags: [tag], ...more } }] as const;
 
 /** What needs no token. */
 const open = { security: [] };
@@ -72,35 +94,15 @@ export function pathsOf(contract: Contract): Part {
   const user = fieldOf(account.input, "user");
   const health = { description: "It does.", content: json("Health") };
   return Object.fromEntries([
-    operation(complete, "Chat", {
+    answering(complete, "Chat", {
       summary: "Answers a conversation, whole or as events.",
-      ...asked(complete.input.name),
-      responses: {
-        200: {
-          description: "The completion.",
-          headers: answered,
-          content: {
-            ...json("Completion"),
-            ...events("CompletionChunk", "A failure is a chunk with an `error`."),
-          },
-        },
-        ...failures(...always, ...ofModels),
-      },
+      whole: { description: "The completion.", schema: "Completion" },
+      event: { schema: "CompletionChunk", failure: "A failure is a chunk with an `error`." },
     }),
-    operation(image, "Images", {
+    answering(image, "Images", {
       summary: "Makes images, and tells of their progress in events.",
-      ...asked(image.input.name),
-      responses: {
-        200: {
-          description: "The images.",
-          headers: answered,
-          content: {
-            ...json("Images"),
-            ...events("ImageEvent", "A failure is an event of the type `error`."),
-          },
-        },
-        ...failures(...always, ...ofModels),
-      },
+      whole: { description: "The images.", schema: "Images" },
+      event: { schema: "ImageEvent", failure: "A failure is an event of the type `error`." },
     }),
     operation(account, "Account", {
       parameters: [
@@ -114,62 +116,38 @@ export function pathsOf(contract: Contract): Part {
         ...failures(...always, 422),
       },
     }),
-    [
-      "/v1/models",
-      {
-        get: {
-          ...{ operationId: "ListModels", tags: ["Models"] },
-          summary: "Lists the models that the token may use, as OpenAI does.",
-          responses: {
-            200: { description: "The models.", headers: called, content: json("Models") },
-            ...failures(...always),
-          },
-        },
+    reading("/v1/models", "ListModels", "Models", {
+      summary: "Lists the models that the token may use, as OpenAI does.",
+      responses: {
+        200: { description: "The models.", headers: called, content: json("Models") },
+        ...failures(...always),
       },
-    ],
-    [
-      "/media/{name}",
-      {
-        get: {
-          ...{ operationId: "GetImage", tags: ["Images"], ...open },
-          summary:
-            "Reads an image, by the address that an answer has, where the gateway keeps images itself.",
-          description: "`Range`, `If-Range` and `If-None-Match` work, and so does HEAD.",
-          parameters: [{ name: "name", in: "path", required: true, schema: text }],
-          responses: {
-            200: { description: "The image.", headers: called, content: png },
-            206: {
-              description: "The part of it that `Range` asks for.",
-              content: png,
-            },
-            304: { description: "It is the one that `If-None-Match` has." },
-            ...failures(404, 416, 500, 503),
-          },
-        },
+    }),
+    reading("/media/{name}", "GetImage", "Images", {
+      ...open,
+      summary:
+        "Reads an image, by the address that an answer has, where the gateway keeps images itself.",
+      description: "`Range`, `If-Range` and `If-None-Match` work, and so does HEAD.",
+      parameters: [{ name: "name", in: "path", required: true, schema: text }],
+      responses: {
+        200: { description: "The image.", headers: called, content: png },
+        206: { description: "The part of it that `Range` asks for.", content: png },
+        304: { description: "It is the one that `If-None-Match` has." },
+        ...failures(404, 416, 500, 503),
       },
-    ],
-    [
-      "/healthz",
-      {
-        get: {
-          ...{ operationId: "GetHealth", tags: ["Operations"], ...open },
-          summary: "Tells that the process lives.",
-          responses: { 200: health },
-        },
+    }),
+    reading("/healthz", "GetHealth", "Operations", {
+      ...open,
+      summary: "Tells that the process lives.",
+      responses: { 200: health },
+    }),
+    reading("/readyz", "GetReadiness", "Operations", {
+      ...open,
+      summary: "Tells whether the process takes calls.",
+      responses: {
+        200: health,
+        503: { description: "It is about to leave.", content: json("Health") },
       },
-    ],
-    [
-      "/readyz",
-      {
-        get: {
-          ...{ operationId: "GetReadiness", tags: ["Operations"], ...open },
-          summary: "Tells whether the process takes calls.",
-          responses: {
-            200: health,
-            503: { description: "It is about to leave.", content: json("Health") },
-          },
-        },
-      },
-    ],
+    }),
   ]);
 }
