@@ -1,5 +1,5 @@
 /** What the configuration means to the core, to the doors and to the server. */
-import type { CoreSettings } from "../core/settings.js";
+import type { Bounds, CoreSettings } from "../core/settings.js";
 import { type DoorSettings, doorDefaults } from "../doors/door.js";
 import { forwardedBy } from "../doors/forwarded.js";
 import type { AppSettings, ListenOptions, TlsSettings } from "../server/settings.js";
@@ -13,11 +13,11 @@ import type { Config } from "./schema.js";
 
 /** The core's part of the configuration. */
 export function coreSettings(config: Config): CoreSettings {
-  const { auth, bounds, models, timeouts, safety } = config;
+  const { auth, models, timeouts, safety } = config;
   return {
     auth: authSettings(auth),
     administrators: config.admin?.tokens.map(({ hash }) => hash),
-    bounds: Object.fromEntries(Object.entries(bounds).filter((entry) => entry[1] !== undefined)),
+    bounds: boundsOf(config),
     imageHosts: config.image_hosts,
     defaultModels: config.default_models,
     models: models.map(({ max_tokens, max_in_flight, reasoning_effort, cache_ttl, ...model }) => ({
@@ -46,8 +46,12 @@ export function doorSettings(config: Config): DoorSettings {
     keepAliveMs: config.timeouts.keep_alive,
     // What the operator says goes before what proxies say.
     baseUrlOf: config.public_url === undefined ? forwardedBy(config.trust_proxy) : undefined,
+    bounds: boundsOf(config),
   };
 }
+
+const boundsOf = ({ bounds }: Config): Bounds =>
+  Object.fromEntries(Object.entries(bounds).filter((entry) => entry[1] !== undefined));
 
 /** The app's part of the configuration. */
 export function appSettings(config: Config): AppSettings {

@@ -3,6 +3,7 @@ import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { FastifyPluginAsync } from "fastify";
 import type { Administration } from "../core/admin/administration.js";
 import type { Gateway } from "../core/gateway.js";
+import type { Bounds } from "../core/settings.js";
 import type { BaseUrlOf } from "./forwarded.js";
 
 /** Settings of the wire formats. */
@@ -15,6 +16,8 @@ export interface DoorSettings {
   readonly holdMs: number;
   /** How callers reach the gateway; absent: no proxy is asked. */
   readonly baseUrlOf?: BaseUrlOf | undefined;
+  /** Of request fields, the operator's, to be told; absent: the contract's. */
+  readonly bounds?: Bounds | undefined;
 }
 
 /** Most that `bodyLimit` may be: below the longest text of Node (`buffer.constants.MAX_STRING_LENGTH`). */

@@ -2,6 +2,7 @@
 import { cors as rpcCors } from "@connectrpc/connect";
 import plugin from "@fastify/cors";
 import type { FastifyInstance, FastifyRequest, onRequestHookHandler } from "fastify";
+import { standingHeaders } from "../core/limits/headers.js";
 
 /** What scripts in a browser may read of an answer, besides what is always allowed. */
 const exposedHeaders = [
@@ -16,9 +17,7 @@ const exposedHeaders = [
   "x-should-retry",
   "idempotent-replayed",
   "cache-status",
-  ...["requests", "tokens"].flatMap((quantity) =>
-    ["limit", "remaining", "reset"].map((what) => `x-ratelimit-${what}-${quantity}`),
-  ),
+  ...standingHeaders.flatMap(({ limit, remaining, reset }) => [limit, remaining, reset]),
   ...rpcCors.exposedHeaders,
 ];
 

@@ -19,6 +19,7 @@ import { resolveBackends } from "../../src/config/backends.js";
 import { configSchema } from "../../src/config/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import { hashToken } from "../../src/core/tokens.js";
+import type { Json } from "../contract/wire.js";
 import { gateway } from "../support/gateway.js";
 import { backend, modelServer, statusOf } from "./model-server.js";
 
@@ -512,4 +513,22 @@ test("times of the doors apply at once", async () => {
   const reader = answer.body?.getReader();
   expect(new TextDecoder().decode((await reader?.read())?.value)).toContain(": keep-alive");
   await reader?.cancel();
+});
+
+test("bounds are described as they are by then", async () => {
+  const a = await modelServer("a");
+  const backends = `backends:\n${backend("a", a.url)}`;
+  const it = await gateway(`bounds: { max_tokens: { max: 512 } }\n${backends}`);
+  const described = async () => {
+    const answer = await fetch(`${it.url}/openapi.json`);
+    const { components } = (await answer.json()) as Json;
+    return components.schemas.LLMRequest.properties.max_tokens.maximum;
+  };
+  expect(await described()).toBe(512);
+  it.write(`bounds: { max_tokens: { max: 256 } }\n${backends}`);
+  await it.reload();
+  expect(await described()).toBe(256);
+  it.write(backends);
+  await it.reload();
+  expect(await described()).toBe(2 ** 31 - 1);
 });

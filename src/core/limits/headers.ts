@@ -2,8 +2,8 @@
 import type { Rule } from "./rules.js";
 import type { Standing } from "./store.js";
 
-/** Made once: headers are told with every call. */
-const told = (["requests", "tokens"] as const).map((quantity) => ({
+/** The headers, by what they are about. Made once: they are told with every call. */
+export const standingHeaders = (["requests", "tokens"] as const).map((quantity) => ({
   quantity,
   limit: `x-ratelimit-limit-${quantity}`,
   remaining: `x-ratelimit-remaining-${quantity}`,
@@ -20,7 +20,7 @@ export function tellStandings(
   standings: readonly Standing[],
   metadata: Map<string, string>,
 ): void {
-  for (const names of told) {
+  for (const names of standingHeaders) {
     let tightest: Standing | undefined;
     let limit = 0;
     for (let i = 0; i < rules.length; i++) {

@@ -19,6 +19,7 @@ import { sendWhole } from "../json/reply.js";
 import { sendEvents } from "../json/sse.js";
 import { accountObject } from "./account.js";
 import { imageEncoder, wholeImages } from "./images.js";
+import { withBounds } from "./openapi/operator-bounds.js";
 
 const decodeChat = compileDecoder(LLMRequestSchema);
 const chatFields = fieldsOf(LLMRequestSchema, formFields);
@@ -63,10 +64,13 @@ export const rest: Door = async (app, options) => {
     return undefined;
   });
 
-  let described: Promise<Buffer> | undefined;
+  let described: Promise<string> | undefined;
   app.get("/openapi.json", async (_request, reply) => {
-    described ??= readFile(new URL("../../../gen/openapi.json", import.meta.url));
-    return reply.type("application/json; charset=utf-8").send(await described);
+    described ??= readFile(new URL("../../../gen/openapi.json", import.meta.url), "utf8");
+    const { bounds = {} } = settings;
+    const document = await described;
+    const moved = Object.keys(bounds).length > 0 ? withBounds(document, bounds) : document;
+    return reply.type("application/json; charset=utf-8").send(moved);
   });
 
   app.get("/account", { config: { errorForm: queryError } }, (request, reply) => {

@@ -3,7 +3,7 @@ import { version } from "../../../version.js";
 import { answerSchemas } from "./answers.js";
 import { Contract } from "./contract.js";
 import { codesByStatus } from "./errors.js";
-import { called, headerOf, headers, parameters } from "./headers.js";
+import { cached, called, headerOf, headers, parameters } from "./headers.js";
 import { json, pathsOf } from "./paths.js";
 import { addRequest } from "./requests.js";
 import type { Part } from "./schema.js";
@@ -29,14 +29,25 @@ const streamOptions = {
   },
 };
 
-/** Statuses with which it can be worth to ask again, and which say when. */
-const later: ReadonlySet<number> = new Set([429, 503]);
+/** Headers that errors have of their own, by the status. */
+const headersOfErrors: Readonly<Record<number, Part>> = {
+  401: { "www-authenticate": headerOf("Authenticate") },
+  429: {
+    "retry-after": headerOf("RetryAfter"),
+    "retry-after-ms": headerOf("RetryAfterMs"),
+    "x-should-retry": headerOf("ShouldRetry"),
+  },
+  503: { "retry-after": headerOf("RetryAfter") },
+};
+
+/** Statuses of calls that come to no model, and count in no limit. */
+const early: ReadonlySet<number> = new Set([401, 413, 415, 416]);
 
 const responseOf = ([status, codes]: readonly [number, readonly string[]]) => [
   `Error${status}`,
   {
     description: `The error's \`code\` is ${codes.map((code) => `\`${code}\``).join(" or ")}.`,
-    headers: { ...called, ...(later.has(status) && { "retry-after": headerOf("RetryAfter") }) },
+    headers: { ...(early.has(status) ? called : cached), ...headersOfErrors[status] },
     content: json("Error"),
   },
 ];
@@ -65,7 +76,7 @@ export function openapiDocument(image: Uint8Array): object {
       version: version(),
       summary: "Chat completion and text-to-image behind one contract.",
       description:
-        "Unknown fields of a request are ignored, and null counts as not set. The operator may move bounds and defaults. The paths of OpenAI's, Anthropic's and Google's clients are described by those; gRPC has reflection.",
+        "Unknown fields of a request are ignored, and null counts as not set. The operator may change defaults. The paths of OpenAI's, Anthropic's and Google's clients are described by those; gRPC has reflection.",
       license: { name: "Apache 2.0", identifier: "Apache-2.0" },
     },
     servers: [{ url: "/" }],

@@ -2,7 +2,7 @@
 import { type DescMethod, getOption } from "@bufbuild/protobuf";
 import { http } from "../../../../gen/google/api/annotations_pb.js";
 import { type Contract, commentOf, fieldOf } from "./contract.js";
-import { called, headerOf, parameters } from "./headers.js";
+import { answered, cached, called, type parameters } from "./headers.js";
 import { fieldForm } from "./requests.js";
 import { type Part, refer, text } from "./schema.js";
 
@@ -23,12 +23,6 @@ const events = (name: string, last: string): Part => ({
 /** So that generators of clients take it for bytes, which they do by this word of OpenAPI 3.0. */
 const png = { "image/png": { schema: { type: "string", format: "binary" } } };
 
-const answered = {
-  ...called,
-  "x-lintel-warnings": headerOf("Warnings"),
-  "x-lintel-attempts": headerOf("Attempts"),
-};
-
 const failures = (...statuses: number[]) =>
   Object.fromEntries(
     statuses.map((status) => [status, { $ref: `#/components/responses/Error${status}` }]),
@@ -37,8 +31,8 @@ const failures = (...statuses: number[]) =>
 const always = [401, 408, 500, 503, 504];
 const ofModels = [400, 403, 404, 413, 415, 422, 429, 501, 502];
 
-/** Parameters of all that reach a model. */
-const sent = Object.keys(parameters).map((name) => ({ $ref: `#/components/parameters/${name}` }));
+const parametersOf = (...names: (keyof typeof parameters)[]) =>
+  names.map((name) => ({ $ref: `#/components/parameters/${name}` }));
 
 /** A method of the contract at its path. @param more what REST adds to it */
 function operation(method: DescMethod, tag: string, more: Part): readonly [string, Part] {
@@ -61,18 +55,23 @@ interface Answers {
   readonly summary: string;
   readonly whole: { readonly description: string; readonly schema: string };
   readonly event: { readonly schema: string; readonly failure: string };
+  /** Whether its answers may be kept. */
+  readonly kept?: boolean;
 }
 
 /** A method that reaches a model, and answers whole or in events. */
-const answering = (method: DescMethod, tag: string, { summary, whole, event }: Answers) =>
+const answering = (method: DescMethod, tag: string, { summary, whole, event, kept }: Answers) =>
   operation(method, tag, {
     summary,
-    parameters: sent,
+    parameters: [
+      ...parametersOf("RequestId", "Timeout", "IdempotencyKey"),
+      ...(kept ? parametersOf("CacheControl") : []),
+    ],
     requestBody: { required: true, content: json(method.input.name) },
     responses: {
       200: {
         description: whole.description,
-        headers: answered,
+        headers: kept ? cached : answered,
         content: { ...json(whole.schema), ...events(event.schema, event.failure) },
       },
       ...failures(...always, ...ofModels),
@@ -98,6 +97,7 @@ export function pathsOf(contract: Contract): Part {
       summary: "Answers a conversation, whole or as events.",
       whole: { description: "The completion.", schema: "Completion" },
       event: { schema: "CompletionChunk", failure: "A failure is a chunk with an `error`." },
+      kept: true,
     }),
     answering(image, "Images", {
       summary: "Makes images, and tells of their progress in events.",
