@@ -3,6 +3,7 @@ import { type Model, type State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { methods } from "../core/methods.js";
 import { modelOf } from "../core/model.js";
 import { messageParameters } from "../core/parameters.js";
+import { cacheControl } from "../core/prompt-marks.js";
 
 /** A model as it is configured. */
 export interface ConfiguredModel {
@@ -26,7 +27,7 @@ const notTheModels = new Set([
 
 const every = (method: "chat" | "textToImage") => [
   ...methods[method].input.fields.map(({ name }) => name).filter((name) => !notTheModels.has(name)),
-  ...(method === "chat" ? messageParameters : []),
+  ...(method === "chat" ? messageParameters.filter((name) => name !== cacheControl) : []),
 ];
 
 /** The model that an entry of the configuration describes. */

@@ -11,6 +11,7 @@ import type {
   LLMTokenUsage,
   ToolCall,
 } from "../../gen/lintel/v1/chat_pb.js";
+import { markOf } from "./prompt-marks.js";
 import type { Reasoning } from "./reasoning.js";
 
 /** Shared by all messages that call no tool, and whose content is a text; never added to. */
@@ -59,10 +60,10 @@ export const textOf = ({ content, parts }: LLMMessage): string =>
     ? content
     : parts.map(({ type, text = "" }) => (type === "text" ? text : "")).join("");
 
-/** A message whose parts are all text with that in its content; any other as it is. */
+/** A message whose parts are all text with that in its content, and the mark at its end; any other as it is. */
 export const inOneText = (message: LLMMessage): LLMMessage =>
   message.parts.every(({ type }) => type === "text")
-    ? { ...message, content: textOf(message), parts: noParts }
+    ? { ...message, content: textOf(message), parts: noParts, cacheControl: markOf(message) }
     : message;
 
 /** Which of the tokens were in a cache, and which are thoughts; members are absent where nobody tells. */

@@ -11,6 +11,7 @@ import { files, isReadable } from "./documents.js";
 import { invalidFields, unsupported } from "./errors.js";
 import { textOfFile, toldFile } from "./files.js";
 import { capOf, type Parameter, planOf, type Values } from "./parameters.js";
+import { cacheControl, isMarkedWithin } from "./prompt-marks.js";
 import type { Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
 import { usesTools, withoutCalls } from "./tool-calls.js";
 import type { Warnings } from "./warnings.js";
@@ -177,12 +178,14 @@ function withoutTools(fitted: Values, warnings: Warnings): void {
 }
 
 /**
- * Texts in parts as one, files of text as what they say, and to a model nothing that it does not take.
+ * Texts in parts as one, unless a mark within is told, files of text as what they say, and to a model nothing
+ * that it does not take.
  * Documents stay as they are where somebody reads them to it.
  */
 function withFewerParts(fitted: Values, model: Model, reads: boolean): void {
   const messages = fitted.messages as readonly LLMMessage[];
   if (!messages.some(({ parts }) => parts.length > 0)) return;
+  const marks = model.supports.includes(cacheControl);
   fitted.messages = messages.map((message, i) => {
     const parts = message.parts.map((part, j) => {
       const text = textOfFile(part);
@@ -195,9 +198,14 @@ function withFewerParts(fitted: Values, model: Model, reads: boolean): void {
       const said = `messages[${i}] has ${inWords[type] ?? type}, and this model takes none`;
       throw unsupported("messages", said);
     }
-    return parts.length > 0 ? inOneText({ ...message, parts }) : message;
+    if (parts.length === 0) return message;
+    const told = { ...message, parts };
+    return marks && joinable.has(message.role) && isMarkedWithin(told) ? told : inOneText(told);
   });
 }
+
+/** Roles whose messages may be told as several of the same. */
+const joinable: ReadonlySet<string> = new Set(["system", "developer", "user"]);
 
 /** Parts of messages, in words. */
 const inWords: Readonly<Record<string, string>> = {

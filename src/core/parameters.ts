@@ -4,6 +4,7 @@ import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import { impliedBy, isSide } from "./defaults.js";
+import { cacheControl } from "./prompt-marks.js";
 import { multipleOf } from "./rules.js";
 import type { Bound, Bounds, ModelSettings } from "./settings.js";
 
@@ -55,8 +56,11 @@ const always = new Set([
   "user",
 ]);
 
-/** What a chat model may support besides the fields of requests: fields of their messages. */
-export const messageParameters: readonly string[] = ["image_url", "file", "input_audio"];
+/** What a chat model may support besides the fields of requests: fields of their messages and tools. */
+export const messageParameters: readonly string[] = [
+  ...["image_url", "file", "input_audio"],
+  cacheControl,
+];
 
 function parametersOf(fields: readonly DescField[]): Parameter[] {
   return fields

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file lintel/v1/chat.proto.
  */
 export const file_lintel_v1_chat: GenFile = /*@__PURE__*/
-  fileDesc("ChRsaW50ZWwvdjEvY2hhdC5wcm90bxIJbGludGVsLnYxIq4CCgpMTE1NZXNzYWdlEj0KBHJvbGUYASABKAlCL7pILHIqUgZzeXN0ZW1SCWRldmVsb3BlclIEdXNlclIJYXNzaXN0YW50UgR0b29sEg8KB2NvbnRlbnQYAiABKAkSJwoKdG9vbF9jYWxscxgDIAMoCzITLmxpbnRlbC52MS5Ub29sQ2FsbBIUCgx0b29sX2NhbGxfaWQYBCABKAkSJQoFcGFydHMYBSADKAsyFi5saW50ZWwudjEuQ29udGVudFBhcnQSHgoRcmVhc29uaW5nX2NvbnRlbnQYBiABKAlIAIgBARIeChFyZWFzb25pbmdfZGV0YWlscxgHIAEoCUgBiAEBQhQKEl9yZWFzb25pbmdfY29udGVudEIUChJfcmVhc29uaW5nX2RldGFpbHMi2QEKC0NvbnRlbnRQYXJ0EjcKBHR5cGUYASABKAlCKbpIJnIkUgR0ZXh0UglpbWFnZV91cmxSBGZpbGVSC2lucHV0X2F1ZGlvEhEKBHRleHQYAiABKAlIAIgBARImCglpbWFnZV91cmwYAyABKAsyEy5saW50ZWwudjEuSW1hZ2VVcmwSIQoEZmlsZRgEIAEoCzITLmxpbnRlbC52MS5GaWxlRGF0YRIqCgtpbnB1dF9hdWRpbxgFIAEoCzIVLmxpbnRlbC52MS5JbnB1dEF1ZGlvQgcKBV90ZXh0IkEKCEltYWdlVXJsEgsKA3VybBgBIAEoCRIoCgZkZXRhaWwYAiABKAlCGLpIFXITUgBSBGF1dG9SA2xvd1IEaGlnaCIvCghGaWxlRGF0YRIRCglmaWxlX2RhdGEYASABKAkSEAoIZmlsZW5hbWUYAiABKAkieQoKSW5wdXRBdWRpbxIVCgRkYXRhGAEgASgJQge6SARyAhABElQKBmZvcm1hdBgCIAEoCUJEukhBcj9SA3dhdlIDbXAzUgRmbGFjUgNvZ2dSBG9wdXNSA200YVIDYWFjUgRhaWZmUgR3ZWJtUgVwY20xNlIFcGNtMjQikAEKCFRvb2xDYWxsEg0KBWluZGV4GAEgASgNEgoKAmlkGAIgASgJEh8KBHR5cGUYAyABKAlCEbpIDnIMUgBSCGZ1bmN0aW9uEjEKCGZ1bmN0aW9uGAQgASgLMhcubGludGVsLnYxLkZ1bmN0aW9uQ2FsbEIGukgDyAEBEhUKDWV4dHJhX2NvbnRlbnQYBSABKAkiLwoMRnVuY3Rpb25DYWxsEgwKBG5hbWUYASABKAkSEQoJYXJndW1lbnRzGAIgASgJIloKBFRvb2wSHwoEdHlwZRgBIAEoCUIRukgOcgxSAFIIZnVuY3Rpb24SMQoIZnVuY3Rpb24YAiABKAsyFy5saW50ZWwudjEuRnVuY3Rpb25Ub29sQga6SAPIAQEibgoMRnVuY3Rpb25Ub29sEhUKBG5hbWUYASABKAlCB7pIBHICEAESEwoLZGVzY3JpcHRpb24YAiABKAkSEgoKcGFyYW1ldGVycxgDIAEoCRITCgZzdHJpY3QYBCABKAhIAIgBAUIJCgdfc3RyaWN0ImwKClRvb2xDaG9pY2USMwoEdHlwZRgBIAEoCUIlukgiciBSBGF1dG9SBG5vbmVSCHJlcXVpcmVkUghmdW5jdGlvbhIpCghmdW5jdGlvbhgCIAEoCzIXLmxpbnRlbC52MS5GdW5jdGlvbk5hbWUiJQoMRnVuY3Rpb25OYW1lEhUKBG5hbWUYASABKAlCB7pIBHICEAEidwoOUmVzcG9uc2VGb3JtYXQSMwoEdHlwZRgBIAEoCUIlukgiciBSBHRleHRSC2pzb25fb2JqZWN0Ugtqc29uX3NjaGVtYRIwCgtqc29uX3NjaGVtYRgCIAEoCzIbLmxpbnRlbC52MS5Kc29uU2NoZW1hRm9ybWF0Im4KEEpzb25TY2hlbWFGb3JtYXQSFQoEbmFtZRgBIAEoCUIHukgEcgIQARITCgtkZXNjcmlwdGlvbhgCIAEoCRIOCgZzY2hlbWEYAyABKAkSEwoGc3RyaWN0GAQgASgISACIAQFCCQoHX3N0cmljdCLqBQoKTExNUmVxdWVzdBIxCghtZXNzYWdlcxgBIAMoCzIVLmxpbnRlbC52MS5MTE1NZXNzYWdlQgi6SAWSAQIIARINCgVtb2RlbBgCIAEoCRIxCgt0ZW1wZXJhdHVyZRgDIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAABIAIgBARIgCgptYXhfdG9rZW5zGAQgASgFQge6SAQaAigBSAGIAQESKwoFdG9wX3AYBSABKAFCF7pIFBISGQAAAAAAAPA/IQAAAAAAAAAASAKIAQESJAoFdG9wX2sYBiABKAVCELpIDRoLKP///////////wFIA4gBARIpCgRzZWVkGAcgASgDQha6SBMiERj/////Dyj///////////8BSASIAQESHAoEc3RvcBgIIAMoCUIOukgLkgEIEAQiBHICEAESKQoFdG9vbHMYCSADKAsyDy5saW50ZWwudjEuVG9vbEIJukgGkgEDEIAIEioKC3Rvb2xfY2hvaWNlGAogASgLMhUubGludGVsLnYxLlRvb2xDaG9pY2USIAoTcGFyYWxsZWxfdG9vbF9jYWxscxgLIAEoCEgFiAEBEjIKD3Jlc3BvbnNlX2Zvcm1hdBgMIAEoCzIZLmxpbnRlbC52MS5SZXNwb25zZUZvcm1hdBJPChByZWFzb25pbmdfZWZmb3J0GA0gASgJQjW6SDJyMFIAUgRub25lUgdtaW5pbWFsUgNsb3dSBm1lZGl1bVIEaGlnaFIFeGhpZ2hSA21heBIeChFpbmNsdWRlX3JlYXNvbmluZxgOIAEoCEgGiAEBEiEKBHVzZXIYDyABKAlCE7pIEHIOGIACMgleXFB7Q2N9KiRCDgoMX3RlbXBlcmF0dXJlQg0KC19tYXhfdG9rZW5zQggKBl90b3BfcEIICgZfdG9wX2tCBwoFX3NlZWRCFgoUX3BhcmFsbGVsX3Rvb2xfY2FsbHNCFAoSX2luY2x1ZGVfcmVhc29uaW5nIrQBCgtMTE1SZXNwb25zZRIKCgJpZBgBIAEoCRINCgVtb2RlbBgCIAEoCRIPCgdjcmVhdGVkGAMgASgNEicKBXVzYWdlGAQgASgLMhgubGludGVsLnYxLkxMTVRva2VuVXNhZ2USJQoHY2hvaWNlcxgFIAMoCzIULmxpbnRlbC52MS5MTE1DaG9pY2USFwoPdXNhZ2VfZXN0aW1hdGVkGAYgASgIEhAKCHdhcm5pbmdzGAcgAygJIrkBCg1MTE1Ub2tlblVzYWdlEhUKDXByb21wdF90b2tlbnMYASABKA0SGQoRY29tcGxldGlvbl90b2tlbnMYAiABKA0SFAoMdG90YWxfdG9rZW5zGAMgASgNEhoKDWNhY2hlZF90b2tlbnMYBCABKA1IAIgBARIdChByZWFzb25pbmdfdG9rZW5zGAUgASgNSAGIAQFCEAoOX2NhY2hlZF90b2tlbnNCEwoRX3JlYXNvbmluZ190b2tlbnMiYAoTQ291bnRUb2tlbnNSZXNwb25zZRINCgVtb2RlbBgBIAEoCRIVCg1wcm9tcHRfdG9rZW5zGAIgASgNEhEKCWVzdGltYXRlZBgDIAEoCBIQCgh3YXJuaW5ncxgEIAMoCSJ/CglMTE1DaG9pY2USDQoFaW5kZXgYASABKA0SFQoNZmluaXNoX3JlYXNvbhgCIAEoCRIkCgVkZWx0YRgDIAEoCzIVLmxpbnRlbC52MS5MTE1NZXNzYWdlEiYKB21lc3NhZ2UYBCABKAsyFS5saW50ZWwudjEuTExNTWVzc2FnZTLYAQoLQ2hhdFNlcnZpY2USNwoEQ2hhdBIVLmxpbnRlbC52MS5MTE1SZXF1ZXN0GhYubGludGVsLnYxLkxMTVJlc3BvbnNlMAESSgoIQ29tcGxldGUSFS5saW50ZWwudjEuTExNUmVxdWVzdBoWLmxpbnRlbC52MS5MTE1SZXNwb25zZSIPgtPkkwIJOgEqIgQvbGxtEkQKC0NvdW50VG9rZW5zEhUubGludGVsLnYxLkxMTVJlcXVlc3QaHi5saW50ZWwudjEuQ291bnRUb2tlbnNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations]);
+  fileDesc("ChRsaW50ZWwvdjEvY2hhdC5wcm90bxIJbGludGVsLnYxIt4CCgpMTE1NZXNzYWdlEj0KBHJvbGUYASABKAlCL7pILHIqUgZzeXN0ZW1SCWRldmVsb3BlclIEdXNlclIJYXNzaXN0YW50UgR0b29sEg8KB2NvbnRlbnQYAiABKAkSJwoKdG9vbF9jYWxscxgDIAMoCzITLmxpbnRlbC52MS5Ub29sQ2FsbBIUCgx0b29sX2NhbGxfaWQYBCABKAkSJQoFcGFydHMYBSADKAsyFi5saW50ZWwudjEuQ29udGVudFBhcnQSHgoRcmVhc29uaW5nX2NvbnRlbnQYBiABKAlIAIgBARIeChFyZWFzb25pbmdfZGV0YWlscxgHIAEoCUgBiAEBEi4KDWNhY2hlX2NvbnRyb2wYCCABKAsyFy5saW50ZWwudjEuQ2FjaGVDb250cm9sQhQKEl9yZWFzb25pbmdfY29udGVudEIUChJfcmVhc29uaW5nX2RldGFpbHMiTAoMQ2FjaGVDb250cm9sEh4KBHR5cGUYASABKAlCELpIDXILUgllcGhlbWVyYWwSHAoDdHRsGAIgASgJQg+6SAxyClIAUgI1bVICMWgiiQIKC0NvbnRlbnRQYXJ0EjcKBHR5cGUYASABKAlCKbpIJnIkUgR0ZXh0UglpbWFnZV91cmxSBGZpbGVSC2lucHV0X2F1ZGlvEhEKBHRleHQYAiABKAlIAIgBARImCglpbWFnZV91cmwYAyABKAsyEy5saW50ZWwudjEuSW1hZ2VVcmwSIQoEZmlsZRgEIAEoCzITLmxpbnRlbC52MS5GaWxlRGF0YRIqCgtpbnB1dF9hdWRpbxgFIAEoCzIVLmxpbnRlbC52MS5JbnB1dEF1ZGlvEi4KDWNhY2hlX2NvbnRyb2wYBiABKAsyFy5saW50ZWwudjEuQ2FjaGVDb250cm9sQgcKBV90ZXh0IkEKCEltYWdlVXJsEgsKA3VybBgBIAEoCRIoCgZkZXRhaWwYAiABKAlCGLpIFXITUgBSBGF1dG9SA2xvd1IEaGlnaCIvCghGaWxlRGF0YRIRCglmaWxlX2RhdGEYASABKAkSEAoIZmlsZW5hbWUYAiABKAkieQoKSW5wdXRBdWRpbxIVCgRkYXRhGAEgASgJQge6SARyAhABElQKBmZvcm1hdBgCIAEoCUJEukhBcj9SA3dhdlIDbXAzUgRmbGFjUgNvZ2dSBG9wdXNSA200YVIDYWFjUgRhaWZmUgR3ZWJtUgVwY20xNlIFcGNtMjQikAEKCFRvb2xDYWxsEg0KBWluZGV4GAEgASgNEgoKAmlkGAIgASgJEh8KBHR5cGUYAyABKAlCEbpIDnIMUgBSCGZ1bmN0aW9uEjEKCGZ1bmN0aW9uGAQgASgLMhcubGludGVsLnYxLkZ1bmN0aW9uQ2FsbEIGukgDyAEBEhUKDWV4dHJhX2NvbnRlbnQYBSABKAkiLwoMRnVuY3Rpb25DYWxsEgwKBG5hbWUYASABKAkSEQoJYXJndW1lbnRzGAIgASgJIooBCgRUb29sEh8KBHR5cGUYASABKAlCEbpIDnIMUgBSCGZ1bmN0aW9uEjEKCGZ1bmN0aW9uGAIgASgLMhcubGludGVsLnYxLkZ1bmN0aW9uVG9vbEIGukgDyAEBEi4KDWNhY2hlX2NvbnRyb2wYAyABKAsyFy5saW50ZWwudjEuQ2FjaGVDb250cm9sIm4KDEZ1bmN0aW9uVG9vbBIVCgRuYW1lGAEgASgJQge6SARyAhABEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhIKCnBhcmFtZXRlcnMYAyABKAkSEwoGc3RyaWN0GAQgASgISACIAQFCCQoHX3N0cmljdCJsCgpUb29sQ2hvaWNlEjMKBHR5cGUYASABKAlCJbpIInIgUgRhdXRvUgRub25lUghyZXF1aXJlZFIIZnVuY3Rpb24SKQoIZnVuY3Rpb24YAiABKAsyFy5saW50ZWwudjEuRnVuY3Rpb25OYW1lIiUKDEZ1bmN0aW9uTmFtZRIVCgRuYW1lGAEgASgJQge6SARyAhABIncKDlJlc3BvbnNlRm9ybWF0EjMKBHR5cGUYASABKAlCJbpIInIgUgR0ZXh0Ugtqc29uX29iamVjdFILanNvbl9zY2hlbWESMAoLanNvbl9zY2hlbWEYAiABKAsyGy5saW50ZWwudjEuSnNvblNjaGVtYUZvcm1hdCJuChBKc29uU2NoZW1hRm9ybWF0EhUKBG5hbWUYASABKAlCB7pIBHICEAESEwoLZGVzY3JpcHRpb24YAiABKAkSDgoGc2NoZW1hGAMgASgJEhMKBnN0cmljdBgEIAEoCEgAiAEBQgkKB19zdHJpY3Qi6gUKCkxMTVJlcXVlc3QSMQoIbWVzc2FnZXMYASADKAsyFS5saW50ZWwudjEuTExNTWVzc2FnZUIIukgFkgECCAESDQoFbW9kZWwYAiABKAkSMQoLdGVtcGVyYXR1cmUYAyABKAFCF7pIFBISGQAAAAAAAABAKQAAAAAAAAAASACIAQESIAoKbWF4X3Rva2VucxgEIAEoBUIHukgEGgIoAUgBiAEBEisKBXRvcF9wGAUgASgBQhe6SBQSEhkAAAAAAADwPyEAAAAAAAAAAEgCiAEBEiQKBXRvcF9rGAYgASgFQhC6SA0aCyj///////////8BSAOIAQESKQoEc2VlZBgHIAEoA0IWukgTIhEY/////w8o////////////AUgEiAEBEhwKBHN0b3AYCCADKAlCDrpIC5IBCBAEIgRyAhABEikKBXRvb2xzGAkgAygLMg8ubGludGVsLnYxLlRvb2xCCbpIBpIBAxCACBIqCgt0b29sX2Nob2ljZRgKIAEoCzIVLmxpbnRlbC52MS5Ub29sQ2hvaWNlEiAKE3BhcmFsbGVsX3Rvb2xfY2FsbHMYCyABKAhIBYgBARIyCg9yZXNwb25zZV9mb3JtYXQYDCABKAsyGS5saW50ZWwudjEuUmVzcG9uc2VGb3JtYXQSTwoQcmVhc29uaW5nX2VmZm9ydBgNIAEoCUI1ukgycjBSAFIEbm9uZVIHbWluaW1hbFIDbG93UgZtZWRpdW1SBGhpZ2hSBXhoaWdoUgNtYXgSHgoRaW5jbHVkZV9yZWFzb25pbmcYDiABKAhIBogBARIhCgR1c2VyGA8gASgJQhO6SBByDhiAAjIJXlxQe0NjfSokQg4KDF90ZW1wZXJhdHVyZUINCgtfbWF4X3Rva2Vuc0IICgZfdG9wX3BCCAoGX3RvcF9rQgcKBV9zZWVkQhYKFF9wYXJhbGxlbF90b29sX2NhbGxzQhQKEl9pbmNsdWRlX3JlYXNvbmluZyK0AQoLTExNUmVzcG9uc2USCgoCaWQYASABKAkSDQoFbW9kZWwYAiABKAkSDwoHY3JlYXRlZBgDIAEoDRInCgV1c2FnZRgEIAEoCzIYLmxpbnRlbC52MS5MTE1Ub2tlblVzYWdlEiUKB2Nob2ljZXMYBSADKAsyFC5saW50ZWwudjEuTExNQ2hvaWNlEhcKD3VzYWdlX2VzdGltYXRlZBgGIAEoCBIQCgh3YXJuaW5ncxgHIAMoCSK5AQoNTExNVG9rZW5Vc2FnZRIVCg1wcm9tcHRfdG9rZW5zGAEgASgNEhkKEWNvbXBsZXRpb25fdG9rZW5zGAIgASgNEhQKDHRvdGFsX3Rva2VucxgDIAEoDRIaCg1jYWNoZWRfdG9rZW5zGAQgASgNSACIAQESHQoQcmVhc29uaW5nX3Rva2VucxgFIAEoDUgBiAEBQhAKDl9jYWNoZWRfdG9rZW5zQhMKEV9yZWFzb25pbmdfdG9rZW5zImAKE0NvdW50VG9rZW5zUmVzcG9uc2USDQoFbW9kZWwYASABKAkSFQoNcHJvbXB0X3Rva2VucxgCIAEoDRIRCgllc3RpbWF0ZWQYAyABKAgSEAoId2FybmluZ3MYBCADKAkifwoJTExNQ2hvaWNlEg0KBWluZGV4GAEgASgNEhUKDWZpbmlzaF9yZWFzb24YAiABKAkSJAoFZGVsdGEYAyABKAsyFS5saW50ZWwudjEuTExNTWVzc2FnZRImCgdtZXNzYWdlGAQgASgLMhUubGludGVsLnYxLkxMTU1lc3NhZ2Uy2AEKC0NoYXRTZXJ2aWNlEjcKBENoYXQSFS5saW50ZWwudjEuTExNUmVxdWVzdBoWLmxpbnRlbC52MS5MTE1SZXNwb25zZTABEkoKCENvbXBsZXRlEhUubGludGVsLnYxLkxMTVJlcXVlc3QaFi5saW50ZWwudjEuTExNUmVzcG9uc2UiD4LT5JMCCToBKiIEL2xsbRJECgtDb3VudFRva2VucxIVLmxpbnRlbC52MS5MTE1SZXF1ZXN0Gh4ubGludGVsLnYxLkNvdW50VG9rZW5zUmVzcG9uc2ViBnByb3RvMw", [file_buf_validate_validate, file_google_api_annotations]);
 
 /**
  * One message of a conversation.
@@ -76,6 +76,13 @@ export type LLMMessage = Message<"lintel.v1.LLMMessage"> & {
    * @generated from field: optional string reasoning_details = 7;
    */
   reasoningDetails?: string | undefined;
+
+  /**
+   * Marks the message's end for the model server's cache of prompts.
+   *
+   * @generated from field: lintel.v1.CacheControl cache_control = 8;
+   */
+  cacheControl?: CacheControl | undefined;
 };
 
 /**
@@ -84,6 +91,36 @@ export type LLMMessage = Message<"lintel.v1.LLMMessage"> & {
  */
 export const LLMMessageSchema: GenMessage<LLMMessage> = /*@__PURE__*/
   messageDesc(file_lintel_v1_chat, 0);
+
+/**
+ * The end of a prompt's begin that the model server is to keep, for later
+ * prompts that begin alike: all up to what is marked, tools ahead of messages.
+ * Model servers that keep prompts by themselves, or not at all, pay no heed.
+ *
+ * @generated from message lintel.v1.CacheControl
+ */
+export type CacheControl = Message<"lintel.v1.CacheControl"> & {
+  /**
+   * `ephemeral`, the only kind.
+   *
+   * @generated from field: string type = 1;
+   */
+  type: string;
+
+  /**
+   * For how long: `5m` or `1h`. Empty: as the model server does.
+   *
+   * @generated from field: string ttl = 2;
+   */
+  ttl: string;
+};
+
+/**
+ * Describes the message lintel.v1.CacheControl.
+ * Use `create(CacheControlSchema)` to create a new message.
+ */
+export const CacheControlSchema: GenMessage<CacheControl> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 1);
 
 /**
  * A part of what a message says.
@@ -125,6 +162,13 @@ export type ContentPart = Message<"lintel.v1.ContentPart"> & {
    * @generated from field: lintel.v1.InputAudio input_audio = 5;
    */
   inputAudio?: InputAudio | undefined;
+
+  /**
+   * Marks the part's end for the model server's cache of prompts.
+   *
+   * @generated from field: lintel.v1.CacheControl cache_control = 6;
+   */
+  cacheControl?: CacheControl | undefined;
 };
 
 /**
@@ -132,7 +176,7 @@ export type ContentPart = Message<"lintel.v1.ContentPart"> & {
  * Use `create(ContentPartSchema)` to create a new message.
  */
 export const ContentPartSchema: GenMessage<ContentPart> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 1);
+  messageDesc(file_lintel_v1_chat, 2);
 
 /**
  * An image that a message shows.
@@ -162,7 +206,7 @@ export type ImageUrl = Message<"lintel.v1.ImageUrl"> & {
  * Use `create(ImageUrlSchema)` to create a new message.
  */
 export const ImageUrlSchema: GenMessage<ImageUrl> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 2);
+  messageDesc(file_lintel_v1_chat, 3);
 
 /**
  * A file that a message has the model read, such as a PDF.
@@ -191,7 +235,7 @@ export type FileData = Message<"lintel.v1.FileData"> & {
  * Use `create(FileDataSchema)` to create a new message.
  */
 export const FileDataSchema: GenMessage<FileData> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 3);
+  messageDesc(file_lintel_v1_chat, 4);
 
 /**
  * A sound that a message has the model listen to.
@@ -219,7 +263,7 @@ export type InputAudio = Message<"lintel.v1.InputAudio"> & {
  * Use `create(InputAudioSchema)` to create a new message.
  */
 export const InputAudioSchema: GenMessage<InputAudio> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 4);
+  messageDesc(file_lintel_v1_chat, 5);
 
 /**
  * One call of a tool, or one piece of it.
@@ -270,7 +314,7 @@ export type ToolCall = Message<"lintel.v1.ToolCall"> & {
  * Use `create(ToolCallSchema)` to create a new message.
  */
 export const ToolCallSchema: GenMessage<ToolCall> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 5);
+  messageDesc(file_lintel_v1_chat, 6);
 
 /**
  * The call of a function.
@@ -299,7 +343,7 @@ export type FunctionCall = Message<"lintel.v1.FunctionCall"> & {
  * Use `create(FunctionCallSchema)` to create a new message.
  */
 export const FunctionCallSchema: GenMessage<FunctionCall> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 6);
+  messageDesc(file_lintel_v1_chat, 7);
 
 /**
  * A tool that the model may call.
@@ -320,6 +364,13 @@ export type Tool = Message<"lintel.v1.Tool"> & {
    * @generated from field: lintel.v1.FunctionTool function = 2;
    */
   function?: FunctionTool | undefined;
+
+  /**
+   * Marks the tool's end for the model server's cache of prompts.
+   *
+   * @generated from field: lintel.v1.CacheControl cache_control = 3;
+   */
+  cacheControl?: CacheControl | undefined;
 };
 
 /**
@@ -327,7 +378,7 @@ export type Tool = Message<"lintel.v1.Tool"> & {
  * Use `create(ToolSchema)` to create a new message.
  */
 export const ToolSchema: GenMessage<Tool> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 7);
+  messageDesc(file_lintel_v1_chat, 8);
 
 /**
  * A function that the model may call; the caller runs it.
@@ -370,7 +421,7 @@ export type FunctionTool = Message<"lintel.v1.FunctionTool"> & {
  * Use `create(FunctionToolSchema)` to create a new message.
  */
 export const FunctionToolSchema: GenMessage<FunctionTool> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 8);
+  messageDesc(file_lintel_v1_chat, 9);
 
 /**
  * Whether tools are called, and which.
@@ -399,7 +450,7 @@ export type ToolChoice = Message<"lintel.v1.ToolChoice"> & {
  * Use `create(ToolChoiceSchema)` to create a new message.
  */
 export const ToolChoiceSchema: GenMessage<ToolChoice> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 9);
+  messageDesc(file_lintel_v1_chat, 10);
 
 /**
  * A function, by its name.
@@ -420,7 +471,7 @@ export type FunctionName = Message<"lintel.v1.FunctionName"> & {
  * Use `create(FunctionNameSchema)` to create a new message.
  */
 export const FunctionNameSchema: GenMessage<FunctionName> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 10);
+  messageDesc(file_lintel_v1_chat, 11);
 
 /**
  * In what form the model answers.
@@ -449,7 +500,7 @@ export type ResponseFormat = Message<"lintel.v1.ResponseFormat"> & {
  * Use `create(ResponseFormatSchema)` to create a new message.
  */
 export const ResponseFormatSchema: GenMessage<ResponseFormat> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 11);
+  messageDesc(file_lintel_v1_chat, 12);
 
 /**
  * A schema that the answer fits.
@@ -492,7 +543,7 @@ export type JsonSchemaFormat = Message<"lintel.v1.JsonSchemaFormat"> & {
  * Use `create(JsonSchemaFormatSchema)` to create a new message.
  */
 export const JsonSchemaFormatSchema: GenMessage<JsonSchemaFormat> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 12);
+  messageDesc(file_lintel_v1_chat, 13);
 
 /**
  * A chat completion to run. A field equal to its default counts as not set.
@@ -613,7 +664,7 @@ export type LLMRequest = Message<"lintel.v1.LLMRequest"> & {
  * Use `create(LLMRequestSchema)` to create a new message.
  */
 export const LLMRequestSchema: GenMessage<LLMRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 13);
+  messageDesc(file_lintel_v1_chat, 14);
 
 /**
  * A whole completion, or one piece of a streamed one.
@@ -676,7 +727,7 @@ export type LLMResponse = Message<"lintel.v1.LLMResponse"> & {
  * Use `create(LLMResponseSchema)` to create a new message.
  */
 export const LLMResponseSchema: GenMessage<LLMResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 14);
+  messageDesc(file_lintel_v1_chat, 15);
 
 /**
  * Token counts of one completion.
@@ -721,7 +772,7 @@ export type LLMTokenUsage = Message<"lintel.v1.LLMTokenUsage"> & {
  * Use `create(LLMTokenUsageSchema)` to create a new message.
  */
 export const LLMTokenUsageSchema: GenMessage<LLMTokenUsage> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 15);
+  messageDesc(file_lintel_v1_chat, 16);
 
 /**
  * How long a prompt is.
@@ -764,7 +815,7 @@ export type CountTokensResponse = Message<"lintel.v1.CountTokensResponse"> & {
  * Use `create(CountTokensResponseSchema)` to create a new message.
  */
 export const CountTokensResponseSchema: GenMessage<CountTokensResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 16);
+  messageDesc(file_lintel_v1_chat, 17);
 
 /**
  * One generated choice.
@@ -807,7 +858,7 @@ export type LLMChoice = Message<"lintel.v1.LLMChoice"> & {
  * Use `create(LLMChoiceSchema)` to create a new message.
  */
 export const LLMChoiceSchema: GenMessage<LLMChoice> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 17);
+  messageDesc(file_lintel_v1_chat, 18);
 
 /**
  * Chat completion.

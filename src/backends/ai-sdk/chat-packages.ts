@@ -1,6 +1,7 @@
 /** What is known of the packages of chat providers besides their common interface. */
 import { files } from "../../core/documents.js";
 import type { JsonObject } from "../../core/json.js";
+import { cacheControl } from "../../core/prompt-marks.js";
 import { claude, claudeOnBedrock } from "./claude.js";
 import { anthropicCounts, type Counts, googleCounts, openaiCounts } from "./counts.js";
 import type { Format } from "./details.js";
@@ -17,6 +18,7 @@ import {
   perplexity,
   type Thinking,
 } from "./efforts.js";
+import { bedrockMark, claudeMark, type Marking } from "./marks.js";
 import type { WrittenIn } from "./written.js";
 
 /** How a chat provider takes what the common interface has no field for. */
@@ -42,6 +44,8 @@ export interface ChatPackage {
   readonly user?: (id: string) => JsonObject;
   /** Where its vendor has arguments of calls as objects; absent: nowhere, they are texts. */
   readonly written?: WrittenIn;
+  /** How it is told of marks for its vendor's cache of prompts; absent: not at all. */
+  readonly marking?: Marking;
   /** How its vendor counts tokens of prompts; absent: it does not, or not in a way that is known here. */
   readonly counts?: Counts;
 }
@@ -63,6 +67,7 @@ const anthropic: ChatPackage = {
   thoughts: ["anthropic-claude-v1"],
   files: true,
   written: "whole",
+  marking: claudeMark,
 };
 
 const vertex: ChatPackage = {
@@ -124,6 +129,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     thoughts: ["anthropic-claude-v1"],
     files: true,
     written: "whole",
+    marking: bedrockMark,
   },
   "@ai-sdk/google": { ...vertex, keys: ["google"], counts: googleCounts },
   "@ai-sdk/google-vertex": vertex,
@@ -156,5 +162,6 @@ const chatFields = [
 export const fieldsOfChat = (name: string, thinks: boolean): string[] => [
   ...chatFields,
   ...(chatPackage(name).files ? [files] : []),
+  ...(chatPackage(name).marking ? [cacheControl] : []),
   ...(thinks ? ["reasoning_effort"] : []),
 ];

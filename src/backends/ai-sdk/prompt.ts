@@ -8,9 +8,11 @@ import type {
 import type { LLMMessage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { parseJson } from "../../core/json.js";
 import { parseMarked } from "../../core/long-numbers.js";
+import { markOf } from "../../core/prompt-marks.js";
 import { argumentsOf, withoutCalls } from "../../core/tool-calls.js";
 import { type IdOf, sameId } from "../call-ids.js";
 import { withoutBlank } from "../completions/blank.js";
+import { type Marking, optionsOfMark, piecesOf } from "./marks.js";
 import { type Fetched, partsOf } from "./parts.js";
 import { noReplay, type Replay } from "./replay.js";
 import { signedAs, signedBy } from "./signature.js";
@@ -27,6 +29,8 @@ export interface Telling {
   readonly idOf?: IdOf;
   /** Whether our `fetch` puts numbers back that JavaScript has none for. Default: no. */
   readonly rewritten?: boolean;
+  /** How it is told of marks for the vendor's cache. Default: not at all. */
+  readonly marking?: Marking | undefined;
 }
 
 /**
@@ -35,25 +39,29 @@ export interface Telling {
  */
 export function promptOf(
   messages: readonly LLMMessage[],
-  { calls, fetched = {}, replay = noReplay, idOf = sameId, rewritten = false }: Telling,
+  { calls, fetched = {}, replay = noReplay, idOf = sameId, rewritten = false, marking }: Telling,
 ): LanguageModelV3Prompt {
   const parse = rewritten ? parseMarked : parseJson;
-  const told = withoutBlank(calls ? messages : withoutCalls(messages));
+  const said = withoutBlank(calls ? messages : withoutCalls(messages));
+  const told = marking ? said.flatMap(piecesOf) : said;
   const prompt: LanguageModelV3Message[] = [];
   /** Names of the tools that were called, by the ids of the calls. */
   const names = new Map<string, string>();
   for (const message of told) {
     for (const { id, function: called } of message.toolCalls) names.set(id, called?.name ?? "");
+    const marked = optionsOfMark(markOf(message), marking);
     if (message.toolCallId === "") {
-      prompt.push(messageOf(message, fetched, replay, idOf, parse));
+      prompt.push({ ...messageOf(message, fetched, replay, idOf, parse), ...marked });
       continue;
     }
     const { toolCallId, content } = message;
     const result = resultOf(idOf(toolCallId), names.get(toolCallId) ?? "", content);
     const last = prompt.at(-1);
     // Vendors want the results of parallel calls in one turn.
-    if (last?.role === "tool") last.content.push(result);
-    else prompt.push({ role: "tool", content: [result] });
+    if (last?.role === "tool" && !last.providerOptions) {
+      last.content.push(result);
+      Object.assign(last, marked);
+    } else prompt.push({ role: "tool", content: [result], ...marked });
   }
   return prompt;
 }

@@ -82,6 +82,7 @@ export async function optionsOf(
       idOf: idsFor(refused),
       // Others than the SDK's own may send by other means than our `fetch`; Bedrock's sign a request ahead of it.
       rewritten: /^@ai-sdk\/(?!amazon-bedrock)/.test(configured.package),
+      marking: known.marking,
     }),
     ...(temperature !== undefined && takes("temperature") && { temperature }),
     // Some models refuse top_p beside temperature; at 1 it changes nothing.
@@ -90,7 +91,7 @@ export async function optionsOf(
     ...(limit !== undefined && { maxOutputTokens: limit }),
     ...(seed !== undefined && seed >= 0n && takes("seed") && { seed: Number(seed) }),
     ...(stop.length > 0 && { stopSequences: stop }),
-    ...(!refused.has(tools) && toolOptions(request)),
+    ...(!refused.has(tools) && toolOptions(request, known.marking)),
     ...formatOf(request.responseFormat),
     headers: { "x-request-id": id, ...traceHeaders(call) },
     abortSignal: signal,

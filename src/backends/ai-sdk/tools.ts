@@ -7,17 +7,23 @@ import type {
   ToolChoice,
 } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, parseJson } from "../../core/json.js";
+import { type Marking, optionsOfMark } from "./marks.js";
 
 type Options = LanguageModelV3CallOptions;
 
-/** What a request says of tools; nothing where it has none: vendors refuse a choice among none. */
-export function toolOptions({
-  tools,
-  toolChoice,
-}: LLMRequest): Pick<Options, "tools" | "toolChoice"> {
+/**
+ * What a request says of tools; nothing where it has none: vendors refuse a choice among none.
+ * @param marking how marks for the vendor's cache are told; absent: not at all
+ */
+export function toolOptions(
+  { tools, toolChoice }: LLMRequest,
+  marking?: Marking,
+): Pick<Options, "tools" | "toolChoice"> {
   if (tools.length === 0) return {};
   return {
-    tools: tools.flatMap(({ function: tool }) => (tool ? [toolOf(tool)] : [])),
+    tools: tools.flatMap(({ function: tool, cacheControl }) =>
+      tool ? [{ ...toolOf(tool), ...optionsOfMark(cacheControl, marking) }] : [],
+    ),
     ...(toolChoice && { toolChoice: choiceOf(toolChoice) }),
   };
 }

@@ -1,5 +1,6 @@
 /** Messages' parts, tools, and the answer's form, as OpenAI-compatible servers read them. */
 import type {
+  CacheControl,
   ContentPart,
   FileData,
   LLMMessage,
@@ -9,6 +10,7 @@ import type {
 } from "../../../gen/lintel/v1/chat_pb.js";
 import { inlineFile, isPdf } from "../../core/files.js";
 import { parseJson } from "../../core/json.js";
+import { markOf } from "../../core/prompt-marks.js";
 import { sameId } from "../call-ids.js";
 
 /** Stands for a request's tools, its choice among them and what was called, where a server takes none of it. */
@@ -51,9 +53,26 @@ export function writeFormat({ type, jsonSchema }: ResponseFormat) {
   return { type, json_schema };
 }
 
-/** What a message says, as a text or in parts. */
-export const writeContent = ({ content, parts }: LLMMessage) =>
-  parts.length === 0 ? content : parts.map(writePart);
+/**
+ * What a message says, as a text or in parts.
+ * @param marks whether the server reads marks for its cache of prompts, which stand at parts there. Default: no
+ */
+export function writeContent(message: LLMMessage, marks = false): string | object[] {
+  const { content, parts } = message;
+  const mark = marks ? markOf(message) : undefined;
+  if (parts.length === 0) {
+    // Nothing can't be kept.
+    const isMarked = mark && content.trim() !== "";
+    return isMarked ? [{ type: "text", text: content, cache_control: writeMark(mark) }] : content;
+  }
+  return parts.map((part, i) => {
+    const ofPart = i === parts.length - 1 ? mark : part.cacheControl;
+    const written = writePart(part);
+    return marks && ofPart ? { ...written, cache_control: writeMark(ofPart) } : written;
+  });
+}
+
+const writeMark = ({ type, ttl }: CacheControl) => ({ type, ttl: ttl || undefined });
 
 function writePart({ type, text, imageUrl, file, inputAudio }: ContentPart): object {
   switch (type) {

@@ -1,5 +1,6 @@
 /** What the OpenAI-compatible servers take, as their own sources and references have it. */
 import { files } from "../../core/documents.js";
+import { cacheControl } from "../../core/prompt-marks.js";
 import type { ImageServer } from "./images/profile.js";
 import type { Listed } from "./listed.js";
 
@@ -31,6 +32,8 @@ export interface Dialect {
   readonly counts?: "input_tokens" | "tokenize";
   /** Whether files in messages may be known; until a model refuses them they are then taken for known. */
   readonly files?: boolean;
+  /** Whether it reads marks for a cache of prompts (`cache_control`), as the models behind it may. */
+  readonly marks?: boolean;
   /** What has to stand with a call of a tool that lost what the server gave with it. */
   readonly unsigned?: (model: string) => object | undefined;
 }
@@ -96,7 +99,7 @@ const dialects = {
   // Else it lists only what answers with text.
   openrouter: {
     ...openSource,
-    ...{ images: "openrouter", listed: "output_modalities=text,image", files: true },
+    ...{ images: "openrouter", listed: "output_modalities=text,image", files: true, marks: true },
   },
   together: { ...openSource, images: "together" },
   nebius: { ...openSource, images: "nebius" },
@@ -108,7 +111,7 @@ const dialects = {
   zai: { ...openSource, images: "zai", thinking: typedThinking },
   deepseek: { ...openSource, thinking: typedThinking },
   moonshot: { ...openSource, thinking: typedThinking },
-  dashscope: { ...openSource, thinking: enabledThinking },
+  dashscope: { ...openSource, thinking: enabledThinking, marks: true },
   // Else it lists only what answers with text.
   venice: { ...openSource, images: "venice", listed: "type=all" },
   infomaniak: { ...openSource, images: "infomaniak" },
@@ -186,6 +189,7 @@ export function supportedBy(dialect: Dialect): string[] {
     ...["tools", "tool_choice", "parallel_tool_calls", "response_format", "image_url"],
     ...["input_audio", "reasoning_effort"],
     ...(dialect.files ? [files] : []),
+    ...(dialect.marks ? [cacheControl] : []),
   ];
   return dialect.topK ? supported : supported.filter((field) => field !== "top_k");
 }

@@ -4,6 +4,7 @@ import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_p
 import type { Call, Caller } from "../call.js";
 import { capOf } from "../parameters.js";
 import { bytesOf } from "../print.js";
+import { withoutMarks } from "../prompt-marks.js";
 import type { CacheSettings, ModelSettings } from "../settings.js";
 
 /** Of what is kept: another form of it has other names. */
@@ -11,13 +12,13 @@ const form = 1;
 
 /**
  * Names a question: who asks, where each caller or team has answers of their own, the model and what the
- * operator set for it, and all that the request says but for whom it is asked. Whether it is streamed makes no difference.
+ * operator set for it, and all that the request says but for whom it is asked and what the model server keeps of it. Whether it is streamed makes no difference.
  */
 export function questionOf(call: Call<"chat" | "complete">, scope: CacheSettings["scope"]): string {
   const { attributes, caller, modelSettings, request } = call;
   const asker = scope === "all" ? undefined : askerOf(caller, scope);
   // Under whatever name, for whichever of the caller's users.
-  const asked: LLMRequest = { ...request, model: "", user: "" };
+  const asked: LLMRequest = { ...withoutMarks(request), model: "", user: "" };
   // Names that callers make up for one model.
   const model = isOneModel(modelSettings)
     ? (attributes.countedAs ?? attributes.model)

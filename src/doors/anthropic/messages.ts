@@ -3,6 +3,7 @@ import { isObject, type JsonObject } from "../../core/json.js";
 import { jsonText } from "../../core/long-numbers.js";
 import { tooManyItems } from "../items.js";
 import { type Conversation, ConversationReader } from "../json/places.js";
+import { joined, lastMark, markIn } from "./marks.js";
 import { type Part, partOf, textsOf } from "./parts.js";
 import { callsExtras, redactedIn, signedBy } from "./signature.js";
 import { changesTools } from "./tool-changes.js";
@@ -14,11 +15,17 @@ export interface MessagesConversation extends Conversation {
 }
 
 /** Reads `system` and `messages`: what tools said is a message of its own in the contract. */
-export function readConversation({ system, messages }: JsonObject): MessagesConversation {
+export function readConversation({
+  system,
+  messages,
+  cache_control: mark,
+}: JsonObject): MessagesConversation {
   const reading = new Reading();
   if (system != null) reading.system(system);
-  if (Array.isArray(messages)) reading.list(messages);
-  else if (messages != null) reading.wrong("messages", "must be an array");
+  if (Array.isArray(messages)) {
+    reading.list(messages);
+    reading.end(mark);
+  } else if (messages != null) reading.wrong("messages", "must be an array");
   return reading;
 }
 
@@ -26,11 +33,26 @@ class Reading extends ConversationReader implements MessagesConversation {
   isTuned = false;
 
   system(system: unknown): void {
-    const content = Array.isArray(system) ? textsOf(system.filter(isForModels)) : system;
-    if (typeof content === "string") {
-      if (content !== "")
-        this.add({ role: "system", content }, { at: "system", content: "system" });
-    } else this.wrong("system", "must be a string, or an array of texts");
+    const blocks = Array.isArray(system)
+      ? system.map((block: unknown, i) => ({ block, place: `system[${i}]` }))
+      : [];
+    const told = blocks.filter(({ block }) => isForModels(block));
+    const text = Array.isArray(system) ? textsOf(told.map(({ block }) => block)) : system;
+    if (typeof text !== "string") this.wrong("system", "must be a string, or an array of texts");
+    else if (text !== "") {
+      const parts = told.flatMap(({ block, place }) => this.#part(block, place));
+      const said = Array.isArray(system) ? joined(parts) : { content: text };
+      const { content, ...places } = said;
+      this.add({ role: "system", content }, { at: "system", content: "system", ...places });
+    }
+  }
+
+  /** Marks the conversation's end, where the request does so by itself. */
+  end(mark: unknown): void {
+    const [message, place] = [this.messages.at(-1), this.places.at(-1)];
+    if (mark == null || !isObject(message) || !place) return;
+    this.messages[this.messages.length - 1] = { ...message, cache_control: mark };
+    this.places[this.places.length - 1] = { ...place, mark: "cache_control" };
   }
 
   list(messages: readonly unknown[]): void {
@@ -113,6 +135,7 @@ class Reading extends ConversationReader implements MessagesConversation {
       }
     }
     const { extras, others } = callsExtras(details);
+    const end = lastMark(blocks);
     for (const call of calls) call.extra_content ??= extras.get(call.id);
     this.add(
       {
@@ -121,8 +144,9 @@ class Reading extends ConversationReader implements MessagesConversation {
         ...(calls.length > 0 && { tool_calls: calls }),
         ...(thoughts.length > 0 && { reasoning_content: thoughts.filter(Boolean).join("\n\n") }),
         ...(others.length > 0 && { reasoning_details: numbered(others) }),
+        ...end?.mark,
       },
-      { at, content: `${at}.content`, calls: places },
+      { at, content: `${at}.content`, calls: places, ...end?.at },
     );
   }
 
@@ -150,9 +174,11 @@ class Reading extends ConversationReader implements MessagesConversation {
     if (blocks.length > 0 && results.length === blocks.length && parts.length === 0) return;
     const texts = parts.flatMap(({ part }) => (part.type === "text" ? [part.text] : []));
     const plain = texts.length === parts.length && texts.every((it) => typeof it === "string");
-    const content = plain ? texts.join("\n\n") : parts.map(({ part }) => part);
-    const places = parts.map(({ place }) => place);
-    this.add({ role, content }, { at, content: `${at}.content`, parts: places });
+    const said = plain
+      ? joined(parts)
+      : { content: parts.map(({ part }) => part), parts: parts.map(({ place }) => place) };
+    const { content, ...places } = said;
+    this.add({ role, content }, { at, content: `${at}.content`, ...places });
   }
 
   /** @returns its pictures */
@@ -166,8 +192,15 @@ class Reading extends ConversationReader implements MessagesConversation {
     const text = Array.isArray(said) ? texts.join("\n") : said;
     // Else nobody would know that it failed.
     const told = block.is_error === true && text === "" ? "error" : text;
-    const where = { at: place, content: `${place}.content` };
-    this.add({ role: "tool", tool_call_id: tool_use_id, content: told }, where);
+    const end = lastMark([
+      ...inner.map((one, i) => ({
+        block: isObject(one) ? one : {},
+        place: `${place}.content[${i}]`,
+      })),
+      { block, place },
+    ]);
+    const where = { at: place, content: `${place}.content`, ...end?.at };
+    this.add({ role: "tool", tool_call_id: tool_use_id, content: told, ...end?.mark }, where);
     return parts.filter((part) => !isText(part));
   }
 
@@ -176,7 +209,9 @@ class Reading extends ConversationReader implements MessagesConversation {
     const part = isObject(block)
       ? partOf(block, place, (field, why) => this.wrong(field, why))
       : {};
-    if (part !== undefined && part.type !== undefined) return [{ part, place }];
+    if (part !== undefined && part.type !== undefined) {
+      return [{ part: { ...part, ...markIn(block as JsonObject) }, place }];
+    }
     if (isObject(block)) this.#refuse(block, place);
     else this.wrong(place, "must be an object");
     return [];

@@ -7,6 +7,7 @@ import { answerForm } from "../json/fields.js";
 import { fields, fieldsOf, type Known } from "../json/known.js";
 import type { Names } from "../json/rename.js";
 import { effortOfBudget } from "../json/thinking-budget.js";
+import { markFields } from "./marks.js";
 import { readConversation } from "./messages.js";
 import { namesOf } from "./names.js";
 import { sourceFields } from "./parts.js";
@@ -30,12 +31,13 @@ const inBlock = {
   ...{ type: true, text: true, thinking: true, signature: true, data: true },
   ...({ id: true, name: true, input: "verbatim", extra_content: true } as const),
   ...{ tool_use_id: true, is_error: true, title: true, source: fields(sourceFields) },
-  tool_name: true,
+  ...{ tool_name: true, cache_control: markFields },
 };
-const texts = fields({ type: true, text: true });
+const texts = fields({ type: true, text: true, cache_control: markFields });
 const inner = fields({ ...inBlock, content: texts });
 const tool = fields({
   ...{ type: true, name: true, description: true, input_schema: true, strict: true },
+  cache_control: markFields,
 });
 const blocks: Known = fields({
   ...{ ...inBlock, content: inner },
@@ -55,7 +57,7 @@ const renamedFields = [
 export const messagesFields = fieldsOf(
   LLMRequestSchema,
   {
-    ...{ stream: true, stop_sequences: true, system: texts },
+    ...{ stream: true, stop_sequences: true, system: texts, cache_control: markFields },
     messages: fields({ role: true, content: blocks, clear_at: true, output_config: true }),
     tools: tool,
     tool_choice: fields({ type: true, name: true, disable_parallel_tool_use: true }),

@@ -2,6 +2,7 @@
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { tooManyItems } from "../items.js";
+import { markIn } from "./marks.js";
 import { changeTools, type Offered } from "./tool-changes.js";
 
 /** What a request says of tools. */
@@ -132,7 +133,7 @@ function choiceOf(choice: unknown): unknown {
 function toolOf(tool: unknown): unknown {
   if (!isObject(tool)) return tool;
   const { name, description, input_schema: parameters, strict } = tool;
-  return { type: "function", function: { name, description, parameters, strict } };
+  return { type: "function", function: { name, description, parameters, strict }, ...markIn(tool) };
 }
 
 const isForeign = (tool: unknown): tool is JsonObject & { readonly type: string } =>

@@ -21,6 +21,8 @@ export interface Place {
   readonly parts?: readonly string[];
   /** Of each call of a tool. */
   readonly calls?: readonly string[];
+  /** Of the mark at its end, where that is not the message's own there. */
+  readonly mark?: string | undefined;
 }
 
 /** A conversation as it is read, message by message. */
@@ -88,6 +90,8 @@ export function namesBy(
   };
 }
 
+const ofMark = ".cache_control";
+
 function inMessage(naming: Naming, place: Place, rest: string): string {
   const { at, content, parts = [], calls = [] } = place;
   const [, call, ofCall = ""] = /^\.tool_calls\[(\d+)\](.*)$/.exec(rest) ?? [];
@@ -95,6 +99,9 @@ function inMessage(naming: Naming, place: Place, rest: string): string {
   const [, part, ofPart = ""] = /^\.parts\[(\d+)\](.*)$/.exec(rest) ?? [];
   if (part !== undefined) {
     return (parts[Number(part)] ?? `${content}[${part}]`) + naming.ofPart(ofPart);
+  }
+  if (place.mark !== undefined && rest.startsWith(ofMark)) {
+    return place.mark + rest.slice(ofMark.length);
   }
   switch (rest) {
     case ".content":

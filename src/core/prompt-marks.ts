@@ -1,0 +1,35 @@
+/** Marks in a request for the model server's cache of prompts: `cache_control`. */
+import type { CacheControl, LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+
+/** Name of the field: what models support that are told of marks. */
+export const cacheControl = "cache_control";
+
+/** The mark at a message's end: its own, or its last part's. */
+export const markOf = ({ cacheControl, parts }: LLMMessage): CacheControl | undefined =>
+  cacheControl ?? parts.at(-1)?.cacheControl;
+
+/** Whether a message has a mark within: of what is ahead of its last part. */
+export const isMarkedWithin = ({ parts }: LLMMessage): boolean =>
+  parts.some(({ cacheControl }, i) => cacheControl !== undefined && i < parts.length - 1);
+
+/** A request without marks; the same where it has none. */
+export function withoutMarks(request: LLMRequest): LLMRequest {
+  const { messages, tools } = request;
+  const isMarked =
+    tools.some((tool) => tool.cacheControl) ||
+    messages.some((message) => markOf(message) || isMarkedWithin(message));
+  if (!isMarked) return request;
+  return {
+    ...request,
+    tools: tools.map(unmarked),
+    messages: messages.map((message) => ({
+      ...unmarked(message),
+      parts: message.parts.map(unmarked),
+    })),
+  };
+}
+
+const unmarked = <T extends { cacheControl?: CacheControl | undefined }>(marked: T): T => ({
+  ...marked,
+  cacheControl: undefined,
+});
