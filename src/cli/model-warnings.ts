@@ -3,6 +3,7 @@ import { Task } from "../../gen/lintel/v1/models_pb.js";
 import { namesIn } from "../config/name-warnings.js";
 import { modelsMustCheck, unchecked } from "../config/safety-warnings.js";
 import type { Config } from "../config/schema.js";
+import { timeLimit } from "../core/abort.js";
 import { hasListed } from "../core/backend.js";
 import { toLintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
@@ -15,7 +16,8 @@ const listMs = 1000;
 /** Waits for backends that don't know their models yet, in so far as they answer soon. */
 export async function listed({ backends }: Pick<RunningGateway, "backends">): Promise<void> {
   const unknown = backends.filter(({ backend }) => !hasListed(backend));
-  const signal = AbortSignal.timeout(listMs);
+  // One signal for all of them: of one of Node's own it warns where more than ten listen.
+  const signal = timeLimit(listMs);
   await Promise.allSettled(unknown.map(({ backend }) => backend.health(signal)));
 }
 

@@ -158,6 +158,19 @@ backends:
   expect(await warnings("")).toEqual([]);
 });
 
+test("a start in front of many servers that are slow to answer warns of nothing", async () => {
+  const { url } = await silentServer();
+  const backends = Array.from(
+    { length: 12 },
+    (_, i) => `  - { type: sdapi, name: webui${i}, url: "${url}" }\n`,
+  );
+  const cwd = folder({ "lintel.yaml": `listen: 127.0.0.1:0\nbackends:\n${backends.join("")}` });
+  const lintel = start([], cwd);
+  started.push(lintel);
+  await lintel.until(/ on http:\S+\n/);
+  expect(lintel.stderr).toBe("");
+});
+
 test("running calls end in their time; what they may not, is ended", async () => {
   const { lintel, base, server } = await gateway("timeouts: { shutdown: 1ms }\n");
   const answer = chat(base);
