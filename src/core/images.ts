@@ -108,6 +108,7 @@ async function* run(
 ): Events {
   const places = new Set<number>();
   let done = false;
+  let furthest = 0;
   for await (const batch of next({ ...call, request: requestFor(call.request, job) })) {
     const out: StreamTextToImageResponse[] = [];
     for (const { event: e } of batch) {
@@ -119,8 +120,10 @@ async function* run(
         const each = Math.max(steps, 1);
         // Divided once, and last: doors show whole numbers, and 57.99… would be 57 of 58.
         const percent = (100 * (index * each + step)) / (each * images);
+        // Nor do servers that draw several at once, or begin anew, take back what was told.
+        furthest = Math.max(furthest, percent);
         const preview = finish.preview(call, e.value.preview);
-        out.push(progressEvent({ ...e.value, index, images, step, percent, preview }));
+        out.push(progressEvent({ ...e.value, index, images, step, percent: furthest, preview }));
       } else if (e.case === "image" && e.value.media) {
         const { index } = e.value;
         // Places become positions of a list, which is as long as the last one says.

@@ -84,8 +84,12 @@ describe("an image of the server's own", () => {
     }
   });
 
-  it("may be inside the address", async () => {
-    const inline = `data:image/png;base64,${png.toString("base64")}`;
+  it.each([
+    "data:image/png;base64,",
+    "DATA:image/PNG;BASE64,",
+    "data:image/png;name=a.png;base64,",
+  ])("may be inside the address: %s", async (begin) => {
+    const inline = `${begin}${png.toString("base64")}`;
     const data = await fetchImage(inline, options("http://127.0.0.1:9"), never);
     expect(Buffer.from(data)).toEqual(png);
   });

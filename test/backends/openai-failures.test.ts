@@ -43,6 +43,15 @@ describe("the log is told", () => {
     expect(JSON.stringify(warn.mock.calls)).not.toContain("Wq7");
   });
 
+  it("where a server leads to, without what may be a secret, and the caller is not", async () => {
+    const location = "https://models.example.com/v1/chat/completions/?key=Wq7#top";
+    const script: Script = (exchange) => exchange.send(308, { location }, "<h1>Moved</h1>");
+    const thrown = await failure(script);
+    expect(thrown).toMatchObject({ code: "upstream_failed", retry: "elsewhere" });
+    expect(thrown.message).toBe("the model server failed (status 308)");
+    expect(causeOf(thrown)).toBe("it redirects to https://models.example.com/v1/chat/completions/");
+  });
+
   const page = `<html><h1>502 Bad Gateway</h1>${"nginx ".repeat(1000)}</html>`;
   it.each([
     ["a proxy's page", 502, page, page.slice(0, 2000)],

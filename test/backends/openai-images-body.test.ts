@@ -69,7 +69,8 @@ describe("the body of an answer with images", () => {
 
   it("takes several in data: URLs", () => {
     const url = { b64_json: `data:image/png;base64,${base64}` };
-    expect(everyWay(JSON.stringify({ data: [url, url] })).images).toEqual([png, png]);
+    const other = { b64_json: `DATA:image/PNG;BASE64,${base64}` };
+    expect(everyWay(JSON.stringify({ data: [url, other] })).images).toEqual([png, png]);
   });
 
   it("takes what has no image as it is", () => {

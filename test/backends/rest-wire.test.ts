@@ -307,6 +307,24 @@ describe("another Lintel's images", () => {
     });
   });
 
+  it("that break off in the middle of an event may be had elsewhere, a page is no stream", async () => {
+    const { server, backend } = await against(async (exchange) => {
+      await exchange.head(200, { "content-type": "text/event-stream" });
+      await exchange.chunk('data: {"type": "progress", "index": 0, "st');
+      await exchange.end();
+    });
+    expect(await failure(drawn(backend))).toMatchObject({
+      message: "the model server broke off its answer",
+      retry: "anywhere",
+    });
+    const page = "<html><h1>Please log in</h1></html>";
+    server.next = (exchange) => exchange.send(200, { "content-type": "text/html" }, page);
+    expect(await failure(drawn(backend))).toMatchObject({
+      message: "the model server answered with no stream",
+      cause: { message: page },
+    });
+  });
+
   it("must be as many as were asked for, and images", async () => {
     for (const images of [[], [{ url: "" }], [{ url: "x" }, { url: "y" }], {}]) {
       const { backend } = await against((exchange) => exchange.sendJson(200, { images }));

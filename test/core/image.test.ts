@@ -129,7 +129,7 @@ describe("images", () => {
       ),
     ).toEqual(["0/2 1/2", "0/2 2/2", "image 0", "1/2 1/2", "1/2 2/2", "image 1", "done"]);
   });
-  it("progress stays within the steps and the images that there are, whatever a server says", async () => {
+  it("progress stays within the steps and the images that there are, and its percentage never goes back, whatever a server says", async () => {
     const said = [
       { index: 0, images: 1, step: 12, steps: 4 },
       { index: 7, images: 9, step: 2, steps: 4 },
@@ -146,13 +146,13 @@ describe("images", () => {
     expect(told.map(({ index, step, steps, percent }) => [index, step, steps, percent])).toEqual([
       ...[
         [0, 4, 4, 50],
-        [0, 2, 4, 25],
-        [0, 0, 0, 0],
+        [0, 2, 4, 50],
+        [0, 0, 0, 50],
       ],
       ...[
         [1, 4, 4, 100],
-        [1, 2, 4, 75],
-        [1, 0, 0, 50],
+        [1, 2, 4, 100],
+        [1, 0, 0, 100],
       ],
     ]);
   });

@@ -6,18 +6,16 @@ import { iterable } from "../../core/iterate.js";
 import { parseJson } from "../../core/json.js";
 import { Steps, type Waiter } from "../../core/steps.js";
 import type { Answer, Reader } from "../http/answer.js";
-import { isWhole } from "../http/ask.js";
+import { isStream, isWhole } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
 import type { MarkedThoughts } from "../marked-thoughts.js";
 import { EventSplitter, type ServerEvent } from "./events.js";
+import { startLimit } from "./events-in.js";
 import { beginningOf } from "./form.js";
 import { asStream, CompletionStream } from "./stream.js";
 
 /** Most bytes of a whole answer. */
 export const answerLimit = 32 * 1024 * 1024;
-
-/** How much is told of an answer that is no stream, bytes. */
-const startLimit = 300;
 
 /** What servers differ in. */
 export interface Dialogue {
@@ -175,7 +173,5 @@ class Reading extends Steps<Batch> implements Reader {
     return thrown;
   }
 }
-
-const isStream = ({ headers }: Answer) => /event-stream/i.test(String(headers["content-type"]));
 
 const endings: ReadonlySet<string> = new Set(["timeout", "upstream_failed"]);

@@ -67,6 +67,10 @@ export async function bodyOf(
   throw failureOf(status, await errorBodyOf(answer, signal), headers);
 }
 
+/** Whether an answer is labelled as a stream of events. */
+export const isStream = ({ headers }: Pick<Answer, "headers">): boolean =>
+  /event-stream/i.test(String(headers["content-type"]));
+
 /** Whether a server that may stream its answer has sent all of it at once, as JSON. */
 export const isWhole = ({ headers }: Pick<Answer, "headers">): boolean =>
   /\bjson\b/i.test(String(headers["content-type"]));

@@ -67,9 +67,16 @@ export function failureOf(
   const code = errorsIn(value).find((error) => "code" in error)?.code;
   const retryAfter = askedAcrossHop(code, retryAfterIn(headers, value, Date.now()));
   const error = errorOf(status, value, said, retryAfter);
-  const beginning = said === "" ? textOfBody(body) : "";
-  if (beginning !== "") error.cause = new Error(beginning);
+  const why = said === "" ? redirectIn(status, headers) || textOfBody(body) : "";
+  if (why !== "") error.cause = new Error(why);
   return error;
+}
+
+/** Where a server would have us go, which nobody follows: its address should be another one. */
+function redirectIn(status: number, { location }: Headers): string {
+  if (status < 300 || status >= 400 || typeof location !== "string") return "";
+  // What follows may be a secret.
+  return `it redirects to ${location.replace(/[?#].*/s, "").slice(0, 200)}`;
 }
 
 const refusedRequest = "the model server refused the request";

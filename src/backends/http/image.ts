@@ -76,16 +76,16 @@ export async function asPng(
 export const imageOfBase64 = async (text: string): Promise<Uint8Array> =>
   asPng(bytesOfBase64(text));
 
-/** Whether an address is an image itself. */
+/** Whether an address is an image itself; its media type may have parameters. */
 export const isInlineImage = (address: string): boolean =>
-  /^data:image\/[\w.+-]+;base64,/i.test(address);
+  /^data:image\/[\w.+-]+(?:;[^;,]*)*;base64,/i.test(address);
 
 /**
  * What is in base64, or in a `data:` URL of it.
  * @throws LintelError `upstream_failed` if that is more than an image may have
  */
 export function bytesOfBase64(text: string): Buffer {
-  const comma = text.startsWith("data:") ? text.indexOf(",") + 1 : 0;
+  const comma = /^data:/i.test(text) ? text.indexOf(",") + 1 : 0;
   if (text.length - comma > Math.ceil(imageLimit / 3) * 4) throw tooLarge();
   return Buffer.from(comma > 0 ? text.slice(comma) : text, "base64");
 }

@@ -45,8 +45,10 @@ export const upstreamFailed = (status: number, retry: Retry): LintelError =>
 /** What a gateway says of the server behind it, or Cloudflare, which has numbers of its own for it. */
 const passing: ReadonlySet<number> = new Set([502, 520, 521, 523, 525, 526, 530]);
 
-/** A gateway's failure may pass; a server that refuses our key, or has no such path, operation or model any more, did nothing yet. */
+/** A gateway's failure may pass; a server that refuses our key, leads elsewhere, or has no such path, operation or model any more, did nothing yet. */
 function retryOfStatus(status: number): Retry {
   if (passing.has(status)) return "anywhere";
-  return [401, 402, 403, 404, 405, 410, 412, 501].includes(status) ? "elsewhere" : "never";
+  return [301, 302, 307, 308, 401, 402, 403, 404, 405, 410, 412, 501].includes(status)
+    ? "elsewhere"
+    : "never";
 }

@@ -14,10 +14,11 @@ import {
   noSeed,
   progressEvent,
 } from "../../core/image-events.js";
-import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 import { nthSeed } from "../../core/seeds.js";
 import { readObject } from "../completions/completion.js";
-import { EventSplitter, saysNothing } from "../completions/events.js";
+import { saysNothing } from "../completions/events.js";
+import { eventsIn } from "../completions/events-in.js";
 import type { Answer } from "../http/answer.js";
 import { isWhole } from "../http/ask.js";
 import { brokenOff, nonsense } from "../http/failure.js";
@@ -80,35 +81,29 @@ async function* whole({ gateway, call, images, steps }: Job, answer: Answer): Ev
 }
 
 async function* streamed({ gateway, call, images, steps }: Job, answer: Answer): Events {
-  const splitter = new EventSplitter(answerLimit);
   let made = 0;
-  for (;;) {
-    const bytes = await answer.read();
-    const events = bytes ? splitter.push(...bytes) : splitter.end();
-    for (const { data } of events) {
-      // The stream may have ended in the middle of an event.
-      if (saysNothing(data) || (!bytes && parseJson(data) === undefined)) continue;
-      const value = readAnswer(data);
-      if (value.type === "progress") yield [await progressOf(value, images, steps)];
-      if (value.type === "image") {
-        const index = uint32(value.index);
-        yield [imageEvent(index, await mediaOf({ gateway, call }, value.image, index))];
-        made += 1;
-      }
-      if (value.type === "done") {
-        handOnWarnings(call, value);
-        // Whoever sends no event for each image has them all in the last one.
-        if (made === 0) {
-          const all = await allOf({ gateway, call }, value, images);
-          yield all.map((media, index) => imageEvent(index, media));
-        }
-        yield [doneEvent([])];
-        answer.drain();
-        return;
-      }
+  for await (const { data } of eventsIn(answer, answerLimit)) {
+    if (saysNothing(data)) continue;
+    const value = readAnswer(data);
+    if (value.type === "progress") yield [await progressOf(value, images, steps)];
+    if (value.type === "image") {
+      const index = uint32(value.index);
+      yield [imageEvent(index, await mediaOf({ gateway, call }, value.image, index))];
+      made += 1;
     }
-    if (!bytes) throw brokenOff();
+    if (value.type === "done") {
+      handOnWarnings(call, value);
+      // Whoever sends no event for each image has them all in the last one.
+      if (made === 0) {
+        const all = await allOf({ gateway, call }, value, images);
+        yield all.map((media, index) => imageEvent(index, media));
+      }
+      yield [doneEvent([])];
+      answer.drain();
+      return;
+    }
   }
+  throw brokenOff();
 }
 
 /** What an answer or an event says. @throws LintelError as it reports an error */

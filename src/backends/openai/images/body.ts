@@ -98,7 +98,7 @@ export class ImageBody {
     const end = bytes.indexOf(quote);
     if (!this.#begun && end < 0 && bytes.length < headBytes) return this.#wait(bytes);
     let piece = end < 0 ? bytes : bytes.subarray(0, end);
-    if (!this.#begun && piece.toString("latin1", 0, 5) === "data:") {
+    if (!this.#begun && /^data:$/i.test(piece.toString("latin1", 0, 5))) {
       piece = piece.subarray(piece.indexOf(",") + 1);
     }
     this.#begun = true;

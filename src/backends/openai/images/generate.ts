@@ -13,7 +13,7 @@ import {
 import { firstSeed, nthSeed } from "../../../core/seeds.js";
 import { traceHeaders } from "../../../core/telemetry.js";
 import { type Attempt, askWithout } from "../../completions/asking.js";
-import { EventSplitter } from "../../completions/events.js";
+import { eventsIn } from "../../completions/events-in.js";
 import { endUser } from "../../completions/refusal.js";
 import { longestOfOpenai, toldUser } from "../../end-user.js";
 import { extraText } from "../../extra-args.js";
@@ -118,21 +118,16 @@ async function* whole(
 
 /** One image, and what it looks like on the way. */
 async function* streamed(call: ImageCall, part: Part, answer: Answer): Events {
-  const splitter = new EventSplitter(eventLimit);
-  for (;;) {
-    const bytes = await answer.read();
-    const events = bytes ? splitter.push(...bytes) : splitter.end();
-    for (const event of events) {
-      const said = await readImageEvent(event);
-      if (said?.kind === "partial") yield [preview(call, part, said.index, said.png)];
-      if (said?.kind === "completed") {
-        yield [imageEvent(part.first, inlineImage(said.png, part.seed ?? noSeed))];
-        answer.drain();
-        return;
-      }
+  for await (const event of eventsIn(answer, eventLimit)) {
+    const said = await readImageEvent(event);
+    if (said?.kind === "partial") yield [preview(call, part, said.index, said.png)];
+    if (said?.kind === "completed") {
+      yield [imageEvent(part.first, inlineImage(said.png, part.seed ?? noSeed))];
+      answer.drain();
+      return;
     }
-    if (!bytes) throw brokenOff(undefined, "no image");
   }
+  throw brokenOff(undefined, "no image");
 }
 
 /** An answer, and whether a stream was asked for. */
