@@ -92,6 +92,8 @@ export interface Call<M extends MethodName = MethodName> {
   readonly targets?: readonly Target[] | undefined;
   /** Whether the caller is shown nothing of an image before it is there: it may be begun anew elsewhere. */
   readonly unseen?: boolean | undefined;
+  /** Whether images of the same request are made already: no queue is too full for the others. */
+  readonly begun?: boolean | undefined;
   /** What `|` in the prompts means, as the gateway says whose node this is. */
   readonly reading?: Reading | undefined;
   /** What the operator set for the model. Set by resolution. */

@@ -1,6 +1,9 @@
 /** What the errors of another Lintel mean to this one's callers. */
 import { defaultRetryAfter, type ErrorCode, errorTable } from "./errors.js";
 
+/** The header by which a gateway tells its node that images of the same request are made already. */
+export const begunHeader = "x-lintel-begun";
+
 /** Whether a text is a code of ours. */
 export function isErrorCode(reason: string): reason is ErrorCode {
   return Object.hasOwn(errorTable, reason);

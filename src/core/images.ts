@@ -109,7 +109,9 @@ async function* run(
   const places = new Set<number>();
   let done = false;
   let furthest = 0;
-  for await (const batch of next({ ...call, request: requestFor(call.request, job) })) {
+  // What is made already would be lost with the rest.
+  const begun = call.begun || offset > 0;
+  for await (const batch of next({ ...call, begun, request: requestFor(call.request, job) })) {
     const out: StreamTextToImageResponse[] = [];
     for (const { event: e } of batch) {
       if (e.case === "progress") {

@@ -2,6 +2,7 @@
 import type { Call } from "./call.js";
 import { newAttributes } from "./call-attributes.js";
 import type { Origin } from "./gateway.js";
+import { begunHeader } from "./hop.js";
 import type { Life } from "./life.js";
 import type { Logger } from "./log.js";
 import type { Input, MethodName } from "./methods.js";
@@ -56,6 +57,7 @@ export function newCall<M extends MethodName>(
     caller: undefined,
     targets: undefined,
     unseen: false,
+    begun: settings.servesGateways === true && origin.header?.(begunHeader) !== undefined,
     reading: settings.servesGateways ? readingIn(origin) : undefined,
     modelSettings: undefined,
     signal: life.cancellation,

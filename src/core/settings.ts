@@ -134,8 +134,8 @@ export interface CoreSettings {
   /** Whether the list of models says where they come from: files, kinds of servers. */
   readonly exposeSources: boolean;
   /**
-   * Whether callers are gateways, which say what `|` in a prompt means (`readingHeader`).
-   * Default: they are not, and it is for the operator to say.
+   * Whether callers are gateways, which say what `|` in a prompt means (`readingHeader`), and what
+   * goes on with a request (`begunHeader`). Default: they are not, and it is for the operator to say.
    */
   readonly servesGateways?: boolean | undefined;
 }

@@ -267,7 +267,7 @@ describe("any server of the contract", () => {
   });
 
   it.each(["complete", "chat"] as const)(
-    "gets the token, the request id and the deadline: %s",
+    "gets the token, the request id, the deadline, and whether more of the request is made already: %s",
     async (method) => {
       let seen: { header: Headers; timeout: number | undefined } | undefined;
       const note = ({ requestHeader, timeoutMs }: HandlerContext) => {
@@ -289,9 +289,13 @@ describe("any server of the contract", () => {
       const call = {
         ...callOf(method, chatRequest("hello")),
         deadline: performance.now() + 60_000,
+        begun: true,
       };
       const handle = backend.handlers[method] as Handle<"complete" | "chat"> | undefined;
+      for await (const _ of handle?.({ ...call, begun: false }) ?? []);
+      expect(seen?.header.get("x-lintel-begun")).toBeNull();
       for await (const _ of handle?.(call) ?? []);
+      expect(seen?.header.get("x-lintel-begun")).toBe("1");
       expect(seen?.header.get("authorization")).toBe("Bearer secret");
       expect(seen?.header.get("x-request-id")).toBe(call.id);
       expect(seen?.timeout).toBeGreaterThan(50_000);

@@ -57,8 +57,11 @@ describe("calls that wait", () => {
     const refused = await progressOf(backend, {}).catch((error: unknown) => error);
     expect(refused).toMatchObject({ code: "overloaded", http: 503 });
     expect((refused as LintelError).retryAfter).toBeGreaterThanOrEqual(1);
+    // What is left of a request for several pictures.
+    const rest = progressOf(backend, { numInferenceSteps: 1 }, true);
     await free();
     expect(await second).toHaveLength(2);
+    expect(await rest).toHaveLength(3);
     expect(await progressOf(backend, { numInferenceSteps: 1 })).toHaveLength(1);
   });
 

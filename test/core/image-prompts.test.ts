@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { PromptBar } from "../../gen/lintel/v1/models_pb.js";
 import { coreOf, run } from "../support/core.js";
 import { imageModel } from "../support/models.js";
+import { paints, scripted } from "../support/scripted.js";
 import { failure, jobs, painter } from "./painter.js";
 
 describe("prompts with |", () => {
@@ -18,6 +19,20 @@ describe("prompts with |", () => {
       ["b", "", 12, 2],
     ]);
     expect(answer?.images.map((m) => m.seed)).toEqual([10, 11, 12, 13]);
+  });
+  it("after the first go on with what is begun", async () => {
+    const begun: unknown[] = [];
+    const backend = scripted(
+      {
+        streamTextToImage(call) {
+          begun.push(call.begun);
+          return paints(1)(call);
+        },
+      },
+      [imageModel("image-1")],
+    );
+    await run(coreOf([backend]), "textToImage", { prompt: "a | b | c" });
+    expect(begun).toEqual([false, true, true]);
   });
   it.each([PromptBar.LITERAL, PromptBar.ENCODERS])(
     "are passed on where the model reads them itself (%s)",

@@ -299,4 +299,14 @@ describe("FairQueue", () => {
     expect(queue.enter(new Waiter("modest", []), 3, 0)).toBe(false);
     expect(queue.size).toBe(3);
   });
+  it("takes no place from a call that has begun, and rather the last but one", async () => {
+    const queue = new FairQueue();
+    const begun = () => new Waiter("greedy", [], Number.POSITIVE_INFINITY, undefined, true);
+    const waits = new Waiter("greedy", []);
+    for (const waiter of [begun(), waits, begun()]) queue.enter(waiter, 3, 0);
+    expect(queue.enter(new Waiter("modest", []), 3, 0)).toBe(true);
+    await expect(waits.place).rejects.toMatchObject({ code: "rate_limited" });
+    expect(queue.enter(new Waiter("third", []), 3, 0)).toBe(false);
+    expect(queue.size).toBe(3);
+  });
 });

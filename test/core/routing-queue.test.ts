@@ -321,6 +321,26 @@ describe("calls that wait for room", () => {
     a.open();
     await first;
   });
+  it("a call that goes on with a request for images waits however many do, where a gateway says so", async () => {
+    const door = gate();
+    const parts = [{ maxInFlight: 1, queue: { size: 0 } }, [], {}] as const;
+    const asked = (servesGateways: boolean) => {
+      const only = backend("only", door.handle);
+      const { core } = bench([only], ...parts, { servesGateways });
+      const header = (name: string) => (name === "x-lintel-begun" ? "1" : undefined);
+      return [run(core, "chat", hello), run(core, "chat", hello, { header })] as const;
+    };
+    const [first, goesOn] = asked(true);
+    const [other, refused] = asked(false);
+    await expect(refused).rejects.toEqual(failure("overloaded"));
+    await settled();
+    door.open();
+    door.open();
+    await Promise.all([first, other]);
+    await settled();
+    door.open();
+    await goesOn;
+  });
   it("notes how long a call waited", async () => {
     const lines: Attributes[] = [];
     const log = { ...silent, info: (fields: object) => lines.push(fields as Attributes) };

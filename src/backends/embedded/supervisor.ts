@@ -53,7 +53,7 @@ export class Supervisor<T> {
   /** What `started` made of the child that runs, once it answers. */
   #connection: T | undefined;
   #crashes = 0;
-  /** When the child is started next, milliseconds since the epoch. */
+  /** When the child is started next, by `performance.now`. */
   #due = 0;
   readonly #closing = new AbortController();
   #closed = false;

@@ -8,6 +8,7 @@ import type { Backend, Handlers } from "../../core/backend.js";
 import type { Call } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
+import { begunHeader } from "../../core/hop.js";
 import {
   backendServices,
   type Input,
@@ -187,6 +188,7 @@ export class Peer {
       ...(id && { "x-request-id": id }),
       // What the operator set for the model: the node knows nothing of it.
       ...(reading && { [readingHeader]: reading }),
+      ...(call.begun && { [begunHeader]: "1" }),
       ...(this.#token && { authorization: `Bearer ${this.#token}` }),
     };
   }

@@ -36,7 +36,7 @@ export class ImageEngine {
   readonly #options: EngineOptions;
   #thread: PipelineThread | undefined;
   #starting: Promise<PipelineThread> | undefined;
-  /** When the model could not be loaded, the last time; milliseconds since the epoch. */
+  /** When the model could not be loaded, the last time, by `performance.now`. */
   #failedAt = Number.POSITIVE_INFINITY;
   readonly #line = new Line();
   #leaving: Promise<void> | undefined;
@@ -147,14 +147,19 @@ export class ImageEngine {
    * Makes images. Ends with the last; a step carries all that happened since
    * the step before.
    * @param signal stops the job: while it waits at once, while it runs at the next step
+   * @param begun whether images of the same request are made already: it waits however many do
    * @throws the signal's reason; LintelError `overloaded` if too many wait or there is no room for its LoRAs now, `model_not_loaded`
    *   if the model can't be loaded, `invalid_value` if the model can't do what the job
    *   wants, `upstream_failed` if the job fails, `shutting_down` once the engine closes
    */
-  async *run(job: ImageJob, signal: CallSignal): AsyncGenerator<readonly EngineEvent[]> {
+  async *run(
+    job: ImageJob,
+    signal: CallSignal,
+    begun = false,
+  ): AsyncGenerator<readonly EngineEvent[]> {
     signal.throwIfAborted();
     if (this.#closed) throw closing();
-    if (this.#line.length > this.#options.queue) throw this.#full();
+    if (!begun && this.#line.length > this.#options.queue) throw this.#full();
     const running = new RunningJob(job, this.#line);
     const stop = () => running.stop();
     signal.addEventListener("abort", stop, { once: true });

@@ -145,7 +145,7 @@ class OnnxBackend implements ResidentBackend {
     this.#lastUsed = performance.now();
     const job = jobOf(call, this.#bar, this.#loras, () => this.#lookForLoras());
     const warnings: string[] = [];
-    for await (const events of this.#engine.run(job, call.signal)) {
+    for await (const events of this.#engine.run(job, call.signal, call.begun)) {
       const messages = events.flatMap((event) => messagesOf(event, job, warnings));
       if (messages.length > 0) yield messages;
     }

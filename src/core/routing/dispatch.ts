@@ -237,7 +237,8 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
     const now = clock.now();
     const endpoints = this.#candidates.awaited(now).map(({ endpoint }) => endpoint);
     this.#waitsUntil ??= now + timeoutMs;
-    const patience = { size, timeoutMs: this.#waitsUntil - now };
+    const most = this.#call.begun ? Number.POSITIVE_INFINITY : size;
+    const patience = { size: most, timeoutMs: this.#waitsUntil - now };
     try {
       return new Waiting(this.#call, endpoints, patience, bounds, clock);
     } catch (thrown) {

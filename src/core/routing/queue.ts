@@ -17,6 +17,8 @@ export class Waiter {
   readonly until: number;
   /** Called when its place may have changed. */
   readonly moved: (() => void) | undefined;
+  /** Whether something of its call is made already: it loses its place to nobody. */
+  readonly begun: boolean;
   /** Where there is room now, and a place is kept; `undefined`: nowhere any more, choose anew. */
   readonly place: Promise<Place | undefined>;
   /** The queues that it stands in. */
@@ -31,11 +33,13 @@ export class Waiter {
     endpoints: readonly Endpoint[],
     until = Number.POSITIVE_INFINITY,
     moved?: () => void,
+    begun = false,
   ) {
     this.caller = caller;
     this.endpoints = endpoints;
     this.until = until;
     this.moved = moved;
+    this.begun = begun;
     this.place = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;
@@ -109,11 +113,11 @@ export class FairQueue {
     if (this.#size >= most) {
       const own = this.#callers.get(waiter.caller)?.size ?? 0;
       const longest = this.#longest();
-      if (!longest || longest.size <= own + 1) {
+      const last = [...(longest ?? [])].findLast((one) => !one.begun);
+      if (!longest || !last || longest.size <= own + 1) {
         this.#shutOut(waiter);
         return false;
       }
-      const last = [...longest].at(-1) as Waiter;
       this.#takeOut(last);
       if (last.stuck(now)) last.fail(crowded());
       else this.#shutOut(last);

@@ -52,6 +52,7 @@ export class Waiting {
       endpoints,
       this.#since + timeoutMs,
       this.#moved ? () => this.#move() : undefined,
+      call.begun,
     );
     this.#waiter = waiter;
     // In queues of targets that are out alone, it would wait while later calls are served elsewhere.

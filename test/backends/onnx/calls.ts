@@ -13,19 +13,29 @@ export type Changes = Parameters<typeof requestOf>[0];
 export const open = (...from: Parameters<typeof backendOf>): ResidentBackend =>
   opened(backendOf(...from));
 
-/** Every event of a call. */
-export async function* eventsOf(backend: ResidentBackend, request: Changes, signal?: AbortSignal) {
+/** Every event of a call. @param begun whether more of its request is made already */
+export async function* eventsOf(
+  backend: ResidentBackend,
+  request: Changes,
+  signal?: AbortSignal,
+  begun = false,
+) {
   const handle = backend.handlers.streamTextToImage;
   if (!handle) throw new Error("no handler");
-  for await (const batch of handle(callOf("streamTextToImage", requestOf(request), signal))) {
+  const call = callOf("streamTextToImage", requestOf(request), signal);
+  for await (const batch of handle({ ...call, begun })) {
     for (const { event } of batch) yield event;
   }
 }
 
 /** The progress of a whole call. */
-export async function progressOf(backend: ResidentBackend, request: Changes): Promise<Progress[]> {
+export async function progressOf(
+  backend: ResidentBackend,
+  request: Changes,
+  begun = false,
+): Promise<Progress[]> {
   const all: Progress[] = [];
-  for await (const event of eventsOf(backend, request)) {
+  for await (const event of eventsOf(backend, request, undefined, begun)) {
     if (event.case === "progress") all.push(event.value);
   }
   return all;
