@@ -30,6 +30,16 @@ describe("bilinear, as Pillow does it", () => {
   });
 });
 
+/** By Pillow 13.0: `Image.frombytes("RGB", (5, 1), bytes(row)).resize((9, 1), Image.BICUBIC)`. */
+test("bicubic, as Pillow does it, which rounds weights below 0 away from 0", () => {
+  const row = [243, 210, 128, 8, 29, 250, 233, 206, 19, 132, 207, 28, 175, 78, 218];
+  const rgb = Uint8ClampedArray.from(row);
+  expect([...resize({ rgb, width: 5, height: 1 }, 9, 1, "bicubic").rgb]).toEqual([
+    255, 225, 118, 170, 154, 170, 16, 35, 251, 94, 93, 158, 233, 206, 19, 185, 225, 0, 131, 197, 43,
+    160, 114, 166, 179, 67, 233,
+  ]);
+});
+
 test.each([
   [30, 47, 20, 31],
   [47, 30, 31, 20],
