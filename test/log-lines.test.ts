@@ -68,7 +68,12 @@ function logged(levels: RegExp) {
   return files.flatMap((file) =>
     [...within(file)].filter(ts.isCallExpression).flatMap((call) => {
       const { expression: asked, arguments: given } = call;
-      if (!ts.isPropertyAccessExpression(asked) || !levels.test(asked.name.text)) return [];
+      // The level of some is what a function says: one of those that are looked for.
+      const isSaid =
+        ts.isElementAccessExpression(asked) && ts.isCallExpression(asked.argumentExpression);
+      if (!isSaid && !(ts.isPropertyAccessExpression(asked) && levels.test(asked.name.text))) {
+        return [];
+      }
       if (!/(^|[.#])log$/i.test(asked.expression.getText())) return [];
       const line = file.getLineAndCharacterOfPosition(call.getStart()).line + 1;
       const words = given[1] ? wordsOf(given[1]) : [undefined];

@@ -65,11 +65,12 @@ export function logCall(
     unknown
   > &
     Record<string, unknown>;
-  const fields = said ? { ...ended, ...said } : ended;
-  if (error?.code === "internal") call.log.error(fields, "call");
-  else if (error && error.http >= 500) call.log.warn(fields, "call");
-  else call.log.info(fields, "call");
+  call.log[levelOf(error)](said ? { ...ended, ...said } : ended, "call");
 }
+
+/** How bad the end of a call is: faults of the gateway itself, those of others on this side, and all else. */
+export const levelOf = (error: LintelError | undefined): "error" | "warn" | "info" =>
+  error?.code === "internal" ? "error" : error && error.http >= 500 ? "warn" : "info";
 
 /**
  * What is behind an error, for the log: where a fault of our own is, its stack tells where; of others' failures the

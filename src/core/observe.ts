@@ -84,8 +84,11 @@ export class Observed<T>
   async return(): Promise<IteratorResult<T>> {
     this.#untold = undefined;
     if (this.#state === "running") {
-      this.#end(this.#hooks.settled() ?? "cancelled");
       const reason = callerLeft();
+      const settled = this.#hooks.settled();
+      // Why, as where the signal tells first: such a call is no success, which a share of is logged.
+      if (settled) this.#end(settled);
+      else this.#end("cancelled", reason);
       this.#cancellation.abort(reason);
       this.#release();
       this.#settle(undefined, reason);

@@ -1,4 +1,4 @@
-/** Says in the log when a collector takes nothing any more or not all, and when it does again. */
+/** Says in the log when a collector takes nothing any more, not all, or too slowly, and when it does again. */
 import { parseJson } from "../core/json.js";
 import { type Logger, remedyOf } from "../core/log.js";
 import type { Library } from "./library.js";
@@ -7,8 +7,8 @@ interface Exporter<T> {
   export(items: T, done: (result: { code: number; error?: Error }) => void): void;
 }
 
-/** How often is said that a collector refuses a part, milliseconds: it may do so for good. */
-const refusedMs = 600_000;
+/** How often is said that a collector refuses a part, or that spans are lost, milliseconds: both may be so for good. */
+const saidAgainMs = 600_000;
 
 /** What a collector refused of an export: its count and its words. */
 interface Refused {
@@ -20,8 +20,8 @@ interface Refused {
 let refused: Refused | undefined;
 
 /**
- * Hears what OpenTelemetry has to say: what collectors refuse, and, until it is told that all is
- * open, which of its variables it passes over. Later words are of exports, whose results tell the same.
+ * Hears what OpenTelemetry has to say: what collectors refuse, spans that it had no room for, and, until it is told that
+ * all is open, which of its variables it passes over. Other later words are of exports, whose results tell the same.
  * @returns tells that all is open
  */
 export function hearLibrary({ diag, DiagLogLevel }: Library["api"], log: Logger): () => void {
@@ -34,9 +34,20 @@ export function hearLibrary({ diag, DiagLogLevel }: Library["api"], log: Logger)
     told.add(said);
     log.warn({ said }, "a variable of OpenTelemetry can't be used as it is");
   };
+  let lost = 0;
+  let lostSaidAt = Number.NEGATIVE_INFINITY;
+  const lose = (spans: number) => {
+    lost += spans;
+    if (performance.now() - lostSaidAt <= saidAgainMs) return;
+    lostSaidAt = performance.now();
+    log.warn({ lost }, "spans are lost: more end than the collector takes");
+    lost = 0;
+  };
   const warn = (message: string, ...more: unknown[]) => {
+    const [, dropped] = /^Dropped (\d+) spans/.exec(message) ?? [];
     if (message.startsWith("Received Partial Success"))
       refused = refusedIn(parseJson(String(more[0])));
+    else if (dropped !== undefined) lose(Number(dropped));
     else say(message);
   };
   const logger = { error: say, warn, info: nothing, debug: nothing, verbose: nothing };
@@ -88,7 +99,7 @@ export function watched<T, E extends Exporter<T>>(exporter: E, what: string, log
         if (!said.has(code ?? reason)) log.warn({ what, ...why }, "telemetry can't be delivered");
         said.add(code ?? reason);
       }
-      if (part && performance.now() - refusedAt > refusedMs) {
+      if (part && performance.now() - refusedAt > saidAgainMs) {
         refusedAt = performance.now();
         log.warn({ what, ...part }, "the collector refuses a part of the telemetry");
       }

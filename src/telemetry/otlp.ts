@@ -44,7 +44,7 @@ export async function openOtlp(
     ...(otlp.endpoint !== undefined && { url: `${otlp.endpoint}${path}` }),
     ...(otlp.headers && { headers: { ...otlp.headers } }),
   });
-  const closing: (() => Promise<void>)[] = [];
+  const closing: [what: string, close: () => Promise<void>][] = [];
   if (otlp.metrics) {
     const { MeterProvider, PeriodicExportingMetricReader } = library.metrics;
     const { OTLPMetricExporter } = library.metricExporter;
@@ -56,7 +56,7 @@ export async function openOtlp(
       metricProducers: [metricProducer(library, settings.version, read)],
     });
     const provider = new MeterProvider({ resource, readers: [reader] });
-    closing.push(() => provider.shutdown());
+    closing.push(["metrics", () => provider.shutdown()]);
   }
   let telemetry = metrics;
   if (otlp.traces) {
@@ -76,12 +76,20 @@ export async function openOtlp(
       { api: library.api, tracer, providers, content: otlp.content === true },
       metrics,
     );
-    closing.push(() => provider.shutdown());
+    closing.push(["traces", () => provider.shutdown()]);
   }
   opened();
   return {
     telemetry,
-    close: () => atMost(closeMs, Promise.allSettled(closing.map((close) => close()))),
+    async close() {
+      const left = new Set(closing.map(([what]) => what));
+      const closed = closing.map(([what, close]) => close().finally(() => left.delete(what)));
+      await atMost(closeMs, Promise.allSettled(closed));
+      for (const what of left) {
+        const reason = `not within ${closeMs / 1000} seconds, and the process ends`;
+        log.warn({ what, reason }, "telemetry can't be delivered");
+      }
+    },
   };
 }
 

@@ -41,6 +41,8 @@ export class Collector {
   body = "{}";
   /** Seconds after which whoever is refused may come again; far off, an exporter gives up at once. */
   retryAfter = "3600";
+  /** What answers wait for. */
+  answersAfter: Promise<void> | undefined;
   readonly #server: Server;
   #changed: () => void = () => {};
 
@@ -59,9 +61,10 @@ export class Collector {
       collector.headers.push(request.headers);
       const { status } = collector;
       if (status === 200) collector.#take(JSON.parse(Buffer.concat(parts).toString("utf8")));
+      collector.#changed();
+      await collector.answersAfter;
       const headers = { "content-type": "application/json", "retry-after": collector.retryAfter };
       response.writeHead(status, headers).end(collector.body);
-      collector.#changed();
     });
     return collector;
   }

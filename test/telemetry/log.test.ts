@@ -45,14 +45,15 @@ describe("a call is one line", () => {
 
   test("whose caller stops while a step is on its way", async () => {
     const { handle, aborted } = hangsAfter("x");
-    const { core, lines } = logging([scripted({ chat: handle })]);
+    // No success, of which none is logged here.
+    const { core, lines } = logging([scripted({ chat: handle })], { sample: 0 });
     const messages = start(core, "chat", asked).messages[Symbol.asyncIterator]();
     await messages.next();
     const pending = messages.next().catch((error: LintelError) => error.code);
     await messages.return?.();
     await aborted;
     expect(await pending).toBe("cancelled");
-    expect(lines).toMatchObject([{ code: "cancelled" }]);
+    expect(lines).toMatchObject([{ code: "cancelled", error: "the caller left" }]);
     expect(core.readiness.running).toBe(0);
   });
 

@@ -1,13 +1,9 @@
-import * as api from "@opentelemetry/api";
-import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
-import { resourceFromAttributes } from "@opentelemetry/resources";
 import { afterEach, describe, expect, test } from "vitest";
 import { createBackend } from "../../src/backends/index.js";
 import type { BackendContext } from "../../src/backends/kind.js";
 import { backendSchema } from "../../src/config/kinds.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
-import { hearLibrary, watched } from "../../src/telemetry/delivery.js";
 import { coreOf, run } from "../support/core.js";
 import { startLintel } from "../support/lintel.js";
 import { backend, equals, fails, hello } from "../support/routing.js";
@@ -252,117 +248,4 @@ test("none of the traces that begin here is recorded where the share is 0", asyn
   await run(core, "chat", hello, { header });
   await telemetry.close();
   expect(sink.spans.map(({ traceId }) => traceId)).toEqual([caller.traceId, caller.traceId]);
-});
-
-test("a collector that is away is said once, and again when it is back", async () => {
-  const sink = await collector();
-  const lines: string[] = [];
-  const note = (fields: object, text: string) => {
-    lines.push(text);
-    expect(JSON.stringify(fields)).not.toContain("secret");
-  };
-  const log = { debug: note, info: note, warn: note, error: note };
-  const headers = { authorization: "secret" };
-  const send = async (status: number) => {
-    sink.status = status;
-    const telemetry = await telemetryOf(
-      { otlp: otlpTo(sink.url, { headers, traces: false }) },
-      log,
-    );
-    await telemetry.close();
-  };
-  await send(400);
-  expect(lines).toEqual(["telemetry can't be delivered"]);
-  await send(200);
-  expect(lines).toHaveLength(1);
-  expect(sink.headers.at(-1)).toMatchObject({ authorization: "secret" });
-});
-
-test("each reason why a collector takes nothing is said once, until it does again", async () => {
-  const sink = await collector();
-  const lines: object[] = [];
-  const note = (fields: object, text: string) => void lines.push({ ...fields, text });
-  const log = { debug: note, info: note, warn: note, error: note };
-  const exporter = watched(new OTLPMetricExporter({ url: sink.url }), "metrics", log);
-  const nothing = { resource: resourceFromAttributes({}), scopeMetrics: [] };
-  for (const status of [400, 401, 400, 503, 503, 200, 200, 400]) {
-    sink.status = status;
-    await new Promise((done) => exporter.export(nothing, done));
-  }
-  await exporter.shutdown();
-  const failed = { what: "metrics", text: "telemetry can't be delivered" };
-  expect(lines).toEqual([
-    { ...failed, code: 400 },
-    { ...failed, code: 401 },
-    { ...failed, reason: "Export failed with retryable status" },
-    { what: "metrics", text: "telemetry is delivered again" },
-    { ...failed, code: 400 },
-  ]);
-});
-
-test("a collector that takes only a part is said once, with its words", async () => {
-  const sink = await collector();
-  const lines: object[] = [];
-  const note = (fields: object, text: string) => void lines.push({ ...fields, text });
-  const log = { debug: note, info: note, warn: note, error: note };
-  const partialSuccess = { rejectedSpans: "2", errorMessage: "timestamp is too old" };
-  sink.body = JSON.stringify({ partialSuccess });
-  const telemetry = await telemetryOf({ otlp: otlpTo(sink.url, { metrics: false }) }, log);
-  const core = coreOf([scripted({ chat: says("x") })], {}, { telemetry: telemetry.telemetry });
-  // Two exports: one has at most 512 spans.
-  for (let i = 0; i < 300; i++) await run(core, "chat", hello);
-  await telemetry.close();
-  expect(sink.headers.length).toBeGreaterThan(1);
-  expect(lines).toEqual([
-    {
-      what: "traces",
-      rejected: 2,
-      said: "timestamp is too old",
-      text: "the collector refuses a part of the telemetry",
-    },
-  ]);
-});
-
-test.each([
-  [
-    { rejectedDataPoints: "3", errorMessage: "" },
-    { rejected: 3, said: "" },
-  ],
-  [
-    { rejectedDataPoints: "0", errorMessage: "an old form" },
-    { rejected: 0, said: "an old form" },
-  ],
-])(
-  "what a collector says of metrics (%j) is said of no other export",
-  async (partialSuccess, part) => {
-    const sink = await collector();
-    const lines: object[] = [];
-    const note = (fields: object, text: string) => void lines.push({ ...fields, text });
-    const log = { debug: note, info: note, warn: note, error: note };
-    hearLibrary(api, log)();
-    const nothing = { resource: resourceFromAttributes({}), scopeMetrics: [] };
-    for (const [what, body] of [
-      ["metrics", { partialSuccess }],
-      ["others", {}],
-    ] as const) {
-      sink.body = JSON.stringify(body);
-      const exporter = watched(new OTLPMetricExporter({ url: sink.url }), what, log);
-      await new Promise((done) => exporter.export(nothing, done));
-      await exporter.shutdown();
-    }
-    const text = "the collector refuses a part of the telemetry";
-    expect(lines).toEqual([{ what: "metrics", ...part, text }]);
-  },
-);
-
-test("a collector that refuses nothing in so many words is not said", async () => {
-  const sink = await collector();
-  const lines: string[] = [];
-  const note = (_fields: object, text: string) => void lines.push(text);
-  const log = { debug: note, info: note, warn: note, error: note };
-  sink.body = JSON.stringify({ partialSuccess: { rejectedDataPoints: 0, errorMessage: "" } });
-  const telemetry = await telemetryOf({ otlp: otlpTo(sink.url, { traces: false }) }, log);
-  await telemetry.close();
-  expect(sink.headers).toHaveLength(1);
-  expect(lines).toEqual([]);
 });

@@ -19,7 +19,7 @@ import {
 import type { Origin, Readiness } from "../gateway.js";
 import { joined } from "../joined.js";
 import type { Logger } from "../log.js";
-import { causeOf } from "../log-call.js";
+import { causeOf, levelOf } from "../log-call.js";
 import { type Check, compileRules } from "../rules.js";
 import { holdsToken } from "../tokens.js";
 import { handlers, type Work } from "./handlers.js";
@@ -185,10 +185,7 @@ export class GatewayAdministration implements Administration {
       error: error?.message,
       cause: causeOf(error),
     };
-    const { log } = this.#parts;
-    if (error?.code === "internal") log.error(fields, "admin call");
-    else if (error && error.http >= 500) log.warn(fields, "admin call");
-    else log.info(fields, "admin call");
+    this.#parts.log[levelOf(error)](fields, "admin call");
   }
 }
 
