@@ -100,11 +100,12 @@ export class CallMetrics implements Watcher {
       return;
     }
     if (attributes.images) series.images?.add(attributes.images);
-    const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = attributes;
-    if (promptTokens !== undefined || completionTokens !== undefined) {
+    // Both are known at once.
+    const { promptTokens, completionTokens = 0, cachedTokens, reasoningTokens } = attributes;
+    if (promptTokens !== undefined) {
       const series = this.#tokenSeries(operation, attributes.backend ?? "", model);
-      if (promptTokens !== undefined) series.input.record(promptTokens);
-      if (completionTokens !== undefined) series.output.record(completionTokens);
+      series.input.record(promptTokens);
+      series.output.record(completionTokens);
       if (cachedTokens !== undefined) {
         series.cached ??= this.#on.cachedTokens.at(series.some);
         series.cached.add(cachedTokens);
@@ -116,7 +117,7 @@ export class CallMetrics implements Watcher {
     }
     if (code !== "ok" || firstMs === undefined) return;
     series.firstToken?.record(firstMs / 1000);
-    if (completionTokens !== undefined && completionTokens > 1) {
+    if (completionTokens > 1) {
       series.perToken?.record((totalMs - firstMs) / 1000 / (completionTokens - 1));
     }
   }

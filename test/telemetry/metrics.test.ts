@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from "vitest";
+import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { memoryCache } from "../../src/state/cache/memory.js";
 import { MemoryIdempotency } from "../../src/state/idempotency/memory.js";
@@ -7,8 +8,15 @@ import { coreOf, run } from "../support/core.js";
 import { startLintel } from "../support/lintel.js";
 import { say } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
-import { backend, bench, fails, hello } from "../support/routing.js";
-import { hangsAfter, paints, says, scripted, thinksCounted } from "../support/scripted.js";
+import { backend, bench, fails, gate, hello, inTurn } from "../support/routing.js";
+import {
+  breaksAfter,
+  hangsAfter,
+  paints,
+  says,
+  scripted,
+  thinksCounted,
+} from "../support/scripted.js";
 import { Collector } from "./collector.js";
 import { otlpTo, samples, telemetryOf } from "./support.js";
 
@@ -212,6 +220,71 @@ describe("as Prometheus reads them", () => {
     // Seven tokens: above 4, at most 16.
     expect(counts.slice(0, 4)).toEqual([0, 0, 1, 1]);
     expect(counts.at(-1)).toBe(1);
+  });
+
+  test("the pace of an answer is that of one that a model made to its end", async () => {
+    const open = await telemetryOf({ prometheus: true });
+    const broken = breaksAfter(new LintelError("upstream_failed", "broke"), "x");
+    const store = new MemoryIdempotency({ ttlMs: 60_000, maxAnswerBytes: 1e6, maxBytes: 1e6 });
+    const core = coreOf(
+      [backend("a", inTurn(says("x", "y", "z"), says("x"), says("x", "y"), broken))],
+      {},
+      { telemetry: open.telemetry, idempotency: { store, lingerMs: 0 } },
+    );
+    // The second is the first one's answer again; one token has no pace, and an answer that broke off none either.
+    for (const idempotencyKey of ["a", "a", "b"])
+      await run(core, "chat", hello, { idempotencyKey });
+    // Nor has one that comes as a whole.
+    await run(core, "complete", hello);
+    await expect(run(core, "chat", hello)).rejects.toMatchObject({ code: "upstream_failed" });
+    const text = open.prometheus?.() ?? "";
+    const counted = (name: string) => of(text, `gen_ai_server_${name}_seconds_count`);
+    expect(counted("time_to_first_token")).toEqual([2]);
+    expect(counted("time_per_output_token")).toEqual([1]);
+    expect(counted("request_duration")).toEqual([4, 1]);
+  });
+
+  test("how long calls waited is measured of those that did, in seconds", async () => {
+    const open = await telemetryOf({ prometheus: true });
+    const held = gate();
+    const parts = { telemetry: open.telemetry };
+    const { core, clock } = bench([backend("a", held.handle)], { maxInFlight: 1 }, [], parts);
+    const first = run(core, "chat", hello);
+    await expect.poll(() => held.begun).toBe(1);
+    const second = run(core, "chat", hello);
+    const waiting = () => core.routing.snapshot().endpoints[0]?.waiting;
+    await expect.poll(waiting).toBe(1);
+    await clock.advance(3000);
+    held.open();
+    await expect.poll(() => held.begun).toBe(2);
+    held.open();
+    await Promise.all([first, second]);
+    const text = open.prometheus?.() ?? "";
+    expect(of(text, "lintel_queue_duration_seconds_sum", '"m"')).toEqual([3]);
+    expect(of(text, "lintel_queue_duration_seconds_count")).toEqual([1]);
+  });
+
+  test("a name of which there is no model is in no series", async () => {
+    const open = await telemetryOf({ prometheus: true, status: true });
+    const core = coreOf([backend("a")], {}, { telemetry: open.telemetry });
+    for (const model of ["none", "nobody"]) {
+      const code = "model_not_found";
+      await expect(run(core, "chat", { ...hello, model })).rejects.toMatchObject({ code });
+    }
+    const text = open.prometheus?.() ?? "";
+    const labels = 'lintel_door="test",lintel_method="chat",lintel_outcome="model_not_found"';
+    expect(samples(text).get(`lintel_requests_total{${labels}}`)).toBe(2);
+    expect(text).not.toMatch(/none|nobody|gen_ai_request_model=/);
+    expect(open.status?.().models).toMatchObject([{ model: "", requests: 2, failed: 2 }]);
+  });
+
+  test("the tokens of a prompt are a call, and no model's", async () => {
+    const open = await telemetryOf({ prometheus: true });
+    const core = coreOf([backend("a")], {}, { telemetry: open.telemetry });
+    await run(core, "countTokens", hello);
+    const text = open.prometheus?.() ?? "";
+    expect(of(text, "lintel_requests_total", '"countTokens"', '"ok"')).toEqual([1]);
+    expect(text).not.toMatch(/^gen_ai_|^lintel_attempts/m);
   });
 
   test("refusals, calls that run, and images are told", async () => {
