@@ -348,6 +348,10 @@ describe("a webhook", () => {
       'Budget of the team "ann": calls are refused (0.333333 of 50 in all; it does not begin anew).',
     ],
     [
+      { used: 14.5 },
+      'Budget of the caller "ann": 29% is used (14.5 of 50 per month; it begins anew at 2026-02-01T00:00Z).',
+    ],
+    [
       { name: '<!channel> & "\n' },
       'Budget of the caller "&lt;!channel&gt; &amp; \\"\\n": 80% is used (40.25 of 50 per month; it begins anew at 2026-02-01T00:00Z).',
     ],
@@ -357,6 +361,12 @@ describe("a webhook", () => {
     ],
   ])("is told of %j in words", (different, words) => {
     expect(bodyOf({ ...alert, ...different }, 0).text).toBe(words);
+  });
+
+  it.each([-700, 700])("is told of a full hour where a store's clock is %i ms off", (offMs) => {
+    const { text, resets_at } = bodyOf({ ...alert, endsAt: Date.UTC(2026, 1, 1) + offMs }, 0);
+    expect(text).toContain("it begins anew at 2026-02-01T00:00Z");
+    expect(resets_at).toBe("2026-02-01T00:00:00.000Z");
   });
 
   it("that fails is asked again, and not for ever", async () => {

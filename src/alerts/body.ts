@@ -4,21 +4,24 @@ import type { BudgetAlert } from "../core/limits/alerts.js";
 /** What is sent. `text` is what Slack and Mattermost show. */
 export function bodyOf(alert: BudgetAlert, now: number) {
   const { scope, name, period, threshold, amount, used, refused, endsAt } = alert;
+  const end = endsAt === undefined ? undefined : inMinutes(endsAt);
   return {
-    text: textOf(alert),
+    text: textOf({ ...alert, endsAt: end }),
     event: "budget",
     time: new Date(now).toISOString(),
     ...{ scope, name, period, threshold, amount, used, refused },
     ratio: used / amount,
-    ...(endsAt !== undefined && {
-      resets_at: new Date(Math.round(endsAt / 1000) * 1000).toISOString(),
-    }),
+    ...(end !== undefined && { resets_at: new Date(end).toISOString() }),
   };
 }
 
+/** Periods end with a full hour; as a store tells it whose clock is another one, some moments before or after. */
+const inMinutes = (ms: number) => Math.round(ms / 60_000) * 60_000;
+
 function textOf({ scope, name, period, amount, used, refused, endsAt }: BudgetAlert): string {
   const whose = scope === "global" ? "the whole gateway" : `the ${scope} ${named(name)}`;
-  const share = Math.floor((used / amount) * 100);
+  // Of 0.29 there would be 28.999… in a hundred.
+  const share = Math.floor(Number(((used / amount) * 100).toPrecision(12)));
   const how = `${rounded(used)} of ${rounded(amount)} ${period === "lifetime" ? "in all" : `per ${period}`}`;
   const what = refused
     ? "calls are refused"
