@@ -35,12 +35,23 @@ export interface ReloadOptions {
   readonly text?: string | undefined;
 }
 
+/** The last reload of each that runs. */
+const last = new WeakMap<Reloadable, Promise<void>>();
+
 /**
- * Loads the configuration anew and hands it to the gateway. Never rejects: what
+ * Loads the configuration anew and hands it to the gateway, after those reloads that were asked for
+ * before: what is told of the last one must be of what stands in the file. Never rejects: what
  * is wrong goes to the log, every mistake in a line of its own.
  * @param why what made it happen, for the log
  */
-export async function reload(options: ReloadOptions, why: string): Promise<void> {
+export function reload(options: ReloadOptions, why: string): Promise<void> {
+  const { running } = options;
+  const turn = (last.get(running) ?? Promise.resolve()).then(() => reloadNow(options, why));
+  last.set(running, turn);
+  return turn;
+}
+
+async function reloadNow(options: ReloadOptions, why: string): Promise<void> {
   const { sources, running, log, file } = options;
   try {
     // Not looked for again: while the file is gone, defaults would let everybody in.
