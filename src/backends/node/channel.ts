@@ -1,5 +1,6 @@
 /** Channels of gRPC to servers of the contract. */
-import type { Transport } from "@connectrpc/connect";
+import { type ClientHttp2Session, type ClientHttp2Stream, constants } from "node:http2";
+import { ConnectError, type Transport } from "@connectrpc/connect";
 import {
   createGrpcTransport,
   Http2SessionManager,
@@ -18,32 +19,64 @@ const largestMessage = 256 * 1024 * 1024;
 const ahead = 1024 * 1024;
 const aheadOfAll = 16 * ahead;
 
+/** Errors of streams that their servers did not begin. */
+const notBegun = new WeakSet<object>();
+
+/** Whether the server said that it did nothing for a call, as it has no room or leaves the connection: it may be sent anew. */
+export const wasNotBegun = (thrown: unknown): boolean =>
+  thrown instanceof ConnectError && thrown.cause instanceof Error && notBegun.has(thrown.cause);
+
 /**
- * Connections whose answers come by whole messages.
+ * Connections whose answers come by whole messages, one at a time but for those that end with their calls.
  *
  * The manager stops listening to a connection as soon as a call finds it broken. Its error may
  * come only then, and would end the process.
  */
-class Sessions extends Http2SessionManager {
+export class Sessions extends Http2SessionManager {
+  #session: ClientHttp2Session | undefined;
+  /** The last stream that the server begins, of connections that it leaves. */
+  readonly #last = new WeakMap<ClientHttp2Session, number>();
+
+  /** How many calls the server takes at once; `undefined`: it has not said so. */
+  get atOnce(): number | undefined {
+    const said = this.#session?.remoteSettings?.maxConcurrentStreams;
+    return said === unlimited ? undefined : said;
+  }
+
   override async request(...asked: Parameters<Http2SessionManager["request"]>) {
     const stream = await super.request(...asked);
-    const { session } = stream;
-    if (session && !session.listeners("error").includes(unheard)) {
-      session.on("error", unheard);
-      session.setLocalWindowSize(aheadOfAll);
-    }
+    const session = stream.session as ClientHttp2Session | undefined;
+    if (session && session !== this.#session) this.#begin(session);
+    if (session) stream.prependListener("error", (error) => this.#look(stream, session, error));
     const pieces = stream[Symbol.asyncIterator].bind(stream);
     stream[Symbol.asyncIterator] = () => new WholeMessages(pieces(), largestMessage) as never;
     return stream;
   }
+
+  #begin(session: ClientHttp2Session): void {
+    this.#session = session;
+    session.on("error", unheard);
+    session.setLocalWindowSize(aheadOfAll);
+    session.on("goaway", (_code, last: number) => this.#last.set(session, last));
+  }
+
+  #look({ id = 0, rstCode }: ClientHttp2Stream, session: ClientHttp2Session, error: Error): void {
+    const left = id > (this.#last.get(session) ?? Number.POSITIVE_INFINITY);
+    // Streams of connections that ended have this code as well.
+    const refused = rstCode === constants.NGHTTP2_REFUSED_STREAM && !session.closed;
+    if (left || refused) notBegun.add(error);
+  }
 }
+
+/** Streams at once of a server that has not said how many. */
+const unlimited = 2 ** 32 - 1;
 
 /** Its streams have told their calls. */
 const unheard = () => {};
 
 /** A connection, which is made with the first call, and what calls go by. */
 export interface Channel {
-  readonly session: Http2SessionManager;
+  readonly session: Sessions;
   readonly transport: Transport;
 }
 

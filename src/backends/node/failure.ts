@@ -11,6 +11,15 @@ export function failureOf(thrown: unknown): LintelError {
       cause: thrown,
     });
   }
+  if (isTooLarge(thrown)) {
+    return new LintelError(
+      "upstream_failed",
+      "the model server's answer is larger than any may be",
+      {
+        cause: thrown,
+      },
+    );
+  }
   if (!fellSilent(thrown) && (error.code !== "upstream_failed" || !brokeOff(thrown))) return error;
   return new LintelError("upstream_unreachable", "the connection to the model server was lost", {
     cause: thrown,
@@ -20,6 +29,20 @@ export function failureOf(thrown: unknown): LintelError {
 /** Whether a call found nobody, or lost the connection: not where the node said that of a server behind it. */
 export const isLost = (error: LintelError, thrown: unknown): boolean =>
   error.code === "upstream_unreachable" && !wasSaid(thrown);
+
+/** Whether our own deadline ended a call, and the node goes on unless it is told. */
+export const ranOut = (thrown: unknown): boolean =>
+  isOurs(thrown) && thrown.code === Code.DeadlineExceeded;
+
+/** Whether an error is of the library on this side, and no server's status. */
+const isOurs = (thrown: unknown): thrown is ConnectError =>
+  thrown instanceof ConnectError && !thrown.metadata.has("grpc-status");
+
+/** Whether a message has more bytes than are read. Only the words tell it from another limit. */
+const isTooLarge = (thrown: unknown): boolean =>
+  isOurs(thrown) &&
+  thrown.code === Code.ResourceExhausted &&
+  thrown.rawMessage.includes("readMaxBytes");
 
 /** Only who answers sends details. */
 const wasSaid = (thrown: unknown) => thrown instanceof ConnectError && thrown.details.length > 0;

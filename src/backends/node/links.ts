@@ -3,8 +3,7 @@
  * runs there; and it takes only so many at once, more wait on our side without a word.
  */
 import type { Transport } from "@connectrpc/connect";
-import type { Http2SessionManager } from "@connectrpc/connect-node";
-import { channelTo } from "./channel.js";
+import { channelTo, type Sessions } from "./channel.js";
 
 /**
  * Calls given up on one connection after which new ones go to another, and how many are
@@ -14,32 +13,57 @@ import { channelTo } from "./channel.js";
 const most = 500;
 const forgotten = 20;
 
-/** Calls at once on one connection: servers should take so many (RFC 9113, 5.1.2), and Lintel takes 250. */
+/**
+ * Most calls at once on one connection: servers should take so many (RFC 9113, 5.1.2), and Lintel takes
+ * 250. Of one that says that it takes fewer no more are asked.
+ */
 const mostAtOnce = 100;
 
 /** What a call runs on. */
 export class Link {
-  readonly session: Http2SessionManager;
+  readonly session: Sessions;
   readonly transport: Transport;
+  readonly #pingIntervalMs: number;
+  #atOnce: number;
   #running = 0;
   #retired = false;
   #level = 0;
   #then = performance.now();
 
-  /** @param pingIntervalMs as of `Links` */
-  constructor(address: string, pingIntervalMs: number) {
+  /**
+   * @param pingIntervalMs as of `Links`
+   * @param atOnce how many calls its server takes at once, as far as is known
+   */
+  constructor(address: string, pingIntervalMs: number, atOnce: number) {
     const { session, transport } = channelTo(address, { pingIntervalMs });
     this.session = session;
     this.transport = transport;
+    this.#pingIntervalMs = pingIntervalMs;
+    this.#atOnce = atOnce;
   }
 
   get worn(): boolean {
     return this.#level > most;
   }
 
+  /** How many calls it takes at once. */
+  get atOnce(): number {
+    const { atOnce } = this.session;
+    // Of a server that takes none for now another connection would take none, either.
+    if (atOnce) this.#atOnce = Math.min(mostAtOnce, atOnce);
+    return this.#atOnce;
+  }
+
   /** Whether its server takes one more call at once. */
   get hasRoom(): boolean {
-    return this.#running < mostAtOnce;
+    return this.#running < this.atOnce;
+  }
+
+  /** Whether nothing is to be waited for: a connection that nobody used for long is probed first, or made anew. */
+  get isReady(): boolean {
+    const state = this.session.state();
+    if (state === "open") return true;
+    return state === "idle" && performance.now() - this.#then < this.#pingIntervalMs;
   }
 
   begin(): void {
@@ -72,12 +96,12 @@ export class Link {
 
 /** Those that take calls. */
 export class Links {
-  readonly #connect: () => Link;
+  readonly #connect: (atOnce: number) => Link;
   #taking: Link[] = [];
 
   /** @param pingIntervalMs silence after which a connection is probed, milliseconds */
   constructor(address: string, pingIntervalMs: number) {
-    this.#connect = () => new Link(address, pingIntervalMs);
+    this.#connect = (atOnce) => new Link(address, pingIntervalMs, atOnce);
   }
 
   /** For one call, which says when it ends. The first that has room: those after it become idle, and close. */
@@ -88,7 +112,8 @@ export class Links {
       return this.take();
     }
     if (!link) {
-      link = this.#connect();
+      // As the others know it: it hears of its own server with its first answer, and calls that are too many are refused.
+      link = this.#connect(Math.min(mostAtOnce, ...this.#taking.map(({ atOnce }) => atOnce)));
       this.#taking.push(link);
     }
     link.begin();

@@ -22,7 +22,8 @@ import { timeLeft } from "../deadline.js";
 import { type PassUser, toldUser } from "../end-user.js";
 import { notConnected } from "../http/transport-error.js";
 import { Running } from "../running.js";
-import { failureOf, isLost } from "./failure.js";
+import { wasNotBegun } from "./channel.js";
+import { failureOf, isLost, ranOut } from "./failure.js";
 import { type Link, Links } from "./links.js";
 
 /** How a node is reached. */
@@ -87,29 +88,42 @@ export class Peer {
   async *#handle(method: DescMethod, call: Call): AsyncGenerator<readonly Output<MethodName>[]> {
     const followed = this.#running.follow(call.signal);
     const { signal } = followed;
-    const link = this.#links.take();
-    let answered = false;
     try {
-      const ms = Math.min(call.connectMs ?? Infinity, this.#connectMs);
-      if (!isConnected(link)) await unlessAborted(this.#connect(link, ms), signal);
-      const { transport } = link;
-      if (method.methodKind === "unary") {
-        const message = await this.#unary(transport, method, call, signal);
-        // Who has it asks for no more.
-        answered = true;
-        yield [message];
-      } else {
-        for await (const message of this.#stream(transport, method, call, signal)) yield [message];
-        answered = true;
+      for (let repeats = 0; ; repeats++) {
+        const link = this.#links.take();
+        /** Whether the node has nothing more to do. */
+        let over = false;
+        try {
+          const ms = Math.min(call.connectMs ?? Infinity, this.#connectMs);
+          if (!link.isReady) await unlessAborted(this.#connect(link, ms), signal);
+          const { transport } = link;
+          if (method.methodKind === "unary") {
+            const message = await this.#unary(transport, method, call, signal);
+            // Who has it asks for no more.
+            over = true;
+            yield [message];
+          } else {
+            const messages = this.#stream(transport, method, call, signal);
+            for await (const message of messages) yield [message];
+            over = true;
+          }
+          return;
+        } catch (thrown) {
+          if (signal.aborted) throw signal.reason;
+          over = !ranOut(thrown);
+          // By the next connection, as a server wants it that leaves this one.
+          if (repeats === 0 && wasNotBegun(thrown)) continue;
+          const error = failureOf(thrown);
+          if (isLost(error, thrown)) this.#lost();
+          throw error;
+        } finally {
+          // Who asks for no more does not say so by the signal: the node would go on.
+          if (!over) followed.abort(new LintelError("cancelled", "nobody reads the answer"));
+          link.end(!over);
+        }
       }
-    } catch (thrown) {
-      if (signal.aborted) throw signal.reason;
-      const error = failureOf(thrown);
-      if (isLost(error, thrown)) this.#lost();
-      throw error;
     } finally {
       followed.end();
-      link.end(!answered && signal.aborted);
     }
   }
 
@@ -140,7 +154,7 @@ export class Peer {
     const { message } = await transport.unary(
       method as DescMethod & { methodKind: "unary" },
       signal,
-      timeLeft(call),
+      timeoutOf(call),
       this.#headers(call),
       this.#requestOf(method, call),
     );
@@ -156,7 +170,7 @@ export class Peer {
     const { message } = await transport.stream(
       method as DescMethod & { methodKind: "server_streaming" },
       signal,
-      timeLeft(call),
+      timeoutOf(call),
       this.#headers(call),
       only(this.#requestOf(method, call)),
     );
@@ -194,8 +208,13 @@ export class Peer {
   }
 }
 
-const unconnected: ReadonlySet<string> = new Set(["closed", "connecting", "error"]);
-const isConnected = ({ session }: Link): boolean => !unconnected.has(session.state());
+/** Longest deadline that gRPC's header has room for in milliseconds, more than a day. Ours holds all the same. */
+const longestTimeoutMs = 99_999_999;
+
+function timeoutOf(call: Call): number | undefined {
+  const ms = timeLeft(call);
+  return ms !== undefined && ms > longestTimeoutMs ? undefined : ms;
+}
 
 type Message = Parameters<Transport["unary"]>[4];
 
