@@ -6,9 +6,9 @@ import { type Logger, reasonOf } from "../core/log.js";
 import { type LastReload, noReload, type Reloaded } from "../reloading.js";
 import { type RestartTimes, restartPause, restartTimes } from "../restart-pause.js";
 import { type HeartbeatTimes, heartbeatTimes } from "./heartbeat.js";
-import type { Texts, ToPrimary, ToWorker } from "./messages.js";
+import { Inquiry } from "./inquiry.js";
+import type { ToWorker } from "./messages.js";
 import { type Said, WorkerProcess } from "./process.js";
-import { Questions } from "./questions.js";
 import { Rollout } from "./rollout.js";
 import { newSlot, type Slot } from "./slot.js";
 
@@ -28,16 +28,10 @@ export interface WorkerTimes extends RestartTimes, HeartbeatTimes {
   readonly endMs: number;
 }
 
-/** Longest that a worker is waited for with its metrics, milliseconds. */
-const metricsMs = 1000;
-/** The same with how many calls it has. */
-const callsMs = 250;
 /** Within which time a signal to a worker is one to all processes, as service managers send it, milliseconds. */
 const groupMs = 250;
 /** Values of the product. */
 const workerTimes: WorkerTimes = { ...restartTimes, ...heartbeatTimes, endMs: 15_000 };
-
-type Reply = Extract<ToPrimary, { readonly id: number }>;
 
 /** As many processes as `workers` says, each of which is a gateway at the same addresses. */
 export class Workers {
@@ -45,7 +39,7 @@ export class Workers {
   readonly #slots: readonly Slot[];
   readonly #times: WorkerTimes;
   readonly #rollout: Rollout;
-  readonly #questions = new Questions<Slot, Reply>();
+  readonly #inquiry: Inquiry;
   /** Whether the gateway's start succeeded. */
   #up = false;
   #lastReload = noReload;
@@ -56,9 +50,10 @@ export class Workers {
     this.#options = options;
     this.#times = times;
     this.#slots = Array.from({ length: options.config.workers }, (_, i) => newSlot(i + 1));
+    this.#inquiry = new Inquiry(this.#slots);
     this.#rollout = new Rollout(options.config, {
       slots: this.#slots,
-      ask: (slot, question) => this.#ask(slot, question),
+      ask: (slot, question) => this.#inquiry.ask(slot, question),
       refused: (slot, problem) => {
         // It begins anew under what holds now.
         options.log.error({ worker: slot.number, problem }, "a worker is replaced");
@@ -111,12 +106,8 @@ export class Workers {
   }
 
   /** How many calls run in all of them; of one that hangs it is not known. */
-  async calls(): Promise<number> {
-    const all = this.#slots.map(async (slot) => {
-      const reply = await this.#ask(slot, (id) => ({ lintel: "calls", id }), callsMs);
-      return reply?.lintel === "calls" ? reply.calls : 0;
-    });
-    return (await Promise.all(all)).reduce((sum, calls) => sum + calls, 0);
+  calls(): Promise<number> {
+    return this.#inquiry.calls();
   }
 
   /**
@@ -172,7 +163,7 @@ export class Workers {
           case "all metrics":
             return void this.#gather(slot, message.id);
           default:
-            this.#questions.answered(message.id, message);
+            this.#inquiry.answered(message);
         }
       };
       const gone = () => {
@@ -205,7 +196,7 @@ export class Workers {
     slot.process = undefined;
     // Its end may be heard of ahead of its channel's.
     slot.listens = false;
-    this.#questions.ended(slot);
+    this.#inquiry.ended(slot);
     if (this.#closing) {
       this.#lookForEnd();
       return;
@@ -258,20 +249,7 @@ export class Workers {
   }
 
   async #gather(asking: Slot, id: number): Promise<void> {
-    const texts = new Map<number, string>();
-    const all = this.#slots.map(async (slot) => {
-      const reply = await this.#ask(slot, (id) => ({ lintel: "metrics", id }), metricsMs);
-      if (reply?.lintel === "metrics") texts.set(slot.number, reply.text);
-    });
-    await Promise.all(all);
-    const inOrder: Texts = new Map([...texts].sort(([a], [b]) => a - b));
-    this.#tell(asking, { lintel: "all metrics", id, texts: inOrder });
-  }
-
-  /** Asks one that listens; `undefined` if it does not, ends, or takes too long. */
-  async #ask(slot: Slot, question: (id: number) => ToWorker, mostMs?: number) {
-    if (!slot.listens) return undefined;
-    return this.#questions.ask(slot, (id) => this.#tell(slot, question(id)), mostMs);
+    this.#tell(asking, { lintel: "all metrics", id, texts: await this.#inquiry.metrics() });
   }
 
   #tellOfReload(slot: Slot): void {
