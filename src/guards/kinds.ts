@@ -88,17 +88,19 @@ const apiKey: Finder = {
 
 /** The end of a line; `\n` may stand for it, in JSON within strings of JSON with more backslashes. */
 const pemBlank = "(?:\\s|\\\\{1,8}[nr])";
-/** How a key begins in PEM, up to the last whole line ahead of its own, such as those of PGP. */
-const pemHead = `-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----${pemBlank}{0,40}(?:[A-Z][A-Za-z-]{1,20}: (?:[^\\r\\n\\\\]{1,80}(?:[\\r\\n]|\\\\{1,8}[nr])|[\\w,-]{1,60}${pemBlank})${pemBlank}{0,40}){0,4}`;
 /**
  * What stands between lines that are strings in code or lists, or quoted ones. No two of its items may match
  * the same: where nothing follows, each way to part a row of backslashes would be tried.
  */
 const pemGlue =
-  "[^A-Za-z0-9+/=\\s\\\\-](?:[^A-Za-z0-9+/=\\\\-]|\\+(?=[\\s\"']|$)|\\\\[nrt]?){0,60}";
+  "[^A-Za-z0-9+/=\\s\\\\-](?:[^A-Za-z0-9+/=\\\\-]|\\+(?=[\\s\"'\\\\]|$)|\\\\(?:[nrt]|(?![nrt]))){0,60}";
+/** A character of a line ahead of its own; `\"` may end a string around it. */
+const pemValue = "(?:[^\\r\\n\\\\]|\\\\{1,8}[\"'/])";
+/** How a key begins in PEM, up to the last whole line ahead of its own, such as those of PGP. */
+const pemHead = `-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY[A-Z ]{0,10}-----${pemBlank}{0,40}(?:(?:\\\\{0,8}${pemGlue})?[A-Z][A-Za-z-]{1,20}: (?:${pemValue}{1,80}(?:[\\r\\n]|\\\\{1,8}[nr])|[\\w,-]{1,60}(?:${pemBlank}|(?=\\\\{0,8}["'])))${pemBlank}{0,40}){0,4}`;
 const pemLines = `${pemHead}[A-Za-z0-9+/=\\s\\\\]*(?:${pemGlue}[A-Za-z0-9+/=]{16}[A-Za-z0-9+/=\\s\\\\]*)*`;
 /** A short last line, and what stands ahead of its end. */
-const pemLast = `(?:${pemGlue}[A-Za-z0-9+/=]{1,64}${pemBlank}{0,40})?(?:${pemGlue})?`;
+const pemLast = `(?:${pemGlue}[A-Za-z0-9+/=]{1,64}${pemBlank}{0,40}\\\\{0,8})?(?:${pemGlue})?`;
 /** A key as OpenSSL and OpenSSH write it, also without its end, or with half of it. */
 const pem = new RegExp(
   `${pemLines}(?:${pemLast}-----END [A-Z0-9 ]{0,60}(?:-{5}(?!BEGIN)|-{1,4}(?!-*BEGIN))?|-{1,5}(?:EN?D?)?$)?`,
@@ -107,7 +109,10 @@ const pem = new RegExp(
 /** One as far as it is there: what has no end behind it searches no text twice. */
 const pemSoFar = new RegExp(`${pemLines}${pemLast}(?:-{1,5}(?:EN?D?)?|\\\\{1,8})?`, "y");
 /** One that ends in a line ahead of its own, such as that of how it is encrypted. */
-const pemAhead = new RegExp(`${pemHead}[A-Z][A-Za-z-]{0,20}(?::[ ]?[^\\r\\n\\\\]{0,80})?$`, "y");
+const pemAhead = new RegExp(
+  `${pemHead}(?:\\\\{0,8}${pemGlue})?[A-Z][A-Za-z-]{0,20}(?::[ ]?${pemValue}{0,80})?\\\\{0,8}$`,
+  "y",
+);
 const pemBegin = "-----BEGIN";
 /** Longest first line of one, and more. */
 const longestLine = 90;

@@ -13,7 +13,7 @@ const pem = (begin: string, body: string) =>
 const body = `+/${key}+/`;
 const encrypted = pem(
   "RSA PRIVATE KEY",
-  `Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0123\n\n${body}`,
+  `Proc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,${"0123".repeat(8)}\n\n${body}`,
 );
 
 const of = (word: string) => `A@B.${word}`;
@@ -178,10 +178,14 @@ describe.each<[Kind, found: string[], not: string[]]>([
         '\\n" \\\n"',
         "\\n'\n    '",
         '",\n"',
+        '\\\\\\",\\\\n\\\\\\"',
+        '\\\\\\\\n\\\\\\" +\\\\n  \\\\\\"',
         "\n> ",
         "\n# ",
-      ].map((between) =>
-        pem("RSA PRIVATE KEY", `${body}\n${body}\nQQ==`).replaceAll("\n", between),
+      ].flatMap((between) =>
+        [pem("RSA PRIVATE KEY", `${body}\n${body}\nQQ==`), encrypted].map((text) =>
+          text.replaceAll("\n", between),
+        ),
       ),
     ],
     [pem("PUBLIC KEY", key), pem("CERTIFICATE", key), "-----BEGIN"],
