@@ -50,40 +50,68 @@ const email: Finder = {
   open: (text) => runAtEnd(text, /[\p{L}\p{N}._%+@\ud800-\udfff-]/u, 320),
 };
 
-/** Keys whose makers begin them with something to find them by, and JSON web tokens. */
+/** Keys whose makers begin them with something to find them by, and JSON web tokens: all of letters, digits, `_`, `-` and `.`. */
+const plainKeys = [
+  // OpenAI, Anthropic, OpenRouter, DeepSeek and others; not words, as names of classes and pages are.
+  "sk-(?!(?:[a-z]{1,16}|\\d{1,4})(?:[_-]{1,2}(?:[a-z]{1,16}|\\d{1,4})){1,16}(?![\\w-]))[\\w-]{20,}",
+  // Stripe.
+  "[rs]k_(?:live|test)_[A-Za-z0-9]{16,}",
+  // GitHub, GitLab, with the length and checksum that newer ones have behind a dot.
+  "gh[oprsu]_[A-Za-z0-9]{30,}",
+  "github_pat_\\w{22,}",
+  "gl(?:agent|cbt|dt|ffct|ft|imt|oas|pat|ptt|rtr?|soat|wt)-[\\w-]{20,}(?:\\.[0-9a-z]{2}\\.?[0-9a-z]{7,9})?",
+  // AWS, Google, Slack, SendGrid.
+  "A(?:KIA|SIA|BIA)[A-Z0-9]{16}",
+  "AIza[\\w-]{35}",
+  "AQ\\.[\\w-]{40,}",
+  "GOCSPX-[\\w-]{28}",
+  "ya29\\.[\\w-]{20,}",
+  "xox[a-z](?:\\.xox[a-z])?-[A-Za-z0-9-]{10,}",
+  "xapp-\\d-[A-Za-z0-9-]{10,}",
+  "SG\\.[\\w-]{16,64}\\.[\\w-]{16,}",
+  // Hugging Face, npm, PyPI, Docker, DigitalOcean, Databricks, Shopify, Vault.
+  "(?:hf|api_org)_[A-Za-z0-9]{30,}",
+  "npm_[A-Za-z0-9]{36}",
+  "pypi-AgE[\\w-]{50,}",
+  "dckr_[a-z]{3}_[\\w-]{27}",
+  "do[opr]_v1_[a-f0-9]{64}",
+  "dapi[a-f0-9]{32}(?:-\\d)?",
+  "shp[a-z]{2}_[a-fA-F0-9]{32}",
+  "hv[bsr]\\.[\\w-]{24,}",
+  // Groq, xAI, NVIDIA, Perplexity, Cerebras, Replicate.
+  "gsk_[A-Za-z0-9]{40,}",
+  "xai-[A-Za-z0-9]{40,}",
+  "nvapi-[\\w-]{40,}",
+  "(?:pplx|csk)-[A-Za-z0-9]{40,}",
+  "r8_[A-Za-z0-9]{37}",
+  // Lintel itself.
+  "lt_[\\w-]{43}",
+  // A JSON web token: its first part is an object in base64, and the second may be empty.
+  "eyJ[\\w-]{10,512}\\.\\.?[\\w-]{10,}[\\w.-]*",
+];
+/** Those with other signs, which come first: secrets of webhooks as Stripe's, sessions of Slack and addresses to write there, Bedrock. */
+const keysWithSigns = [
+  "whsec_[A-Za-z0-9+/=]{24,}",
+  "xoxd-[\\w%+/=-]{10,}",
+  "hooks\\.slack\\.com/[a-z]{8,9}/[\\w/+-]{20,}",
+  "ABSK[A-Za-z0-9+/]{100,}={0,2}",
+  "bedrock-api-key-[A-Za-z0-9+/]{60,}={0,2}",
+];
 const keys = new RegExp(
-  `(?:(?<![A-Za-z0-9])|(?<=${jsonEscape}))(?:${[
-    // OpenAI, Anthropic, OpenRouter, DeepSeek and others.
-    "sk-[\\w-]{20,}",
-    // Stripe.
-    "[rs]k_(?:live|test)_[A-Za-z0-9]{16,}",
-    // GitHub, GitLab.
-    "gh[oprsu]_[A-Za-z0-9]{30,}",
-    "github_pat_\\w{22,}",
-    "glpat-[\\w-]{20,}",
-    // AWS, Google, Slack, SendGrid.
-    "A(?:KIA|SIA)[A-Z0-9]{16}",
-    "AIza[\\w-]{35}",
-    "xox[a-z]-[A-Za-z0-9-]{10,}",
-    "SG\\.[\\w-]{16,64}\\.[\\w-]{16,}",
-    // Hugging Face, npm, Groq, xAI, NVIDIA.
-    "hf_[A-Za-z0-9]{30,}",
-    "npm_[A-Za-z0-9]{36}",
-    "gsk_[A-Za-z0-9]{40,}",
-    "xai-[A-Za-z0-9]{40,}",
-    "nvapi-[\\w-]{40,}",
-    // Lintel itself.
-    "lt_[\\w-]{43}",
-    // A JSON web token: its first part is an object in base64.
-    "eyJ[\\w-]{10,512}\\.[\\w-]{10,}[\\w.-]*",
-  ].join("|")})`,
+  `(?:(?<![A-Za-z0-9])|(?<=${jsonEscape}))(?:${[...keysWithSigns, ...plainKeys].join("|")})`,
   "g",
 );
+/** One of these as far as it is there. */
+const begunWithSigns = /(?:whsec_|xoxd-|hooks\.slack\.com\/|ABSK|bedrock-api-key-)[\w%+/=-]*$/;
 
 const apiKey: Finder = {
   find: (text) => spansOf(text, keys),
-  // The first part of a web token is up to 512.
-  open: (text) => runAtEnd(text, /[\w.-]/, 600),
+  open(text) {
+    // The first part of a web token is up to 512.
+    const from = Math.max(0, text.length - 600);
+    const begun = begunWithSigns.exec(text.slice(from));
+    return Math.min(runAtEnd(text, /[\w.-]/, 600), begun ? from + begun.index : text.length);
+  },
 };
 
 /** The end of a line; `\n` may stand for it, in JSON within strings of JSON with more backslashes. */

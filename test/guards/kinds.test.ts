@@ -7,6 +7,7 @@ const foundIn = (kind: Kind, text: string) =>
 
 /** Keys in the forms that their makers give them, of no account. */
 const key = "0123456789abcdefABCDEF0123456789abcdefghijkl";
+const hex = "0123456789abcdef".repeat(2);
 const pem = (begin: string, body: string) =>
   `-----BEGIN ${begin}-----\n${body}\n-----END ${begin}-----`;
 /** A line of one, with all that may be in it. */
@@ -144,12 +145,28 @@ describe.each<[Kind, found: string[], not: string[]]>([
       `gsk_${key}`,
       `xai-${key}`,
       `nvapi-${key}`,
+      `pplx-${key}`,
       `lt_${key.slice(0, 43)}`,
+      `glpat-${key.slice(0, 27)}.01.0w1abcdef`,
+      `glrt-${key.slice(0, 27)}.0w1abcdef`,
+      `xoxe.xoxp-1-${key}`,
+      `xapp-1-A0123-0123-${key}`,
+      `xoxd-${key}%2B${key}%3D%3D`,
+      `xoxd-${key}+/${key}==`,
+      `hooks.slack.com/services/T0123/B0123/${key}`,
+      `whsec_${key}+/==`,
+      `ABSK${key}+/${key}+/${key}==`,
+      `bedrock-api-key-${key}+/${key}=`,
+      `sk-lf-0123abcd-0123-abcd-0123-0123456789ab`,
       "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P",
       `eyJ${"a".repeat(500)}.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dozjgNryP4J3jVmNHl0w5N_XgL0n3I9P`,
+      `eyJhbGciOiJkaXIifQ..${key}.${key}.${key}`,
     ],
     [
       "sk-short",
+      // Words, as in names of classes and pages.
+      "sk-toggleable__label-arrow",
+      "sk-learn-tutorial-for-beginners-2024",
       "task-list-of-many-words-here",
       "AKIA0123",
       "hf_model",
@@ -236,17 +253,38 @@ test.each([
   ...["sk_live_", "sk_test_", "rk_live_", "rk_test_"].map((begin): [string, number] => [begin, 16]),
   ...["gho_", "ghp_", "ghr_", "ghs_", "ghu_"].map((begin): [string, number] => [begin, 30]),
   ["github_pat_", 22],
-  ["glpat-", 20],
+  ...["glagent-", "glcbt-", "gldt-", "glffct-", "glft-", "glimt-", "gloas-", "glpat-"].map(
+    (begin): [string, number] => [begin, 20],
+  ),
+  ...["glptt-", "glrt-", "glrtr-", "glsoat-", "glwt-", "ya29."].map((begin): [string, number] => [
+    begin,
+    20,
+  ]),
+  ...["AKIA", "ASIA", "ABIA"].map((begin): [string, number] => [`${begin}0123456789`, 6]),
   ["AIza", 35],
-  ["xoxb-", 10],
+  ["AQ.", 40],
+  ["GOCSPX-", 28],
+  ...["xoxb-", "xoxe.xoxp-", "xapp-1-", "xoxd-"].map((begin): [string, number] => [begin, 10]),
+  ["hooks.slack.com/workflows/", 20],
+  ["whsec_", 24],
+  [`ABSK${key}${key}`, 12],
+  [`bedrock-api-key-${key}`, 16],
   [`SG.${key.slice(0, 16)}.`, 16],
-  ["hf_", 30],
+  ...["hf_", "api_org_"].map((begin): [string, number] => [begin, 30]),
   ["npm_", 36],
-  ...["gsk_", "xai-", "nvapi-"].map((begin): [string, number] => [begin, 40]),
+  [`pypi-AgE${key}`, 6],
+  ...["dckr_pat_", "dckr_oat_"].map((begin): [string, number] => [begin, 27]),
+  ...["doo_", "dop_", "dor_"].map((begin): [string, number] => [`${begin}v1_${hex}`, 32]),
+  ["dapi", 32],
+  ["shpat_", 32],
+  ...["hvb.", "hvr.", "hvs."].map((begin): [string, number] => [begin, 24]),
+  ...["gsk_", "xai-", "nvapi-", "pplx-", "csk-"].map((begin): [string, number] => [begin, 40]),
+  ["r8_", 37],
   ["lt_", 43],
   [`eyJ${key.slice(0, 10)}.`, 10],
 ])("the shortest key with %s has %i characters behind it", (begin, length) => {
-  const shortest = begin + key.slice(0, length);
+  const ofHex = /^(?:do|dapi|shp)/.test(begin);
+  const shortest = begin + (ofHex ? hex : key).slice(0, length);
   expect(foundIn("api_key", `Take ${shortest}, please`)).toEqual([shortest]);
   expect(foundIn("api_key", `Take ${shortest.slice(0, -1)}, please`)).toEqual([]);
 });
