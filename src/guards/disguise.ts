@@ -28,7 +28,7 @@ const forms =
   "\\u00aa\\u00b2\\u00b3\\u00b9\\u00ba\\u2070-\\u209f\\u2100-\\u2134\\u2460-\\u24ff\\ufe52\\ufe63\\ufe6b" +
   "\\uff05\\uff0b\\uff0d\\uff0e\\uff10-\\uff19\\uff20-\\uff3a\\uff3f\\uff41-\\uff5a\\u{1d400}-\\u{1d7ff}";
 
-const pieces = `${codes}|[${unseen}${forms}]|(?!\\d)\\p{Nd}`;
+const pieces = `${codes}|[${unseen}]+|[${forms}]|(?!\\d)\\p{Nd}`;
 const disguised = new RegExp(pieces, "u");
 const eachDisguised = new RegExp(pieces, "gu");
 

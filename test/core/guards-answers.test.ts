@@ -256,6 +256,23 @@ describe("a stream", () => {
     expect(pieces.length).toBeGreaterThan(1);
   });
 
+  test("of which much is held is not looked at for each of its pieces", async () => {
+    const { checker } = pattern({ find: ["api_key", "credit_card"] });
+    let looks = 0;
+    const counting: Checker = {
+      ...checker,
+      look: (before, text, more) => {
+        looks++;
+        return (checker as Required<Checker>).look(before, text, more);
+      },
+    };
+    const text = `sk-${"ab1".repeat(1000)} and 4111${"\u200b".repeat(5000)} !`;
+    const { ask } = guarded([guardOf("p", counting, answers)], letters(text));
+    const { content } = got((await ask(user("Hello"), "chat")).messages);
+    expect(content).toBe(`[api_key] and 4111${"\u200b".repeat(5000)} !`);
+    expect(looks).toBeLessThan(text.length / 3);
+  });
+
   test("that is blocked after its begin ends with content_filter, and its model server is told", async () => {
     const signals: CallSignal[] = [];
     const chat: Handle<"chat"> = (call) => {

@@ -149,6 +149,12 @@ test("what has no disguise is not searched twice", () => {
   expect(undisguised("Grüße – “quoted”, 你好。")).toBeUndefined();
 });
 
+test("rows of what nobody sees are as one", () => {
+  expect(masked(`me@example.c${"\u200b\u0301".repeat(20)}om\u200b\u200b, 4111`)).toBe(
+    "[email], 4111",
+  );
+});
+
 test("of what has no end so much is held back, and no more", () => {
   const { upTo } = checker.look("", `4111${"\u200b".repeat(9000)}`, true);
   expect(upTo).toBe(9004);

@@ -27,6 +27,9 @@ type Kind = "content" | "reasoning";
 
 /** Characters of a text after which a guard that holds nothing back itself is asked about them. */
 const pieceLength = 500;
+/** Characters of which a guard holds back as many, or more, that are not looked at again for each piece that is a small part of them. */
+const longHeld = 1024;
+const smallPart = 16;
 /** Characters ahead of a piece that it is shown with: what it means may begin there. */
 const shownBefore = 256;
 
@@ -96,9 +99,10 @@ class GuardedStream {
   readonly #guard: Guard;
   /** The last message, of which those that are made have their stamp. */
   #last: LLMResponse | undefined;
-  readonly #texts: Readonly<Record<Kind, { held: string; before: string }>> = {
-    content: { held: "", before: "" },
-    reasoning: { held: "", before: "" },
+  /** What is held of each text, how much of that was looked at, and what stands ahead of it. */
+  readonly #texts: Readonly<Record<Kind, { held: string; seen: number; before: string }>> = {
+    content: { held: "", seen: 0, before: "" },
+    reasoning: { held: "", seen: 0, before: "" },
   };
   /** Follows the content; absent: it is no JSON. */
   readonly #marks: JsonMarks | undefined;
@@ -189,7 +193,10 @@ class GuardedStream {
   async #tell(kind: Kind, more: boolean, out: LLMResponse[]): Promise<void> {
     const it = this.#texts[kind];
     if (it.held === "") return;
+    // Else what is held would be looked at as often as it has pieces.
+    if (more && it.seen >= longHeld && it.held.length < it.seen + it.seen / smallPart) return;
     const looked = await this.#look(kind, more);
+    it.seen = it.held.length - looked.length;
     if (looked.length === 0) return;
     it.before = (it.before + it.held.slice(0, looked.length)).slice(-shownBefore);
     it.held = it.held.slice(looked.length);
