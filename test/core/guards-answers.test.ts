@@ -404,6 +404,31 @@ describe("a stream", () => {
     expect(said).toMatchObject([[{ guard: "a", onFailure: "open" }, "a guard failed"]]);
   });
 
+  test("whose guard took too long is delivered without asking it again, and others are asked", async () => {
+    const { guard, seen } = asked(() => {
+      throw new LintelError("timeout", "the guard's server took too long");
+    });
+    const pieces = Array.from({ length: 4 }, () => `Ask ${secret}. `.repeat(30));
+    const chat: Handle<"chat"> = async function* () {
+      for (const one of pieces) yield [piece(one)];
+      const call = toolCall(0, "a", "send", `{"to":"${secret}"}`);
+      yield [{ ...piece(""), choices: [deltaChoice("", "", [call])] }];
+      yield [piece("", "tool_calls", [7, 3])];
+    };
+    const late = { ...guard, onFailure: "open", lookAt: ["prompts", "answers"] } as const;
+    const { ask } = guarded([late, mail("mask", answers)], chat);
+    for (const method of ["chat", "complete"] as const) {
+      const { code, messages, warnings } = await ask(user("Hello"), method);
+      expect([code, got(messages)]).toMatchObject([
+        "ok",
+        { content: pieces.join("").replaceAll(secret, "[email]"), args: '{"to":"[email]"}' },
+      ]);
+      expect(warnings).toContain('guards: "a" failed, not all texts were looked at');
+    }
+    // Of each call once, which is its prompt.
+    expect(seen.map(({ field }) => field)).toEqual(Array(2).fill("messages[0].content"));
+  });
+
   describe("that fails in the middle", () => {
     const failing = (...pieces: string[]) =>
       breaksAfter(new LintelError("upstream_failed", "the model server failed"), ...pieces);

@@ -6,8 +6,12 @@ import type { Guard, GuardedImage, GuardedSide, GuardedText, Verdict } from "./g
 
 const pass: Verdict = { action: "pass" };
 
+/** Guards that took too long over a text of a call which passes all the same, by what is noted down of the call. */
+const late = new WeakMap<Call["attributes"], Set<Guard>>();
+
 /**
- * What a guard says of texts and images, written down. A block is thrown.
+ * What a guard says of texts and images, written down. A block is thrown. One that took too long over
+ * others of the call, and lets them pass, is not asked again: a stream would wait as long for each piece.
  * @throws LintelError `content_blocked` that names the guard and the field; `unavailable` where it
  *   fails, and calls are refused then; the signal's reason
  */
@@ -19,6 +23,7 @@ export async function ask(
   images: readonly GuardedImage[] = [],
 ): Promise<Verdict> {
   const { id, signal, attributes } = call;
+  if (late.get(attributes)?.has(guard)) return pass;
   const about = {
     id,
     model: attributes.model ?? "",
@@ -32,7 +37,11 @@ export async function ask(
   try {
     verdict = await guard.checker.check(texts, about, images);
   } catch (thrown) {
-    return failed(guard, call, side, thrown);
+    const verdict = failed(guard, call, side, thrown);
+    if (toLintelError(thrown).code === "timeout") {
+      late.set(attributes, (late.get(attributes) ?? new Set()).add(guard));
+    }
+    return verdict;
   }
   return heed(guard, call, side, verdict);
 }
