@@ -18,6 +18,7 @@ const cards: readonly (readonly [RegExp, readonly number[]])[] = [
   [/^(?:6011|64[4-9]|65|62|35(?:2[89]|[3-8]\d))/, [16, 17, 18, 19]],
   [/^(?:50|5[6-8]|6[37])/, [16, 17, 18, 19]],
 ];
+const fewestDigits = 13;
 const mostDigits = 19;
 /** Most characters between two groups. */
 const longestGap = 3;
@@ -35,6 +36,11 @@ const phones = new RegExp(`(?<!\\d)${phone}(?:${onCards}${phone})+`, "gu");
 const longestPhone = 16;
 /** Digits of a card that a phone number behind a `+` may have as well, such as one of Germany, E.164. */
 const asPhone = 13;
+
+/** An id as UUIDs are written, or 32 digits in hex and more, as hashes have: some have as many digits behind each other as a card. */
+const hex = /(?<![\da-z])(?:[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}|[\da-f]{32,128})(?![\da-z])/gi;
+/** Most characters of one. */
+const longestHex = 128;
 
 /** First digit of all of them. */
 const mayBegin = /[2-6]/;
@@ -66,7 +72,8 @@ export const creditCard: Finder = {
         const last = run.cardFrom(i);
         if (last === undefined) continue;
         const [from, to] = [run.groups[i] as Span, run.groups[last] as Span];
-        found.push({ start: start + from.start, end: start + to.end });
+        const card = { start: start + from.start, end: start + to.end };
+        if (!isInHex(text, card)) found.push(card);
         i = last;
       }
     }
@@ -75,9 +82,26 @@ export const creditCard: Finder = {
   open(text) {
     const run = runAtEnd(text, inDigits, longestCard);
     const first = text.slice(run).search(/\d/);
-    return first < 0 ? text.length : run + first;
+    const begun = first < 0 ? text.length : run + first;
+    // What follows tells whether it is an id or a hash.
+    const inHex = runAtEnd(text, /[\da-f-]/i, longestHex);
+    const count = text.slice(inHex).replace(/\D/g, "").length;
+    return count < fewestDigits ? begun : Math.min(begun, inHex);
   },
 };
+
+/** Whether a part is one of an id or a hash that has letters, too. */
+function isInHex(text: string, { start, end }: Span): boolean {
+  if (!/[a-f-]/i.test(text.charAt(start - 1) + text.charAt(end))) return false;
+  const from = Math.max(0, start - longestHex);
+  const around = text.slice(from, end + longestHex);
+  return spansOf(around, hex).some(
+    (it) =>
+      from + it.start <= start &&
+      end <= from + it.end &&
+      /[a-f]/i.test(around.slice(it.start, it.end)),
+  );
+}
 
 /** Groups of digits, with little between them. */
 class Run {

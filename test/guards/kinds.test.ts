@@ -93,6 +93,11 @@ describe.each<[Kind, found: string[], not: string[]]>([
       "1-567-555-0189 1-503-555-0119",
       "415 555 0140 360 555 0181",
       "27-01-2015 08-04-2001",
+      // Ids and hashes.
+      "cde82b18-918d-4560-8373-06413d284b72",
+      "CDE82B18-918D-4560-8373-06413D284B72",
+      "fc94d5622300366561026b0cdb2cb910d9cc901347981067330efcd8cdd7c335",
+      "135ff4750778131074c700e9c568c7b931e7fdad",
       // Rows of digits, of which each part has as many as a card.
       "0 4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
       "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1 9",
@@ -297,6 +302,16 @@ test("a card is found beside other digits", () => {
   expect(foundIn("credit_card", "+4111 1111 1111 1111")).toEqual(["4111 1111 1111 1111"]);
   expect(foundIn("credit_card", "4111 1111 1111 1111 123")).toEqual(["4111 1111 1111 1111"]);
   expect(foundIn("credit_card", "12 4111 1111 1111 1111, 7")).toEqual(["4111 1111 1111 1111"]);
+  expect(foundIn("credit_card", "card4111111111111111exp")).toEqual(["4111111111111111"]);
+  // Too short for a hash, in a longer word, and an id without a letter.
+  for (const [ahead, number, behind] of [
+    ["abcdef", "4111111111111111", "abcdef"],
+    ["a".repeat(16), "4111111111111111", "z"],
+    ["z", "4111111111111111", "a".repeat(16)],
+    ["", "41111111-1111-1111", "-0000-000000000000"],
+  ] as const) {
+    expect(foundIn("credit_card", ahead + number + behind)).toEqual([number]);
+  }
   // No phone numbers begin so.
   expect(foundIn("credit_card", "411-111-1111 111-111-1234")).toEqual(["411-111-1111 111-111"]);
   const both = ["4111111111111111", "5555555555554444"];
