@@ -43,7 +43,11 @@ const email: Finder = {
       const begin = behindEscape(text, divides(text, run) ? run + 1 : run);
       const start = Math.max(begin, found.at(-1)?.end ?? 0);
       domain.lastIndex = at + 1;
-      if (start < at && domain.test(text)) found.push({ start, end: domain.lastIndex });
+      if (start === at || !domain.test(text)) continue;
+      const end = domain.lastIndex;
+      // Where a repository is, as `git@example.com:team/repository`.
+      const isOfGit = text.slice(start, at) === "git" && /[:/]/.test(text.charAt(end));
+      if (!isOfGit) found.push({ start, end });
     }
     return found;
   },

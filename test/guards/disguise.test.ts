@@ -139,6 +139,7 @@ test.each([
   "👨‍👩‍👧 ❤️",
   "Call 415-555-0177 503-555-0160, or not.",
   "scores = Q@K.transpose(1, 0)",
+  "git clone git@example.com:team/repository.git",
   "cde82b18-918d-4560-8373-06413d284b72, or 135ff4750778131074c700e9c568c7b931e7fdad.",
 ])("%s stays as it is, whole and in pieces", (text) => {
   expect([masked(text), ...[1, 2, 5].map((length) => streamed(text, length))]).toEqual(

@@ -32,6 +32,8 @@ describe.each<[Kind, found: string[], not: string[]]>([
       "a@b.xn--a-b",
       "me@transpose.example.com",
       "me@example.transposes",
+      "git@example.com",
+      "legit@example.com",
     ],
     [
       ...[
@@ -43,6 +45,9 @@ describe.each<[Kind, found: string[], not: string[]]>([
         "me@-a-.c0",
         "me@b.c",
       ],
+      // Where repositories are.
+      "git@example.com:team/repository.git",
+      "ssh://git@example.com/team/repository.git",
       // Products of matrices.
       ...["q@k.unsqueeze(1)", "A@B.T.conj()", "x@w.numpy().sum"],
       ...["transpose", "swapaxes", "permute", "reshape", "flatten", "ravel", "squeeze"].map(of),
