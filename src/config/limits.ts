@@ -52,10 +52,17 @@ const priceSchema = z
     cached_input: anyPrice()
       .optional()
       .describe("Per million of those that the model server had in a cache. Default: as input."),
+    cache_write_input: anyPrice()
+      .optional()
+      .describe("Per million of those that the model server wrote to a cache. Default: as input."),
     output: price().describe("Per million tokens of completions."),
     image: price().describe("Per image."),
   })
-  .transform(({ cached_input: cachedInput, ...one }) => ({ ...one, cachedInput }));
+  .transform(({ cached_input: cachedInput, cache_write_input: cacheWriteInput, ...one }) => ({
+    ...one,
+    cachedInput,
+    cacheWriteInput,
+  }));
 
 /** The section `prices` of the configuration. */
 export const pricesSchema = z.array(priceSchema);

@@ -10,6 +10,7 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
   attempts: ["numretries", "maxretries", "retries"],
   auth: ["masterkey", "apikey", "apikeys", "virtualkeys"],
   backends: ["providers", "upstreams", "servers"],
+  cache_write_input: ["cachewrite", "cachecreationinputtokencost", "inputcachewrite"],
   cached_input: ["cacheread", "cachereadinputtokencost", "inputcached"],
   config: ["file", "conf"],
   concurrent: ["maxparallelrequests", "parallelrequests", "concurrency"],

@@ -69,6 +69,8 @@ export interface Attributes {
   completionTokens?: number | undefined;
   /** Of the prompt's tokens those that the model server had in a cache, where it tells. */
   cachedTokens?: number | undefined;
+  /** Of the others of it those that the model server wrote to a cache, where it tells. */
+  cacheWriteTokens?: number | undefined;
   /** Of the completion's tokens those of thoughts, where the model server tells. */
   reasoningTokens?: number | undefined;
   /** Whether these counts are estimates. */
@@ -119,6 +121,7 @@ export const newAttributes = (door: string, guarded?: null): Attributes => ({
   promptTokens: undefined,
   completionTokens: undefined,
   cachedTokens: undefined,
+  cacheWriteTokens: undefined,
   reasoningTokens: undefined,
   estimated: undefined,
   images: undefined,

@@ -66,18 +66,25 @@ export const inOneText = (message: LLMMessage): LLMMessage =>
     ? { ...message, content: textOf(message), parts: noParts, cacheControl: markOf(message) }
     : message;
 
-/** Which of the tokens were in a cache, and which are thoughts; members are absent where nobody tells. */
-export type UsageDetails = Pick<LLMTokenUsage, "cachedTokens" | "reasoningTokens">;
+/** Which of the tokens were in a cache, were written to one, and are thoughts; `undefined` where nobody tells. */
+export type UsageDetails = Pick<
+  LLMTokenUsage,
+  "cachedTokens" | "cacheWriteTokens" | "reasoningTokens"
+>;
 
 /** Such details; `undefined` where nobody tells any. */
 export function detailsOf(
   cachedTokens: number | undefined,
+  cacheWriteTokens: number | undefined,
   reasoningTokens: number | undefined,
 ): UsageDetails | undefined {
-  if (reasoningTokens === undefined)
-    return cachedTokens === undefined ? undefined : { cachedTokens };
-  return cachedTokens === undefined ? { reasoningTokens } : { cachedTokens, reasoningTokens };
+  const told = cachedTokens ?? cacheWriteTokens ?? reasoningTokens;
+  return told === undefined ? undefined : { cachedTokens, cacheWriteTokens, reasoningTokens };
 }
+
+/** So many of all tokens, and no more than there are; `undefined` where nobody tells. */
+export const partOf = (all: number, part: number | undefined): number | undefined =>
+  part === undefined ? undefined : Math.min(part, all);
 
 /** Counts of tokens, and their sum. */
 export function tokenUsage(

@@ -51,6 +51,7 @@ export function logCall(
     promptTokens: noted.promptTokens,
     completionTokens: noted.completionTokens,
     cachedTokens: noted.cachedTokens,
+    cacheWriteTokens: noted.cacheWriteTokens,
     reasoningTokens: noted.reasoningTokens,
     estimated: noted.estimated,
     images: noted.images,

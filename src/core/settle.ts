@@ -2,7 +2,7 @@
 import type { LLMRequest, LLMTokenUsage } from "../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "./call.js";
 import type { Attributes } from "./call-attributes.js";
-import { detailsOf, tokenUsage } from "./chat-messages.js";
+import { detailsOf, partOf, tokenUsage } from "./chat-messages.js";
 import { estimatePrompt, estimateTokens } from "./estimate.js";
 
 /**
@@ -28,9 +28,11 @@ export function settle(
     ? estimateTokens(bytes)
     : reported.completionTokens;
   // A node may be of anyone's making: more of them in a cache than there are would earn money.
-  attributes.cachedTokens = promptMissing
+  const cached = promptMissing ? undefined : partOf(reported.promptTokens, reported.cachedTokens);
+  attributes.cachedTokens = cached;
+  attributes.cacheWriteTokens = promptMissing
     ? undefined
-    : partOf(reported.promptTokens, reported.cachedTokens);
+    : partOf(reported.promptTokens - (cached ?? 0), reported.cacheWriteTokens);
   attributes.reasoningTokens = completionMissing
     ? undefined
     : partOf(reported.completionTokens, reported.reasoningTokens);
@@ -39,15 +41,14 @@ export function settle(
   return estimated;
 }
 
-const partOf = (all: number, part: number | undefined) =>
-  part === undefined ? undefined : Math.min(part, all);
-
 /** What a call took of models: nothing where its answer was made for an earlier one. */
 export const takenBy = (attributes: Attributes): Partial<Attributes> =>
   attributes.replayed || attributes.cache === "hit" ? {} : attributes;
 
 /** The counts that were noted down. */
 export const settled = ({ attributes }: Call): LLMTokenUsage => {
-  const { promptTokens = 0, completionTokens = 0, cachedTokens, reasoningTokens } = attributes;
-  return tokenUsage(promptTokens, completionTokens, detailsOf(cachedTokens, reasoningTokens));
+  const { promptTokens = 0, completionTokens = 0 } = attributes;
+  const { cachedTokens, cacheWriteTokens, reasoningTokens } = attributes;
+  const details = detailsOf(cachedTokens, cacheWriteTokens, reasoningTokens);
+  return tokenUsage(promptTokens, completionTokens, details);
 };

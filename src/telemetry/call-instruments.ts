@@ -122,6 +122,11 @@ export function callInstruments() {
       "{token}",
       "Tokens of mirrored prompts that model servers had in a cache.",
     ),
+    mirrorCacheWriteTokens: counter(
+      "lintel.mirror.cache_write_tokens",
+      "{token}",
+      "Tokens of mirrored prompts that model servers wrote to a cache.",
+    ),
     mirrorReasoningTokens: counter(
       "lintel.mirror.reasoning_tokens",
       "{token}",
@@ -137,6 +142,11 @@ export function callInstruments() {
       "lintel.cached_tokens",
       "{token}",
       "Tokens of prompts that model servers had in a cache.",
+    ),
+    cacheWriteTokens: counter(
+      "lintel.cache_write_tokens",
+      "{token}",
+      "Tokens of prompts that model servers wrote to a cache.",
     ),
     reasoningTokens: counter(
       "lintel.reasoning_tokens",

@@ -39,6 +39,7 @@ interface TokenSeries {
   /** What tells the counters below from others; they are made when a model server tells of such tokens. */
   readonly some: Attributes;
   cached?: Count;
+  written?: Count;
   reasoning?: Count;
 }
 
@@ -101,7 +102,8 @@ export class CallMetrics implements Watcher {
     }
     if (attributes.images) series.images?.add(attributes.images);
     // Both are known at once.
-    const { promptTokens, completionTokens = 0, cachedTokens, reasoningTokens } = attributes;
+    const { promptTokens, completionTokens = 0 } = attributes;
+    const { cachedTokens, cacheWriteTokens, reasoningTokens } = attributes;
     if (promptTokens !== undefined) {
       const series = this.#tokenSeries(operation, attributes.backend ?? "", model);
       series.input.record(promptTokens);
@@ -109,6 +111,10 @@ export class CallMetrics implements Watcher {
       if (cachedTokens !== undefined) {
         series.cached ??= this.#on.cachedTokens.at(series.some);
         series.cached.add(cachedTokens);
+      }
+      if (cacheWriteTokens !== undefined) {
+        series.written ??= this.#on.cacheWriteTokens.at(series.some);
+        series.written.add(cacheWriteTokens);
       }
       if (reasoningTokens !== undefined) {
         series.reasoning ??= this.#on.reasoningTokens.at(series.some);

@@ -19,11 +19,13 @@ export function countMirrored(on: Instruments, mirrored: Mirrored): void {
   if (operationOf(method)?.stream && firstMs !== undefined) {
     on.mirrorFirstChunk.at(mirror).record(firstMs / 1000);
   }
-  const { promptTokens, completionTokens, cachedTokens, reasoningTokens, images } = attributes;
+  const { promptTokens, completionTokens, images } = attributes;
+  const { cachedTokens, cacheWriteTokens, reasoningTokens } = attributes;
   const tokens = (type: string) => on.mirrorTokens.at({ ...mirror, "gen_ai.token.type": type });
   if (promptTokens !== undefined) tokens("input").add(promptTokens);
   if (completionTokens !== undefined) tokens("output").add(completionTokens);
   if (cachedTokens !== undefined) on.mirrorCachedTokens.at(mirror).add(cachedTokens);
+  if (cacheWriteTokens !== undefined) on.mirrorCacheWriteTokens.at(mirror).add(cacheWriteTokens);
   if (reasoningTokens !== undefined) on.mirrorReasoningTokens.at(mirror).add(reasoningTokens);
   if (images) on.mirrorImages.at(mirror).add(images);
   if (spend !== undefined) on.mirrorSpend.at(mirror).add(spend / unit);

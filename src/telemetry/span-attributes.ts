@@ -92,10 +92,12 @@ export const usageAttributes = ({
   promptTokens,
   completionTokens,
   cachedTokens,
+  cacheWriteTokens,
   reasoningTokens,
 }: Call["attributes"]): Attributes => ({
   "gen_ai.usage.input_tokens": promptTokens,
   "gen_ai.usage.cache_read.input_tokens": cachedTokens,
+  "gen_ai.usage.cache_creation.input_tokens": cacheWriteTokens,
   "gen_ai.usage.output_tokens": completionTokens,
   "gen_ai.usage.reasoning.output_tokens": reasoningTokens,
 });

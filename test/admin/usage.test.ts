@@ -1,5 +1,6 @@
 /** Usage by the services of administration, through whole gateways. */
 import { expect, it } from "vitest";
+import { rowMessage, totalsOf } from "../../src/core/admin/messages.js";
 import { administered, adminLines, as } from "./gateway.js";
 
 it("sums come in pages, and of one token alone by its name or its id", async () => {
@@ -19,6 +20,18 @@ it("sums come in pages, and of one token alone by its name or its id", async () 
     const { rows, warnings } = await usage.queryUsage({ groupBy: ["token"], token }, as());
     expect([rows.map(({ group }) => group), warnings]).toEqual([[{ token: "b" }], []]);
   }
+});
+
+it("sums keep their names on their way to who asks, and back", () => {
+  const totals = {
+    ...{ group: { token: "a" }, calls: 1, failed: 2, cancelled: 3, cacheHits: 4, images: 5 },
+    ...{ promptTokens: 60, completionTokens: 70 },
+    ...{ cachedTokens: 8, cacheWriteTokens: 9, reasoningTokens: 10 },
+    ...{ spend: 11_000_000_001, meanDurationMs: 12.5, meanFirstMs: 1.25 },
+  };
+  const row = rowMessage(totals);
+  expect(row).toMatchObject({ cachedTokens: 8n, cacheWriteTokens: 9n, reasoningTokens: 10n });
+  expect(totalsOf(row)).toEqual(totals);
 });
 
 it("says that none is kept, and what is wrong with a question", async () => {

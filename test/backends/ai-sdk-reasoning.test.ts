@@ -67,7 +67,7 @@ describe.each(methods)("Anthropic: %s", (method) => {
       { type: "reasoning.text", text: "I look.", signature: "sig-2", format, index: 2 },
     ]);
     expect(answer.text).toBe("Let me look.");
-    expect(answer.tokens).toEqual([7, 20]);
+    expect(answer.tokens).toEqual([7, 2, 20]);
     expect(second.warnings).toEqual([]);
     expect(body.messages[1].content).toEqual(blocks);
   });
@@ -101,7 +101,7 @@ describe.each(methods)("Gemini: %s", (method) => {
         ...{ format: "google-gemini-v1", index: 0 },
       },
     ]);
-    expect(answer.tokens).toEqual([4, 6]);
+    expect(answer.tokens).toEqual([4, undefined, 6]);
     expect(second.warnings).toEqual([]);
     expect(body.contents[1].parts).toMatchObject([
       { text, thought: true, thoughtSignature: "of-thought" },
@@ -169,7 +169,7 @@ describe.each(methods)("OpenAI's Responses API: %s", (method) => {
       { type: "reasoning.encrypted", data: "secret of rs_1", id: "rs_1", format, index: 2 },
       { type: "reasoning.encrypted", data: "secret of rs_2", id: "rs_2", format, index: 3 },
     ]);
-    expect(answer.tokens).toEqual([4, 8]);
+    expect(answer.tokens).toEqual([4, 3, 8]);
     expect(second.warnings).toEqual([]);
     expect(bodies[0]).toMatchObject({ store: false, include: ["reasoning.encrypted_content"] });
     expect(body.input.slice(1, 4)).toEqual([
@@ -212,18 +212,18 @@ describe.each(methods)("a server of OpenAI's form: %s", (method) => {
     expect(body.messages[1]).toMatchObject({ reasoning_content: "Hm.", reasoning_details });
   });
 
-  it("tells of tokens in a cache and of thoughts, or does not", async () => {
+  it("tells of tokens in a cache, written to one, and of thoughts, or does not", async () => {
     const usage = { prompt_tokens: 5, completion_tokens: 9, total_tokens: 14 };
     const details = {
-      prompt_tokens_details: { cached_tokens: 3 },
+      prompt_tokens_details: { cached_tokens: 3, cache_write_tokens: 1 },
       completion_tokens_details: { reasoning_tokens: 0 },
     };
     const tokens = async (more: object) => {
       const server = await serve(compatible({ content: "Rain." }, { ...usage, ...more }));
       return (await thought(opened(compatibleAt(server.url)), method, {})).tokens;
     };
-    expect(await tokens(details)).toEqual([3, 0]);
-    expect(await tokens({})).toEqual([undefined, undefined]);
+    expect(await tokens(details)).toEqual([3, 1, 0]);
+    expect(await tokens({})).toEqual([undefined, undefined, undefined]);
   });
 
   it("that refuses thoughts in messages is asked without, and then always", async () => {

@@ -23,7 +23,7 @@ export async function thought(backend: Backend, method: Method, request: object)
     ...result,
     reasoning: { reasoningContent, reasoningDetails },
     details: reasoningDetails === undefined ? undefined : JSON.parse(reasoningDetails),
-    tokens: [usage?.cachedTokens, usage?.reasoningTokens],
+    tokens: [usage?.cachedTokens, usage?.cacheWriteTokens, usage?.reasoningTokens],
   };
 }
 
@@ -56,7 +56,7 @@ export async function roundTrip(
 const event = (data: { type: string }) => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`;
 
 const anthropicUsage = {
-  ...{ input_tokens: 5, cache_read_input_tokens: 7, cache_creation_input_tokens: 0 },
+  ...{ input_tokens: 5, cache_read_input_tokens: 7, cache_creation_input_tokens: 2 },
   output_tokens: 30,
   output_tokens_details: { thinking_tokens: 20 },
 };
@@ -148,7 +148,7 @@ export const responses =
   (...output: readonly { type: string; id: string; [name: string]: unknown }[]): Script =>
   async (exchange) => {
     const usage = {
-      ...{ input_tokens: 9, input_tokens_details: { cached_tokens: 4 } },
+      ...{ input_tokens: 9, input_tokens_details: { cached_tokens: 4, cache_write_tokens: 3 } },
       ...{ output_tokens: 12, output_tokens_details: { reasoning_tokens: 8 }, total_tokens: 21 },
     };
     const whole = {

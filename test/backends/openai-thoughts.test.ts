@@ -129,25 +129,53 @@ describe("counts", () => {
         prompt_tokens_details: { cached_tokens: 16 },
         completion_tokens_details: { reasoning_tokens: 7 },
       },
-      [16, 7],
+      [16, undefined, 7],
     ],
-    ["DeepSeek", { prompt_cache_hit_tokens: 16, prompt_cache_miss_tokens: 4 }, [16, undefined]],
-    ["Moonshot", { cached_tokens: 16 }, [16, undefined]],
-    ["SGLang", { prompt_tokens_details: null, reasoning_tokens: 7 }, [undefined, 7]],
-    ["nobody", {}, [undefined, undefined]],
+    [
+      "OpenAI and OpenRouter, where they write",
+      { prompt_tokens_details: { cached_tokens: 0, cache_write_tokens: 18 } },
+      [0, 18, undefined],
+    ],
+    [
+      "LiteLLM",
+      {
+        prompt_tokens_details: { cached_tokens: 4, cache_creation_tokens: 9 },
+        cache_creation_input_tokens: 9,
+        cache_read_input_tokens: 4,
+      },
+      [4, 9, undefined],
+    ],
+    ["older ones of it", { cache_creation_input_tokens: 9 }, [undefined, 9, undefined]],
+    ["who writes none", { cache_creation_input_tokens: 0 }, [undefined, 0, undefined]],
+    ["DeepSeek", { prompt_cache_hit_tokens: 16, prompt_cache_miss_tokens: 4 }, [16]],
+    ["Moonshot", { cached_tokens: 16 }, [16]],
+    ["SGLang", { prompt_tokens_details: null, reasoning_tokens: 7 }, [undefined, undefined, 7]],
+    ["nobody", {}, []],
     [
       "more than all of them",
       {
-        prompt_tokens_details: { cached_tokens: 21 },
+        prompt_tokens_details: { cached_tokens: 21, cache_write_tokens: 21 },
         completion_tokens_details: { reasoning_tokens: 11 },
       },
-      [20, 10],
+      [20, 0, 10],
     ],
-    ["no number", { cached_tokens: "16", reasoning_tokens: null }, [undefined, undefined]],
+    [
+      "more than all the others",
+      { prompt_tokens_details: { cached_tokens: 16, cache_write_tokens: 5 } },
+      [16, 4, undefined],
+    ],
+    [
+      "no number",
+      { cached_tokens: "16", cache_creation_input_tokens: "9", reasoning_tokens: null },
+      [],
+    ],
   ])("of %s", async (_, more, expected) => {
     const script = wholeOf({ content: "a" }, { ...counts, ...more });
     const { usage } = await answered(script, "complete");
-    expect([usage?.cachedTokens, usage?.reasoningTokens]).toEqual(expected);
+    const [cached, written, thoughts] = expected;
+    expect([usage?.cachedTokens, usage?.cacheWriteTokens, usage?.reasoningTokens]).toEqual([
+      ...[cached, written, thoughts],
+    ]);
   });
 });
 

@@ -22,6 +22,7 @@ async function filled(): Promise<string> {
       model: "m",
       promptTokens: 1000,
       cachedTokens: 900,
+      cacheWriteTokens: 80,
       spend: 1_500_000_000,
     }),
     record({ at, caller: "alice", model: "m", spend: 1, outcome: "cancelled", firstMs: 5.25 }),
@@ -61,20 +62,37 @@ test("as a table, as CSV and as JSON", async () => {
       "PROMPT TOKENS",
       "COMPLETION TOKENS",
       "CACHED TOKENS",
+      "CACHE WRITE TOKENS",
       "REASONING TOKENS",
       "IMAGES",
       "SPEND",
       "MEAN DURATION MS",
       "MEAN FIRST MS",
     ],
-    ["alice", "m", "3", "0", "1", "1", "1010", "10", "900", "0", "0", "1.500000001", "20", "5.3"],
-    ['=HYPERLINK("x")', "n,1", "1", "1", "0", "0", "10", "5", "0", "3", "2", "0", "20"],
-    ["total", "4", "1", "1", "1", "1020", "15", "900", "3", "2", "1.500000001"],
+    [
+      "alice",
+      "m",
+      "3",
+      "0",
+      "1",
+      "1",
+      "1010",
+      "10",
+      "900",
+      "80",
+      "0",
+      "0",
+      "1.500000001",
+      "20",
+      "5.3",
+    ],
+    ['=HYPERLINK("x")', "n,1", "1", "1", "0", "0", "10", "5", "0", "0", "3", "2", "0", "20"],
+    ["total", "4", "1", "1", "1", "1020", "15", "900", "80", "3", "2", "1.500000001"],
   ]);
   expect(csv.stdout.split("\r\n")).toEqual([
-    "token,model,calls,failed,cancelled,cache_hits,prompt_tokens,completion_tokens,cached_tokens,reasoning_tokens,images,spend,mean_duration_ms,mean_first_ms",
-    "alice,m,3,0,1,1,1010,10,900,0,0,1.500000001,20,5.3",
-    `"'=HYPERLINK(""x"")","n,1",1,1,0,0,10,5,0,3,2,0,20,\n`,
+    "token,model,calls,failed,cancelled,cache_hits,prompt_tokens,completion_tokens,cached_tokens,cache_write_tokens,reasoning_tokens,images,spend,mean_duration_ms,mean_first_ms",
+    "alice,m,3,0,1,1,1010,10,900,80,0,0,1.500000001,20,5.3",
+    `"'=HYPERLINK(""x"")","n,1",1,1,0,0,10,5,0,0,3,2,0,20,\n`,
   ]);
   expect(JSON.parse(json.stdout)).toEqual([
     {
@@ -86,6 +104,7 @@ test("as a table, as CSV and as JSON", async () => {
       prompt_tokens: 1010,
       completion_tokens: 10,
       cached_tokens: 900,
+      cache_write_tokens: 80,
       reasoning_tokens: 0,
       images: 0,
       spend: 1.500000001,
@@ -94,7 +113,7 @@ test("as a table, as CSV and as JSON", async () => {
     },
   ]);
   expect(all.stdout).toMatch(/^old +1 +0 +0 +0 +10 +5 /m);
-  expect(one.stdout.split("\r\n").slice(1)).toEqual(["old,1,0,0,0,10,5,0,0,0,0,20,\n"]);
+  expect(one.stdout.split("\r\n").slice(1)).toEqual(["old,1,0,0,0,10,5,0,0,0,0,0,20,\n"]);
   expect(none).toMatchObject({ code: 0, stdout: "", stderr: "nothing was used\n" });
 });
 

@@ -119,7 +119,9 @@ describe("@anthropic-ai/sdk", () => {
       };
       const first = await ask([question]);
       expect(first.content[0]).toMatchObject({ type: "thinking", thinking: "I should look" });
-      expect(first.usage).toMatchObject({ input_tokens: 3, cache_read_input_tokens: 4 });
+      expect(first.usage).toMatchObject({
+        ...{ input_tokens: 1, cache_read_input_tokens: 4, cache_creation_input_tokens: 2 },
+      });
       await ask([
         question,
         { role: "assistant", content: first.content },

@@ -17,7 +17,7 @@ const call = {
 
 const usage = {
   ...{ prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 },
-  prompt_tokens_details: { cached_tokens: 4 },
+  prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 2 },
   completion_tokens_details: { reasoning_tokens: 3 },
 };
 

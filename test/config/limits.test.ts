@@ -21,6 +21,7 @@ describe("limits", () => {
 prices:
   - { model: gpt-4o, input: 2.5, output: 10 }
   - { model: gpt-5*, input: 2.5, cached_input: 0.25 }
+  - { model: claude-*, input: 3, cached_input: 0.3, cache_write_input: 3.75 }
   - { model: flux, image: 0.04 }
 `);
     expect(limitParts(config, store)).toMatchObject({
@@ -38,6 +39,7 @@ prices:
       prices: [
         { model: "gpt-4o", input: 2.5, output: 10, image: 0 },
         { model: "gpt-5*", input: 2.5, cachedInput: 0.25, output: 0, image: 0 },
+        { model: "claude-*", input: 3, cachedInput: 0.3, cacheWriteInput: 3.75, output: 0 },
         { model: "flux", input: 0, output: 0, image: 0.04 },
       ],
       store,
@@ -134,6 +136,13 @@ test.each<[string, string[]]>([
     [
       "lintel.yaml:3:19: prices[0].cached_input: must be at least 0",
       'lintel.yaml:5:5: prices[1].cached_inputs: unknown key (did you mean "cached_input"?)',
+    ],
+  ],
+  [
+    "prices:\n  - model: a\n    cache_write_input: -1\n  - model: b\n    cache_creation_input_token_cost: 1\n",
+    [
+      "lintel.yaml:3:24: prices[0].cache_write_input: must be at least 0",
+      'lintel.yaml:5:5: prices[1].cache_creation_input_token_cost: unknown key (did you mean "cache_write_input"?)',
     ],
   ],
   [

@@ -31,7 +31,10 @@ function inOurNames({ error }: { error: Failure }): { error: Failure } {
 const reasons: Readonly<Record<string, string>> = { end_turn: "stop", max_tokens: "length" };
 
 const totalOf = (usage: Json) =>
-  usage.input_tokens + usage.cache_read_input_tokens + usage.output_tokens;
+  usage.input_tokens +
+  usage.cache_read_input_tokens +
+  usage.cache_creation_input_tokens +
+  usage.output_tokens;
 
 /** An answer in its own JSON. */
 export const chatOverMessages: Chat = async (base, { request, token }) => {

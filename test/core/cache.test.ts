@@ -94,7 +94,7 @@ describe("who asks the same", () => {
       return again.messages[0];
     };
     expect(await ends(ask)).toMatchObject({
-      usage: { cachedTokens: 4, reasoningTokens: 2 },
+      usage: { cachedTokens: 4, cacheWriteTokens: 2, reasoningTokens: 2 },
       choices: [
         {
           message: {

@@ -120,8 +120,9 @@ describe("include_reasoning: false", () => {
 });
 
 describe("tokens of hidden thoughts", () => {
-  const told = { promptTokens: 7, completionTokens: 9, cachedTokens: 3, reasoningTokens: 8 };
-  const usage = tokenUsage(7, 9, detailsOf(3, 8));
+  const details = { cachedTokens: 3, cacheWriteTokens: 2, reasoningTokens: 8 };
+  const told = { promptTokens: 7, completionTokens: 9, ...details };
+  const usage = tokenUsage(7, 9, detailsOf(3, 2, 8));
 
   it.each<[string, LLMResponse[]]>([
     ["with the end", [{ ...piece("", "stop"), usage }]],

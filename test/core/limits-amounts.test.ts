@@ -138,22 +138,23 @@ describe("budgets", () => {
     expect((await outcome(core, "chat", chat)).code).toBe("ok");
   });
 
-  it("are spent less on tokens in a cache, where these have a price of their own", async () => {
+  it("are spent less on tokens in a cache, and more on those written to one, where these have a price of their own", async () => {
     const budget = { amount: 1, period: "month" } as const;
     const handlers = { chat: thinksCounted("hm", "x") };
-    // Of 7 tokens 3 were in a cache; the 9 of the completion cost nothing.
-    for (const [cachedInput, cost] of [
-      [undefined, 7],
-      [0.5, 5.5],
-      [0, 4],
+    // Of 7 tokens 3 were in a cache, and 2 were written to one; the 9 of the completion cost nothing.
+    for (const [cachedInput, cacheWriteInput, cost] of [
+      [undefined, undefined, 7],
+      [500, undefined, 5.5],
+      [0, undefined, 4],
+      [undefined, 2000, 9],
+      [0, 0, 2],
+      [500, 1250, 6],
     ] as const) {
-      const settled = [
-        { model: "chat-1", input: 1000, cachedInput: cachedInput && cachedInput * 1000 },
-      ];
+      const settled = [{ model: "chat-1", input: 1000, cachedInput, cacheWriteInput }];
       const { core } = limited({ caller: { budget } }, { prices: settled, handlers });
       let passed = 0;
       while ((await outcome(core, "chat", chat)).code === "ok") passed++;
-      // The prompt is estimated at 8, as if nothing of it were in a cache.
+      // The prompt is estimated at 8, as if nothing of it were in a cache, or written to one.
       expect(passed).toBe(Math.floor((1000 - 8) / cost) + 1);
     }
   });

@@ -109,8 +109,8 @@ describe("thoughts", () => {
     expect(all.at(-1)?.usage).toMatchObject({ completionTokens: 3 });
   });
 
-  it("and what was in a cache are told among the counts, and are absent where nobody tells", async () => {
-    const told = { cachedTokens: 4, reasoningTokens: 1 };
+  it("and what was in a cache, or written to one, are told among the counts, and are absent where nobody tells", async () => {
+    const told = { cachedTokens: 4, cacheWriteTokens: 2, reasoningTokens: 1 };
     expect((await whole(thinks([thought("a")], "b"))).usage).toMatchObject(told);
     const chat = thinks([thought("a")], "b");
     const all = await run(coreOf([scripted({ chat }, models)]), "chat", hello);
@@ -118,7 +118,8 @@ describe("thoughts", () => {
     const silent = async function* () {
       yield [piece("a", "stop", [1, 1])];
     };
-    expect(Object.keys((await whole(silent)).usage ?? {})).not.toContain("cachedTokens");
+    const untold = Object.keys((await whole(silent)).usage ?? {});
+    for (const name of Object.keys(told)) expect(untold).not.toContain(name);
   });
 });
 

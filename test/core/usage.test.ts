@@ -119,43 +119,51 @@ describe("one record for each call", () => {
     expect(sink.records).toMatchObject([{ firstMs: 12.35, durationMs: 32.35 }]);
   });
 
-  test("with what was in a cache, and thought, where the model server tells, by its own price", async () => {
+  test("with what was in a cache, written to one, and thought, where the model server tells, by its own price", async () => {
     const sink = new Sink();
-    const price = { model: "*", input: 2, cachedInput: 0.5, output: 10 };
+    const price = { model: "*", input: 2, cachedInput: 0.5, cacheWriteInput: 4, output: 10 };
     const backend = scripted({ chat: thinksCounted("hm", "x") });
     const core = coreOf([backend], {}, { usage: { sink, prices: [price] } });
     await run(core, "chat", { messages, includeReasoning: false });
     await run(core, "complete", { messages });
-    // 4 of 7 at 2, 3 at 0.5, and 9 at 10 per million.
-    const record = { promptTokens: 7, completionTokens: 9, cachedTokens: 3, reasoningTokens: 8 };
-    expect(sink.records).toMatchObject([
-      { ...record, spend: 99_500 },
-      { ...record, spend: 99_500 },
-    ]);
+    // 2 of 7 at 2, 3 at 0.5, 2 at 4, and 9 at 10 per million.
+    const details = { cachedTokens: 3, cacheWriteTokens: 2, reasoningTokens: 8 };
+    const record = { promptTokens: 7, completionTokens: 9, ...details, spend: 103_500 };
+    expect(sink.records).toMatchObject([record, record]);
   });
 
-  test("with no more in a cache, or thought, than all of them, whatever a node tells", async () => {
-    const sink = new Sink();
-    const price = { model: "*", input: 2, cachedInput: 0.5, output: 10 };
-    const chat: Handle<"chat"> = async function* () {
-      yield [piece("a")];
-      yield [{ ...piece("", "stop"), usage: tokenUsage(7, 9, detailsOf(50, 80)) }];
-    };
-    const core = coreOf([scripted({ chat })], {}, { usage: { sink, prices: [price] } });
-    const [, last] = await run(core, "chat", { messages });
-    const told = { promptTokens: 7, completionTokens: 9, cachedTokens: 7, reasoningTokens: 9 };
-    expect(last?.usage).toMatchObject(told);
-    expect(sink.records).toMatchObject([{ ...told, spend: 93_500 }]);
-  });
+  test.each([
+    // 7 at 0.5, and 9 at 10 per million; 5 at 0.5 and 2 at 4; 7 at 4.
+    ["all of it in a cache", detailsOf(50, 50, 80), [7, 0], 93_500],
+    ["all the others written", detailsOf(5, 50, 80), [5, 2], 100_500],
+    ["all of it written", detailsOf(undefined, 50, 80), [undefined, 7], 118_000],
+  ])(
+    "with no more in a cache, written to one, or thought, than all of them, whatever a node tells: %s",
+    async (_, details, [cachedTokens, cacheWriteTokens], spend) => {
+      const sink = new Sink();
+      const price = { model: "*", input: 2, cachedInput: 0.5, cacheWriteInput: 4, output: 10 };
+      const chat: Handle<"chat"> = async function* () {
+        yield [piece("a")];
+        yield [{ ...piece("", "stop"), usage: tokenUsage(7, 9, details) }];
+      };
+      const core = coreOf([scripted({ chat })], {}, { usage: { sink, prices: [price] } });
+      const [, last] = await run(core, "chat", { messages });
+      const counts = { promptTokens: 7, completionTokens: 9, reasoningTokens: 9 };
+      const told = { ...counts, cachedTokens, cacheWriteTokens };
+      expect(last?.usage).toMatchObject(told);
+      expect(sink.records).toMatchObject([{ ...told, spend }]);
+    },
+  );
 
-  test("with nothing in a cache of a prompt that was not counted", async () => {
+  test("with nothing in a cache, or written to one, of a prompt that was not counted", async () => {
     const chat: Handle<"chat"> = async function* () {
       yield [piece("a")];
-      yield [{ ...piece("", "stop"), usage: tokenUsage(0, 9, detailsOf(4, 1)) }];
+      yield [{ ...piece("", "stop"), usage: tokenUsage(0, 9, detailsOf(4, 2, 1)) }];
     };
     const { sink, core } = metered([scripted({ chat })]);
     await run(core, "chat", { messages });
-    expect(sink.records).toMatchObject([{ cachedTokens: undefined, reasoningTokens: 1 }]);
+    const none = { cachedTokens: undefined, cacheWriteTokens: undefined };
+    expect(sink.records).toMatchObject([{ ...none, reasoningTokens: 1 }]);
   });
 
   test("however many backends were asked", async () => {

@@ -130,8 +130,8 @@ describe("thoughts", () => {
     "42",
   );
   const counted = {
-    ...usage(3, 4, { output_tokens_details: { thinking_tokens: 3 } }),
-    cache_read_input_tokens: 4,
+    ...usage(1, 4, { output_tokens_details: { thinking_tokens: 3 } }),
+    ...{ cache_read_input_tokens: 4, cache_creation_input_tokens: 2 },
   };
 
   test("are not told to who does not ask for them", async () => {

@@ -50,7 +50,7 @@ describe.each(paths)("POST %s", (path) => {
     });
     expect(usage).toEqual({
       ...{ prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 },
-      prompt_tokens_details: { cached_tokens: 4 },
+      prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 2 },
       completion_tokens_details: { reasoning_tokens: 3 },
     });
   });
@@ -140,7 +140,7 @@ test.each([
   const whole = await client.complete(request, options);
   const expected = { reasoningContent: 'Hm "7"\u2028', reasoningDetails: JSON.stringify(details) };
   expect(whole.choices[0]?.message).toMatchObject({ content: "42!", ...expected });
-  expect(whole.usage).toMatchObject({ cachedTokens: 4, reasoningTokens: 3 });
+  expect(whole.usage).toMatchObject({ cachedTokens: 4, cacheWriteTokens: 2, reasoningTokens: 3 });
   const deltas: unknown[] = [];
   for await (const { choices } of client.chat(request, options)) {
     const { content, reasoningContent, reasoningDetails } = choices[0]?.delta ?? {};

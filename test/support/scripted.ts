@@ -66,12 +66,12 @@ export const thought = (text: string, details = ""): LLMResponse => ({
   choices: [reasoningChoice(reasoningOf(text, details))],
 });
 
-/** Thinks, says one word, and tells how many tokens of 7 and 9 were in a cache, and thoughts: 3 and 8. */
+/** Thinks, says one word, and tells how many of 7 tokens were in a cache (3) or written to one (2), and of 9 thoughts (8). */
 export const thinksCounted = (reasoning: string, word: string): Handle<"chat"> =>
   async function* () {
     yield [thought(reasoning)];
     yield [piece(word)];
-    yield [{ ...piece("", "stop"), usage: tokenUsage(7, 9, detailsOf(3, 8)) }];
+    yield [{ ...piece("", "stop"), usage: tokenUsage(7, 9, detailsOf(3, 2, 8)) }];
   };
 
 /** Streams the pieces, one step each, then the end with usage. */
@@ -87,7 +87,7 @@ export function thinks(thoughts: readonly LLMResponse[], ...pieces: string[]): H
   return async function* () {
     for (const one of thoughts) yield [one];
     for (const text of pieces) yield [piece(text)];
-    const details = { cachedTokens: 4, reasoningTokens: thoughts.length };
+    const details = { cachedTokens: 4, cacheWriteTokens: 2, reasoningTokens: thoughts.length };
     const usage = tokenUsage(7, thoughts.length + pieces.length, details);
     yield [{ ...piece("", "stop"), usage }];
   };

@@ -154,7 +154,7 @@ describe("what was said", () => {
     ];
     await outcome(core, "chat", { messages });
     await outcome(core, "complete", { messages, includeReasoning: false });
-    const counts = { cachedTokens: 3, reasoningTokens: 8 };
+    const counts = { cachedTokens: 3, cacheWriteTokens: 2, reasoningTokens: 8 };
     expect(lines).toMatchObject([
       { reasoning: "I think so.", completion: "Yes", ...counts },
       { completion: "Yes", ...counts },

@@ -64,7 +64,7 @@ describe("as Prometheus reads them", () => {
     expect(of(text, "lintel_target_available")).toEqual([1, 1]);
   });
 
-  test("tokens that were in a cache, and thoughts, are counted where a model server tells of them", async () => {
+  test("tokens that were in a cache, were written to one, and thoughts, are counted where a model server tells of them", async () => {
     const open = await telemetryOf({ prometheus: true, providers: new Map([["a", "openai"]]) });
     const backends = [
       backend("a", thinksCounted("hm", "x")),
@@ -80,8 +80,9 @@ describe("as Prometheus reads them", () => {
     const text = open.prometheus?.() ?? "";
     // Two calls, and one whose answer was given twice.
     const labels = '{gen_ai_provider_name="openai",gen_ai_request_model="m"}';
-    expect([...samples(text)].filter(([key]) => /cached|reasoning/.test(key))).toEqual([
+    expect([...samples(text)].filter(([key]) => /cache|reasoning/.test(key))).toEqual([
       [`lintel_cached_tokens_total${labels}`, 9],
+      [`lintel_cache_write_tokens_total${labels}`, 6],
       [`lintel_reasoning_tokens_total${labels}`, 24],
     ]);
   });

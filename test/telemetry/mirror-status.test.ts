@@ -104,7 +104,7 @@ test("gauges tell whether a mirror gets calls, and how many run", async () => {
   expect(both()).toEqual([0, 0]);
 });
 
-test("tokens in a cache, thoughts and images of mirrors are counted as far as they are told", async () => {
+test("tokens in a cache, written to one, thoughts and images of mirrors are counted as far as they are told", async () => {
   const open = await telemetryOf({ prometheus: true });
   const parts = { telemetry: open.telemetry };
   const draws = (name: string, id: string) =>
@@ -116,15 +116,12 @@ test("tokens in a cache, thoughts and images of mirrors are counted as far as th
   const labels = '{lintel_mirrored_model="m",lintel_backend="shadow",gen_ai_request_model="s"}';
   const of = (name: string) =>
     samples(open.prometheus?.() ?? "").get(`lintel_mirror_${name}_total${labels}`);
-  expect([of("images"), of("cached_tokens"), of("reasoning_tokens")]).toEqual([
-    3,
-    undefined,
-    undefined,
-  ]);
+  const told = () => ["images", "cached_tokens", "cache_write_tokens", "reasoning_tokens"].map(of);
+  expect(told()).toEqual([3, undefined, undefined, undefined]);
   const thinking = mirroring(thinksCounted("Hm.", "x"), { parts });
   await run(thinking.core, "chat", ask);
   await thinking.core.idle();
-  expect([of("images"), of("cached_tokens"), of("reasoning_tokens")]).toEqual([3, 3, 8]);
+  expect(told()).toEqual([3, 3, 2, 8]);
 });
 
 test("of any number of mirrors a thousand are told", () => {

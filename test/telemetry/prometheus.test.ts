@@ -30,7 +30,7 @@ const thought = {
   choices: [{ index: 0, message: { content: "42", reasoning: "Hm." }, finish_reason: "stop" }],
   usage: {
     ...{ prompt_tokens: 8, completion_tokens: 4, total_tokens: 12 },
-    prompt_tokens_details: { cached_tokens: 4 },
+    prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 2 },
     completion_tokens_details: { reasoning_tokens: 2 },
   },
 };

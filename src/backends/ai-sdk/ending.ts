@@ -32,7 +32,11 @@ export function countsOf({ inputTokens, outputTokens, raw }: LanguageModelV3Usag
   const details =
     isObject(raw) && "prompt_tokens" in raw
       ? readUsageDetails(raw)
-      : detailsOf(toldOf(inputTokens.cacheRead), toldOf(outputTokens.reasoning));
+      : detailsOf(
+          toldOf(inputTokens.cacheRead),
+          toldOf(inputTokens.cacheWrite),
+          toldOf(outputTokens.reasoning),
+        );
   return usageOf(
     uint32(inputTokens.total),
     uint32(outputTokens.total),

@@ -3,6 +3,7 @@ import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.
 import {
   detailsOf,
   messageChoice,
+  partOf,
   tokenUsage,
   type UsageDetails,
 } from "../../core/chat-messages.js";
@@ -97,15 +98,21 @@ export function readUsage(usage: unknown): LLMTokenUsage | undefined {
   );
 }
 
-/** Which tokens were in a cache, and which are thoughts, in `usage`; nothing where that is not told. */
+/** Which tokens were in a cache, were written to one, and are thoughts, in `usage`; nothing where that is not told. */
 export const readUsageDetails = (usage: JsonObject): UsageDetails | undefined =>
-  detailsOf(cachedIn(usage), thoughtsIn(usage));
+  detailsOf(cachedIn(usage), writtenIn(usage), thoughtsIn(usage));
 
 /** Of the prompt's tokens those in a cache: DeepSeek and Moonshot have a name of their own for them. */
 const cachedIn = (usage: JsonObject) =>
   countIn(usage.prompt_tokens_details, "cached_tokens") ??
   countIn(usage, "prompt_cache_hit_tokens") ??
   countIn(usage, "cached_tokens");
+
+/** Of the prompt's tokens those written to a cache: LiteLLM has names of its own for them, and Anthropic's beside. */
+const writtenIn = (usage: JsonObject) =>
+  countIn(usage.prompt_tokens_details, "cache_write_tokens") ??
+  countIn(usage.prompt_tokens_details, "cache_creation_tokens") ??
+  countIn(usage, "cache_creation_input_tokens");
 
 /** Of the completion's tokens those of thoughts: SGLang has them beside the others. */
 const thoughtsIn = (usage: JsonObject) =>
@@ -133,15 +140,11 @@ export function usageOf(
   return tokenUsage(prompt, completionTokens, details && within(details, prompt, completionTokens));
 }
 
-const within = (
-  { cachedTokens: cached, reasoningTokens: thoughts }: UsageDetails,
-  prompt: number,
-  completion: number,
-) =>
-  detailsOf(
-    cached === undefined ? undefined : Math.min(cached, prompt),
-    thoughts === undefined ? undefined : Math.min(thoughts, completion),
-  );
+function within(details: UsageDetails, prompt: number, completion: number) {
+  const cached = partOf(prompt, details.cachedTokens);
+  const written = partOf(prompt - (cached ?? 0), details.cacheWriteTokens);
+  return detailsOf(cached, written, partOf(completion, details.reasoningTokens));
+}
 
 /** Text of a message or of a piece of one. OpenAI says in `refusal` why it says nothing else. */
 export const readText = ({ content, refusal }: JsonObject): string =>

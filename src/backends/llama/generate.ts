@@ -79,7 +79,8 @@ export async function* generate(
     yield* told.end(rest.text);
     yield* told.call(rest.calls);
     if (told.isStopped) finishReason = "stop";
-    const details = detailsOf(undefined, loaded.thoughts || loaded.channels ? thoughts : undefined);
+    const thinks = loaded.thoughts || loaded.channels;
+    const details = detailsOf(undefined, undefined, thinks ? thoughts : undefined);
     const usage = tokenUsage(prompt.length, count, details);
     yield [
       {

@@ -125,7 +125,8 @@ const periodOf = ({ period }: Budget): BudgetPeriod =>
 /** Sums as a message. */
 export function rowMessage({ group, spend, ...sums }: UsageTotals): UsageRow {
   const { calls, failed, cancelled, cacheHits, images } = sums;
-  const { promptTokens, completionTokens, cachedTokens, reasoningTokens } = sums;
+  const { promptTokens, completionTokens } = sums;
+  const { cachedTokens, cacheWriteTokens, reasoningTokens } = sums;
   const row = {
     group: { ...group } as Record<string, string>,
     calls: BigInt(calls),
@@ -135,6 +136,7 @@ export function rowMessage({ group, spend, ...sums }: UsageTotals): UsageRow {
     promptTokens: BigInt(promptTokens),
     completionTokens: BigInt(completionTokens),
     cachedTokens: BigInt(cachedTokens),
+    cacheWriteTokens: BigInt(cacheWriteTokens),
     reasoningTokens: BigInt(reasoningTokens),
     images: BigInt(images),
     spend: spend / unit,
@@ -155,6 +157,7 @@ export function totalsOf(row: UsageRow): UsageTotals {
     promptTokens: Number(row.promptTokens),
     completionTokens: Number(row.completionTokens),
     cachedTokens: Number(row.cachedTokens),
+    cacheWriteTokens: Number(row.cacheWriteTokens),
     reasoningTokens: Number(row.reasoningTokens),
     images: Number(row.images),
     spend: Math.round(row.spend * unit),

@@ -12,7 +12,10 @@ import type { Amounts } from "./prices.js";
  * @param bounds of request fields, the operator's
  * @throws LintelError for an image request whose prompts can't be read
  */
-export function demandOf(call: Call, bounds: Bounds): Required<Omit<Amounts, "cachedTokens">> {
+export function demandOf(
+  call: Call,
+  bounds: Bounds,
+): Required<Omit<Amounts, "cachedTokens" | "cacheWriteTokens">> {
   switch (call.method) {
     case "chat":
     case "complete": {

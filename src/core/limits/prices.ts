@@ -10,6 +10,8 @@ export interface Amounts {
   readonly promptTokens?: number | undefined;
   /** Of these, those that the model server had in a cache. */
   readonly cachedTokens?: number | undefined;
+  /** Of the others those that it wrote to a cache. */
+  readonly cacheWriteTokens?: number | undefined;
   readonly completionTokens?: number | undefined;
   readonly images?: number | undefined;
 }
@@ -24,10 +26,15 @@ export function priceOf(prices: readonly Price[], model: string): Price | undefi
 
 /** What something costs, in billionths of a unit. */
 export function costOf(
-  { input = 0, cachedInput = input, output = 0, image = 0 }: Price,
-  { promptTokens = 0, cachedTokens = 0, completionTokens = 0, images = 0 }: Amounts,
+  { input = 0, cachedInput = input, cacheWriteInput = input, output = 0, image = 0 }: Price,
+  amounts: Amounts,
 ): number {
-  const prompt = (promptTokens - cachedTokens) * input + cachedTokens * cachedInput;
+  const { promptTokens = 0, completionTokens = 0, images = 0 } = amounts;
+  const { cachedTokens = 0, cacheWriteTokens = 0 } = amounts;
+  const prompt =
+    (promptTokens - cachedTokens - cacheWriteTokens) * input +
+    cachedTokens * cachedInput +
+    cacheWriteTokens * cacheWriteInput;
   // A price per million in billionths is one per token in thousandths.
   return Math.round((prompt + completionTokens * output) * 1000 + images * image * unit);
 }

@@ -74,6 +74,8 @@ export interface Price {
   readonly input?: number | undefined;
   /** Per million of those that the model server had in a cache. Default: as `input`. */
   readonly cachedInput?: number | undefined;
+  /** Per million of those that it wrote to a cache. Default: as `input`. */
+  readonly cacheWriteInput?: number | undefined;
   /** Per million tokens of completions. Default 0. */
   readonly output?: number | undefined;
   /** Per image. Default 0. */

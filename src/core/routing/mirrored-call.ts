@@ -170,6 +170,7 @@ function lineOf({ of, record, attributes, spend }: Mirrored, failure: LintelErro
     promptTokens: attributes.promptTokens,
     completionTokens: attributes.completionTokens,
     cachedTokens: attributes.cachedTokens,
+    cacheWriteTokens: attributes.cacheWriteTokens,
     reasoningTokens: attributes.reasoningTokens,
     estimated: attributes.estimated,
     images: attributes.images,

@@ -132,6 +132,7 @@ class Metered extends Steps<Batch> implements Waiter<IteratorResult<Batch>> {
       promptTokens: taken.promptTokens ?? 0,
       completionTokens: taken.completionTokens ?? 0,
       cachedTokens: taken.cachedTokens,
+      cacheWriteTokens: taken.cacheWriteTokens,
       reasoningTokens: taken.reasoningTokens,
       images: taken.images ?? 0,
       estimated: taken.estimated ?? false,

@@ -31,6 +31,8 @@ export interface UsageRecord {
   readonly completionTokens: number;
   /** Of the prompt's tokens those that the model server had in a cache; absent where it does not tell. */
   readonly cachedTokens?: number | undefined;
+  /** Of the others of it those that the model server wrote to a cache; absent where it does not tell. */
+  readonly cacheWriteTokens?: number | undefined;
   /** Of the completion's tokens those of thoughts; absent where the model server does not tell. */
   readonly reasoningTokens?: number | undefined;
   readonly images: number;

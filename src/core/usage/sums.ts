@@ -48,6 +48,8 @@ export interface UsageTotals {
   readonly completionTokens: number;
   /** Of the prompts' tokens those in a cache, as far as model servers told. */
   readonly cachedTokens: number;
+  /** Of the others of them those written to a cache, as far as model servers told. */
+  readonly cacheWriteTokens: number;
   /** Of the completions' tokens those of thoughts, as far as model servers told. */
   readonly reasoningTokens: number;
   readonly images: number;

@@ -71,12 +71,13 @@ export function toolBlock({ id, function: called, extraContent }: ToolCall, inpu
   return `{"type":"tool_use","id":${toJsonString(id)},"name":${toJsonString(called?.name ?? "")},"input":${input}${extra}}`;
 }
 
-/** Counts of tokens: those of a prompt that were in a cache are none of the others. */
+/** Counts of tokens: those of a prompt that were in a cache or written to one are none of the others. */
 export function usageText(usage: LLMTokenUsage | undefined): string {
-  const { promptTokens = 0, completionTokens = 0, cachedTokens = 0, reasoningTokens } = usage ?? {};
+  const { promptTokens = 0, completionTokens = 0 } = usage ?? {};
+  const { cachedTokens = 0, cacheWriteTokens = 0, reasoningTokens } = usage ?? {};
   const thoughts =
     reasoningTokens === undefined
       ? ""
       : `,"output_tokens_details":{"thinking_tokens":${reasoningTokens}}`;
-  return `{"input_tokens":${promptTokens - cachedTokens},"cache_creation_input_tokens":0,"cache_read_input_tokens":${cachedTokens},"output_tokens":${completionTokens}${thoughts}}`;
+  return `{"input_tokens":${promptTokens - cachedTokens - cacheWriteTokens},"cache_creation_input_tokens":${cacheWriteTokens},"cache_read_input_tokens":${cachedTokens},"output_tokens":${completionTokens}${thoughts}}`;
 }

@@ -24,11 +24,19 @@ export function usageText(usage: LLMTokenUsage | undefined): string {
 /** What a model server tells of the tokens besides, as it follows other members. */
 function detailsText(usage: LLMTokenUsage | undefined): string {
   if (!usage) return "";
-  const { cachedTokens: cached, reasoningTokens: thoughts } = usage;
-  const prompt = cached === undefined ? "" : `,"prompt_tokens_details":{"cached_tokens":${cached}}`;
+  const { cachedTokens: cached, cacheWriteTokens: written, reasoningTokens: thoughts } = usage;
+  const prompt = promptDetails(cached, written);
   return thoughts === undefined
     ? prompt
     : `${prompt},"completion_tokens_details":{"reasoning_tokens":${thoughts}}`;
+}
+
+function promptDetails(cached: number | undefined, written: number | undefined): string {
+  if (written === undefined) {
+    return cached === undefined ? "" : `,"prompt_tokens_details":{"cached_tokens":${cached}}`;
+  }
+  const read = cached === undefined ? "" : `"cached_tokens":${cached},`;
+  return `,"prompt_tokens_details":{${read}"cache_write_tokens":${written}}`;
 }
 
 /** What the model thought, where it says so, as it follows other members. */

@@ -64,6 +64,8 @@ export const migrations: readonly (readonly string[])[] = [
       PRIMARY KEY (caller, team, model)
     )`,
   ],
+  // NULL: the model server did not tell, or the record is older.
+  ["ALTER TABLE lintel_usage ADD COLUMN cache_write_tokens BIGINT"],
 ];
 
 /** Where the version stands. Made before everything else. */

@@ -28,6 +28,7 @@ export const columns: readonly (readonly [column: string, member: keyof UsageRec
   ["reasoning_tokens", "reasoningTokens"],
   ["team", "team"],
   ["end_user", "user"],
+  ["cache_write_tokens", "cacheWriteTokens"],
 ];
 
 /** An array of its values: their names would be half of the line, and of the time it takes. */

@@ -51,7 +51,7 @@ async function fill(sql: Sql) {
       record({ id: "old", at: 1, team: "red", spend: 12_345_678_901_234 }),
       record({ id: "older", at: 0, token: undefined, model: undefined, spend: 3 }),
       record({ id: "full", firstMs: 1.25, spend: 12_345_678_901_234, estimated: true }),
-      record({ id: "told", cachedTokens: 4, reasoningTokens: 0 }),
+      record({ id: "told", cachedTokens: 4, cacheWriteTokens: 2, reasoningTokens: 0 }),
       record({ id: "bare", token: undefined, model: undefined, backend: undefined }),
       record({ id: "odd", caller: `a, "b"\nc\r\nd 'é😀\\N`, model: "", durationMs: 20.25 }),
     ),

@@ -59,21 +59,25 @@ onEveryDatabase((make) => {
     ]);
   });
 
-  test("tokens in a cache, and thoughts, are summed where they were told", async () => {
+  test("tokens in a cache, written to one, and thoughts, are summed where they were told", async () => {
     const { again } = await make();
     const usage = new DatabaseUsage(again());
-    const told = { cachedTokens: 4, reasoningTokens: 0 };
+    const told = { cachedTokens: 4, cacheWriteTokens: 2, reasoningTokens: 0 };
+    const none = { cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
     const [line = ""] = linesOf(record({ id: "earlier", caller: "before" }));
     const earlier = JSON.stringify(JSON.parse(line).slice(0, 18));
     expect(await usage.insert([...linesOf(record(told), record(told)), earlier])).toEqual([]);
     expect(await usage.totals(["token"])).toMatchObject([
-      { group: { token: "alice" }, cachedTokens: 8, reasoningTokens: 0 },
-      { group: { token: "before" }, calls: 1, cachedTokens: 0, reasoningTokens: 0 },
+      { group: { token: "alice" }, cachedTokens: 8, cacheWriteTokens: 4, reasoningTokens: 0 },
+      { group: { token: "before" }, calls: 1, ...none },
     ]);
-    const text = "SELECT cached_tokens, reasoning_tokens FROM lintel_usage ORDER BY id DESC";
+    const text =
+      "SELECT cached_tokens, cache_write_tokens, reasoning_tokens FROM lintel_usage ORDER BY id DESC";
     const [row, , oldest] = await rowsOf(again(), text);
-    expect(row).toEqual({ cached_tokens: 4, reasoning_tokens: 0 });
-    expect(oldest).toEqual({ cached_tokens: null, reasoning_tokens: null });
+    expect(row).toEqual({ cached_tokens: 4, cache_write_tokens: 2, reasoning_tokens: 0 });
+    expect(oldest).toEqual({
+      ...{ cached_tokens: null, cache_write_tokens: null, reasoning_tokens: null },
+    });
   });
 
   test("sums by whom calls were for, and of one of these; older records and lines name nobody", async () => {
@@ -183,12 +187,13 @@ onEveryDatabase((make) => {
       { text: "ALTER TABLE lintel_tokens DROP COLUMN team" },
       { text: "ALTER TABLE lintel_usage DROP COLUMN end_user" },
       { text: "DROP TABLE lintel_usage_past" },
+      { text: "ALTER TABLE lintel_usage DROP COLUMN cache_write_tokens" },
       { text: "DELETE FROM lintel_migrations WHERE version > 1" },
     ]);
     await old.close();
     const usage = new DatabaseUsage(again());
     expect(await usage.totals([])).toMatchObject([{ calls: 1, spend: 7, cachedTokens: 0 }]);
-    const newer = record({ cachedTokens: 3, reasoningTokens: 2, user: "u-1" });
+    const newer = record({ cachedTokens: 3, cacheWriteTokens: 1, reasoningTokens: 2, user: "u-1" });
     expect(await usage.insert(linesOf(newer))).toEqual([]);
     expect(await usage.lifetimes(Date.now())).toMatchObject([{ calls: 2, spend: 7 }]);
     expect(await usage.totals(["user"])).toMatchObject([
@@ -196,7 +201,7 @@ onEveryDatabase((make) => {
       { group: { user: "u-1" }, calls: 1 },
     ]);
     expect(await usage.totals([])).toMatchObject([
-      { calls: 2, promptTokens: 20, cachedTokens: 3, reasoningTokens: 2 },
+      { calls: 2, promptTokens: 20, cachedTokens: 3, cacheWriteTokens: 1, reasoningTokens: 2 },
     ]);
   });
 

@@ -154,9 +154,9 @@ export function callItem(
 
 const oneLine = (json: string): string => toJsonLine(parseJson(json) as object);
 
-/** Clients want all counts: what a server does not tell is 0, and what it wrote into a cache none does. */
+/** Clients want all counts: what a server does not tell is 0. */
 function usageText(usage: LLMTokenUsage): string {
   const { promptTokens, completionTokens, totalTokens } = usage;
-  const { cachedTokens = 0, reasoningTokens = 0 } = usage;
-  return `{"input_tokens":${promptTokens},"input_tokens_details":{"cached_tokens":${cachedTokens},"cache_write_tokens":0},"output_tokens":${completionTokens},"output_tokens_details":{"reasoning_tokens":${reasoningTokens}},"total_tokens":${totalTokens}}`;
+  const { cachedTokens = 0, cacheWriteTokens = 0, reasoningTokens = 0 } = usage;
+  return `{"input_tokens":${promptTokens},"input_tokens_details":{"cached_tokens":${cachedTokens},"cache_write_tokens":${cacheWriteTokens}},"output_tokens":${completionTokens},"output_tokens_details":{"reasoning_tokens":${reasoningTokens}},"total_tokens":${totalTokens}}`;
 }

@@ -134,7 +134,8 @@ function chatSchemas(contract: Contract): Record<string, Part> {
       completion_tokens: said("Tokens of the answer, thoughts included.", count),
       total_tokens: said("Both together.", count),
       "prompt_tokens_details?": object("More about the prompt.", {
-        cached_tokens: usage("cached_tokens", count),
+        "cached_tokens?": usage("cached_tokens", count),
+        "cache_write_tokens?": usage("cache_write_tokens", count),
       }),
       "completion_tokens_details?": object("More about the answer.", {
         reasoning_tokens: usage("reasoning_tokens", count),
