@@ -11,7 +11,7 @@ import { files, isReadable } from "./documents.js";
 import { invalidFields, unsupported } from "./errors.js";
 import { textOfFile, toldFile } from "./files.js";
 import { capOf, type Parameter, planOf, type Values } from "./parameters.js";
-import { cacheControl, isMarkedWithin } from "./prompt-marks.js";
+import { cacheControl, isMarkedWithin, withoutMarks } from "./prompt-marks.js";
 import type { Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
 import { usesTools, withoutCalls } from "./tool-calls.js";
 import type { Warnings } from "./warnings.js";
@@ -105,6 +105,10 @@ export function fitRequest<R extends Request>(
     if (cuts) cutToCap(fitted, model, settings, warnings);
     checkCap(fitted, model, settings);
     if (!model.supports.includes("tools")) withoutTools(fitted, warnings);
+    // They change what an answer costs: nobody is told.
+    if (!model.supports.includes(cacheControl)) {
+      Object.assign(fitted, withoutMarks(fitted as unknown as LLMRequest));
+    }
     withFewerParts(fitted, model, reads);
   }
   // Also where that is the model's default, which differs from target to target.
@@ -178,14 +182,13 @@ function withoutTools(fitted: Values, warnings: Warnings): void {
 }
 
 /**
- * Texts in parts as one, unless a mark within is told, files of text as what they say, and to a model nothing
+ * Texts in parts as one, unless there is a mark within, files of text as what they say, and to a model nothing
  * that it does not take.
  * Documents stay as they are where somebody reads them to it.
  */
 function withFewerParts(fitted: Values, model: Model, reads: boolean): void {
   const messages = fitted.messages as readonly LLMMessage[];
   if (!messages.some(({ parts }) => parts.length > 0)) return;
-  const marks = model.supports.includes(cacheControl);
   fitted.messages = messages.map((message, i) => {
     const parts = message.parts.map((part, j) => {
       const text = textOfFile(part);
@@ -200,7 +203,7 @@ function withFewerParts(fitted: Values, model: Model, reads: boolean): void {
     }
     if (parts.length === 0) return message;
     const told = { ...message, parts };
-    return marks && joinable.has(message.role) && isMarkedWithin(told) ? told : inOneText(told);
+    return joinable.has(message.role) && isMarkedWithin(told) ? told : inOneText(told);
   });
 }
 

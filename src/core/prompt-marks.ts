@@ -12,15 +12,16 @@ export const markOf = ({ cacheControl, parts }: LLMMessage): CacheControl | unde
 export const isMarkedWithin = ({ parts }: LLMMessage): boolean =>
   parts.some(({ cacheControl }, i) => cacheControl !== undefined && i < parts.length - 1);
 
-/** A request without marks; the same where it has none. */
-export function withoutMarks(request: LLMRequest): LLMRequest {
-  const { messages, tools } = request;
+/** Messages and tools without marks; the same where there are none. */
+export function withoutMarks({
+  messages,
+  tools,
+}: Pick<LLMRequest, "messages" | "tools">): Pick<LLMRequest, "messages" | "tools"> {
   const isMarked =
     tools.some((tool) => tool.cacheControl) ||
     messages.some((message) => markOf(message) || isMarkedWithin(message));
-  if (!isMarked) return request;
+  if (!isMarked) return { messages, tools };
   return {
-    ...request,
     tools: tools.map(unmarked),
     messages: messages.map((message) => ({
       ...unmarked(message),

@@ -3,6 +3,8 @@ import { createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
+import { fieldsOfChat } from "../../src/backends/ai-sdk/chat-packages.js";
+import { bedrockMark } from "../../src/backends/ai-sdk/marks.js";
 import { memoryCache } from "../../src/state/cache/memory.js";
 import { bodies, played } from "../backends/ai-sdk-calls.js";
 import { aiSdkBackend } from "../backends/ai-sdk-subject.js";
@@ -200,6 +202,42 @@ test("a message of an assistant has its mark at the end, whatever of it is marke
     ["ab", 0, "ephemeral"],
     ["ab", 0, "ephemeral"],
   ]);
+});
+
+test("a model that does not read them gets none", async () => {
+  const backend = scripted({ chat: says("Hi") });
+  const server = await serve(backend);
+  const image = { type: "image_url", image_url: { url: "data:image/png;base64,AA==" } };
+  const messages = [
+    { role: "system", content: "a", cache_control },
+    { role: "user", content: [text("a", { cache_control }), { ...image, cache_control }] },
+  ];
+  const tools = [{ function: { name: "f" }, cache_control }];
+  const answer = await server.post("/llm", hello({ messages, tools }));
+  expect(await json(answer)).not.toHaveProperty("warnings");
+  expect(JSON.stringify(backend.asked)).not.toContain("ephemeral");
+});
+
+test.each([
+  ["@ai-sdk/anthropic", "claude-sonnet-4-5", true],
+  ["@ai-sdk/amazon-bedrock", "us.anthropic.claude-sonnet-4-5-20250929-v1:0", true],
+  ["@ai-sdk/amazon-bedrock", "amazon.nova-pro-v1:0", true],
+  [
+    "@ai-sdk/amazon-bedrock",
+    "arn:aws:bedrock:us-east-1:1:application-inference-profile/a1b2",
+    true,
+  ],
+  ["@ai-sdk/amazon-bedrock", "us.meta.llama3-3-70b-instruct-v1:0", false],
+  ["@ai-sdk/openai", "gpt-5", false],
+])("%s: %s reads them: %s", (name, model, reads) => {
+  expect(fieldsOfChat(name, model, false).includes("cache_control")).toBe(reads);
+});
+
+test("Bedrock's own interface has a form of its own for them", () => {
+  const mark = (ttl: string) =>
+    bedrockMark({ $typeName: "lintel.v1.CacheControl", type: "ephemeral", ttl });
+  expect(mark("")).toEqual({ bedrock: { cachePoint: { type: "default" } } });
+  expect(mark("1h")).toEqual({ bedrock: { cachePoint: { type: "default", ttl: "1h" } } });
 });
 
 test("what is kept of answers is kept whatever the model server keeps", async () => {

@@ -46,6 +46,8 @@ export interface ChatPackage {
   readonly written?: WrittenIn;
   /** How it is told of marks for its vendor's cache of prompts; absent: not at all. */
   readonly marking?: Marking;
+  /** Models of it that refuse them. Default: none. */
+  readonly unmarked?: RegExp;
   /** How its vendor counts tokens of prompts; absent: it does not, or not in a way that is known here. */
   readonly counts?: Counts;
 }
@@ -130,6 +132,8 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     files: true,
     written: "whole",
     marking: bedrockMark,
+    // All but Claude and Nova; an application's profile may be of either.
+    unmarked: /^(?!.*(?:anthropic\.|nova-|application-inference-profile))/,
   },
   "@ai-sdk/google": { ...vertex, keys: ["google"], counts: googleCounts },
   "@ai-sdk/google-vertex": vertex,
@@ -156,12 +160,16 @@ const chatFields = [
 ];
 
 /**
- * Request fields that a package's chat models can honour, by their names.
- * @param thinks whether they can be told how much to think
+ * Request fields that a chat model can honour, by their names.
+ * @param name the package's
+ * @param thinks whether it can be told how much to think
  */
-export const fieldsOfChat = (name: string, thinks: boolean): string[] => [
-  ...chatFields,
-  ...(chatPackage(name).files ? [files] : []),
-  ...(chatPackage(name).marking ? [cacheControl] : []),
-  ...(thinks ? ["reasoning_effort"] : []),
-];
+export function fieldsOfChat(name: string, model: string, thinks: boolean): string[] {
+  const known = chatPackage(name);
+  return [
+    ...chatFields,
+    ...(known.files ? [files] : []),
+    ...(known.marking && !known.unmarked?.test(model) ? [cacheControl] : []),
+    ...(thinks ? ["reasoning_effort"] : []),
+  ];
+}

@@ -178,7 +178,7 @@ export class AiSdkBackend implements Backend {
       if (config.task === "image") return imageFields(name);
       const common = loaded?.task === "chat" && hasEffort(loaded.model);
       const thinks = common || chatPackage(name).thinking !== undefined;
-      return fieldsOfChat(name, thinks && !saysEffort(this.#options(config)));
+      return fieldsOfChat(name, config.id, thinks && !saysEffort(this.#options(config)));
     };
     return (config.supports ?? usual()).filter((field) => !ignored.has(field));
   }

@@ -53,13 +53,10 @@ export function writeFormat({ type, jsonSchema }: ResponseFormat) {
   return { type, json_schema };
 }
 
-/**
- * What a message says, as a text or in parts.
- * @param marks whether the server reads marks for its cache of prompts, which stand at parts there. Default: no
- */
-export function writeContent(message: LLMMessage, marks = false): string | object[] {
+/** What a message says, as a text or in parts, where marks for the server's cache of prompts stand. */
+export function writeContent(message: LLMMessage): string | object[] {
   const { content, parts } = message;
-  const mark = marks ? markOf(message) : undefined;
+  const mark = markOf(message);
   if (parts.length === 0) {
     // Nothing can't be kept.
     const isMarked = mark && content.trim() !== "";
@@ -68,7 +65,7 @@ export function writeContent(message: LLMMessage, marks = false): string | objec
   return parts.map((part, i) => {
     const ofPart = i === parts.length - 1 ? mark : part.cacheControl;
     const written = writePart(part);
-    return marks && ofPart ? { ...written, cache_control: writeMark(ofPart) } : written;
+    return ofPart ? { ...written, cache_control: writeMark(ofPart) } : written;
   });
 }
 

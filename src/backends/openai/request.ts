@@ -78,7 +78,7 @@ function writeMessage(
   idOf: IdOf,
 ): object {
   const { role } = message;
-  const content = writeContent(message, dialect.marks);
+  const content = writeContent(message);
   const thought = dialect.forgetsThoughts ? {} : thoughtFields(message, refused);
   const called = callFields(message, unsigned, idOf);
   if (called) return { role, content, ...thought, ...called };
