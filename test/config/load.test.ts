@@ -35,7 +35,7 @@ test("without a file the settings are the contract's", async () => {
   expect(file).toBeUndefined();
   expect(warnings).toEqual([]);
   expect(coreSettings(config)).toEqual(coreDefaults);
-  expect(doorSettings(config)).toEqual(doorDefaults);
+  expect(doorSettings(config)).toEqual({ ...doorDefaults, bounds: {} });
   expect(appSettings(config)).toEqual(appDefaults);
 });
 
@@ -521,6 +521,7 @@ safety: { action: blur }
   expect(doorSettings(config)).toEqual({
     ...{ bodyLimit: 2_097_152, holdMs: 1000, keepAliveMs: 2000 },
     baseUrlOf: expect.any(Function),
+    bounds: coreSettings(config).bounds,
   });
   const forwarded = (name: string) => ({ "x-forwarded-host": "a.example" })[name];
   const from = { remoteAddress: "10.1.2.3" };
