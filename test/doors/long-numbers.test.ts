@@ -73,7 +73,7 @@ test("other fields are read as ever", async () => {
 
 test("lists in lists without end, with such an integer, are no trouble", async () => {
   const deep = `${"[".repeat(100_000)}1234567890123456789${"]".repeat(100_000)}`;
-  const body = messages('{"id":1}', `"cache_control":${deep},`);
+  const body = messages('{"id":1}', `"service_tier":${deep},`);
   const { request } = await asked("/v1/messages", body);
   expect(request.messages[1]?.toolCalls[0]?.function?.arguments).toBe('{"id":1}');
 });
