@@ -87,7 +87,9 @@ export function fitRequest<R extends Request>(
 ): R {
   const chat = request.$typeName === "lintel.v1.LLMRequest";
   const { unset, parameters } = planOf(model, settings, bounds, chat);
-  const fitted: Values = chat ? copyChat(request, model.id) : copyImage(request, model.id);
+  const fitted: Values = chat
+    ? copyChat(marksFor(model, request), model.id)
+    : copyImage(request, model.id);
   const sized = !chat && asksForSize(request);
   for (const parameter of parameters) {
     const { key, fallback, isSide, supported } = parameter;
@@ -105,16 +107,16 @@ export function fitRequest<R extends Request>(
     if (cuts) cutToCap(fitted, model, settings, warnings);
     checkCap(fitted, model, settings);
     if (!model.supports.includes("tools")) withoutTools(fitted, warnings);
-    // They change what an answer costs: nobody is told.
-    if (!model.supports.includes(cacheControl)) {
-      Object.assign(fitted, withoutMarks(fitted as unknown as LLMRequest));
-    }
     withFewerParts(fitted, model, reads);
   }
   // Also where that is the model's default, which differs from target to target.
   else if (isLittle(fitted.guidanceScale)) fitted.negativePrompt = "";
   return fitted as unknown as R;
 }
+
+/** The request with its marks for those who read them. They change what an answer costs alone: nobody is told. */
+const marksFor = (model: Model, request: LLMRequest): LLMRequest =>
+  model.supports.includes(cacheControl) ? request : withoutMarks(request);
 
 /** The most tokens of a completion that a model is asked for, where the request fits it. */
 export function completionTokens(

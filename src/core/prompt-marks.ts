@@ -12,16 +12,15 @@ export const markOf = ({ cacheControl, parts }: LLMMessage): CacheControl | unde
 export const isMarkedWithin = ({ parts }: LLMMessage): boolean =>
   parts.some(({ cacheControl }, i) => cacheControl !== undefined && i < parts.length - 1);
 
-/** Messages and tools without marks; the same where there are none. */
-export function withoutMarks({
-  messages,
-  tools,
-}: Pick<LLMRequest, "messages" | "tools">): Pick<LLMRequest, "messages" | "tools"> {
+/** The request with no mark at a message, a part or a tool; itself where there is none. */
+export function withoutMarks<R extends Pick<LLMRequest, "messages" | "tools">>(request: R): R {
+  const { messages, tools } = request;
   const isMarked =
     tools.some((tool) => tool.cacheControl) ||
     messages.some((message) => markOf(message) || isMarkedWithin(message));
-  if (!isMarked) return { messages, tools };
+  if (!isMarked) return request;
   return {
+    ...request,
     tools: tools.map(unmarked),
     messages: messages.map((message) => ({
       ...unmarked(message),

@@ -18,7 +18,7 @@ export function questionOf(call: Call<"chat" | "complete">, scope: CacheSettings
   const { attributes, caller, modelSettings, request } = call;
   const asker = scope === "all" ? undefined : askerOf(caller, scope);
   // Under whatever name, for whichever of the caller's users.
-  const asked: LLMRequest = { ...request, ...withoutMarks(request), model: "", user: "" };
+  const asked: LLMRequest = { ...withoutMarks(request), model: "", user: "" };
   // Names that callers make up for one model.
   const model = isOneModel(modelSettings)
     ? (attributes.countedAs ?? attributes.model)
