@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import { Gbnf } from "../../src/backends/llama/grammar/gbnf.js";
 import { SchemaGrammar } from "../../src/backends/llama/grammar/schema.js";
+import { textWithout } from "../../src/backends/llama/grammar/strings.js";
 import { fits, grammarOf } from "./llama-grammars.js";
 
 describe("a grammar lets through what fits, and nothing else", () => {
@@ -87,5 +88,22 @@ describe("a grammar lets through what fits, and nothing else", () => {
     const made = await grammarOf(grammar.text(root));
     for (const text of fitting) expect([text, fits(made, text)]).toEqual([text, true]);
     for (const text of others) expect([text, fits(made, text)]).toEqual([text, false]);
+  });
+});
+
+/** All texts of some letters, up to a length. */
+function textsOf(letters: readonly string[], most: number): string[] {
+  if (most === 0) return [""];
+  const shorter = textsOf(letters, most - 1);
+  return ["", ...letters.flatMap((letter) => shorter.map((text) => letter + text))];
+}
+
+describe("a text in which a mark does not occur", () => {
+  it.each(["a", "ab", "aab", "aba", "abab", "^-]", "\\\\"])("is any other: %s", async (mark) => {
+    const grammar = new Gbnf();
+    const made = await grammarOf(grammar.text(textWithout(mark, grammar)));
+    const texts = textsOf([...new Set(mark), "\n"], 6);
+    const wrong = texts.filter((text) => fits(made, text) === text.includes(mark));
+    expect([texts.length > 100, wrong]).toEqual([true, []]);
   });
 });

@@ -33,6 +33,10 @@ export function characters(but: readonly string[] = []): string {
   return `[${ranges.join("")}]`;
 }
 
+/** Any character but some. */
+export const anyBut = (letters: readonly string[]): string =>
+  `[^${letters.map((one) => code(one.codePointAt(0) ?? 0)).join("")}]`;
+
 const code = (point: number) => `\\U${point.toString(16).padStart(8, "0")}`;
 
 /** Rules that JSON texts share, each with those that it uses. */

@@ -1,7 +1,7 @@
 /** Texts of a length or a format, in a grammar. */
 import type { JsonObject } from "../../../core/json.js";
 import { overlap } from "../../stop.js";
-import { characters, type Gbnf, literal, Unsupported } from "./gbnf.js";
+import { anyBut, characters, type Gbnf, literal, Unsupported } from "./gbnf.js";
 
 const date =
   '[0-9]{4} "-" ("02-" ("0" [1-9] | "1" [0-9] | "2" [0-8]) | ("01" | "03" | "05" | "07" | "08" | "10" | "12") "-" ("0" [1-9] | [12] [0-9] | "3" [01]) | ("04" | "06" | "09" | "11") "-" ("0" [1-9] | [12] [0-9] | "30"))';
@@ -45,7 +45,7 @@ export function stringOf(schema: JsonObject, grammar: Gbnf): string {
 export function bareText(schema: JsonObject, end: string, grammar: Gbnf): string {
   if ("pattern" in schema) throw new Unsupported('"pattern"');
   // Where they are counted none has the mark's first letter.
-  const counted = `[^${classOf(end.slice(0, 1))}]`;
+  const counted = anyBut([end.slice(0, 1)]);
   return textOf(schema, counted, grammar) ?? textWithout(end, grammar);
 }
 
@@ -78,14 +78,15 @@ function withoutMark(mark: string, grammar: Gbnf): string {
   const names = [...mark].map(() => grammar.reserve());
   for (const [i, name] of names.entries()) {
     const written = [...mark].slice(0, i).join("");
-    const next = letters.map((letter) => ({ letter, to: begun(written + letter, mark) }));
-    const going = next
+    // All others in one class: each alternative is one more that llama.cpp tries with every token.
+    const leading = letters
+      .map((letter) => ({ letter, to: begun(written + letter, mark) }))
+      .filter(({ to }) => to > 0);
+    const going = leading
       .filter(({ to }) => to < names.length)
       .map(({ letter, to }) => `${literal(letter)} ${names[to]}`);
-    grammar.define(
-      name,
-      [...going, `[^${letters.map(classOf).join("")}] ${names[0]}`, '""'].join(" | "),
-    );
+    const others = anyBut(leading.map(({ letter }) => letter));
+    grammar.define(name, [...going, `${others} ${names[0]}`, '""'].join(" | "));
   }
   return names[0] as string;
 }
@@ -95,9 +96,6 @@ function begun(text: string, mark: string): number {
   if (text.endsWith(mark)) return mark.length;
   return overlap(text, mark);
 }
-
-/** A letter as it stands in a class. */
-const classOf = (letter: string) => (/[\]\\^-]/.test(letter) ? `\\${letter}` : letter);
 
 /**
  * A name in JSON that is none of some others.
