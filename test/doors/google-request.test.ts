@@ -100,6 +100,33 @@ describe("contents", () => {
     ]);
   });
 
+  test("say how closely images are looked at, or the request does of all", async () => {
+    const image = { inlineData: { mimeType: "image/png", data: "AAAA" } };
+    const at = (level: string) => ({ ...image, mediaResolution: { level } });
+    const said = async (parts: object[], mediaResolution?: string) => {
+      const body = { ...ask(user(...parts)), generationConfig: { mediaResolution } };
+      const { request, warnings } = await asked(body);
+      const details = request.messages[0]?.parts.map(({ imageUrl }) => imageUrl?.detail);
+      return [details, warnings];
+    };
+    const [low, medium, high, highest] = ["LOW", "MEDIUM", "HIGH", "ULTRA_HIGH"].map(
+      (it) => `MEDIA_RESOLUTION_${it}`,
+    ) as [string, string, string, string];
+    expect(await said([at(low), at(medium), at(high), at(highest), image])).toEqual([
+      ["low", "", "high", "high", ""],
+      [],
+    ]);
+    expect(await said([image, at(high)], low)).toEqual([["low", "high"], []]);
+    const { mediaResolution, inlineData } = at(low);
+    const older = { inline_data: inlineData, media_resolution: mediaResolution };
+    expect(await said([older], "MEDIA_RESOLUTION_UNSPECIFIED")).toEqual([["low"], []]);
+    const pdf = { inlineData: { mimeType: "application/pdf", data: "AAAA" } };
+    expect(await said([pdf, image], low)).toEqual([
+      [undefined, "low"],
+      ["contents: mediaResolution of what is no image is not supported, ignored"],
+    ]);
+  });
+
   test("have calls and what came of them, each in a message of its own, ahead of what is said", async () => {
     const body = ask(
       user(text("Rome?")),

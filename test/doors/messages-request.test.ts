@@ -13,7 +13,7 @@ const ask = (...messages: object[]) => ({ model: "chat-1", max_tokens: 100, mess
 const hello = (more: object = {}) => ({ ...ask({ role: "user", content: "Hello" }), ...more });
 
 /** What a backend is asked. */
-const asked = (body: object) => askedAt(path, body);
+const asked = (body: object | string) => askedAt(path, body);
 
 const messagesOf = async (body: object) => (await asked(body)).request.messages;
 
@@ -341,6 +341,27 @@ describe("settings", () => {
     }
   });
 
+  test("tell of examples where they tell what a tool does", async () => {
+    const tool = (name: string, description?: string, ...input_examples: object[]) => ({
+      ...{ name, description, input_examples, input_schema: { type: "object" } },
+      ...{ eager_input_streaming: true, allowed_callers: ["direct"] },
+    });
+    const body = `{"model":"chat-1","max_tokens":9,"messages":[{"role":"user","content":"a"}],"tools":${JSON.stringify(
+      [
+        tool("find", "Finds.", { id: 1 }, { id: 0 }),
+        tool("look", undefined, {}),
+        tool("see", "So."),
+      ],
+    ).replace('"id":0', '"id":9007199254740993')}}`;
+    const { request, warnings } = await asked(body);
+    expect(request.tools.map(({ function: it }) => it?.description)).toEqual([
+      'Finds.\n\nExamples of its input:\n{"id":1}\n{"id":9007199254740993}',
+      "Examples of its input:\n{}",
+      "So.",
+    ]);
+    expect(warnings).toEqual([]);
+  });
+
   test("ask for a form of the answer", async () => {
     const schema = { type: "object", properties: {} };
     const format = { type: "json_schema", schema };
@@ -381,9 +402,20 @@ describe("settings", () => {
     ]);
   });
 
+  test("an image that is to be refused rather than made smaller is shown with a warning", async () => {
+    const source = { type: "url", url: "https://example.com/a.png" };
+    const shown = (transformations: unknown) => ({ type: "image", source, transformations });
+    const said = (...content: object[]) => asked(ask({ role: "user", content }));
+    const { request, warnings } = await said(shown({ oversized_image: "error" }), text("What?"));
+    expect(request.messages[0]?.parts).toEqual([imagePart(source.url), textPart("What?")]);
+    expect(warnings).toEqual(["messages: oversized_image of images is not supported, ignored"]);
+    const { warnings: none } = await said(shown({}), shown({ oversized_image: "downsize" }));
+    expect(none).toEqual([]);
+  });
+
   test("are not told of where they ask for what is done anyway", async () => {
     const billing_policy = { type: "billing_policy", bill_to: "self" };
-    const more = { speed: "standard", diagnostics: null, billing_policy };
+    const more = { speed: "standard", diagnostics: null, billing_policy, safeguards: [] };
     expect((await asked(hello(more))).warnings).toEqual([]);
   });
 
@@ -392,6 +424,7 @@ describe("settings", () => {
   test.each([
     ["thread", { type: "create" }, details],
     ["compaction", {}, undefined],
+    ["safeguards", [{ type: "dangerous_tool_use" }], undefined],
     ["billing_policy", { type: "billing_policy", bill_to: "user_profile" }, undefined],
   ])("that nothing here can do are refused: %s", async (name, value, details) => {
     const server = await serve(scripted({ chat: says("Hi") }));
@@ -433,6 +466,7 @@ const picture = (type: string) => ({
 const source = (it: unknown) => user({ type: "image", source: it });
 
 test.each<[string, object]>([
+  ["tools[0].input_examples", hello({ tools: [{ name: "f", input_examples: ["a"] }] })],
   ["messages", { max_tokens: 5 }],
   ["messages", { messages: {} }],
   ["messages", { messages: [], system: "Be brief." }],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
-import { say } from "../support/messages.js";
+import { imagePart, say } from "../support/messages.js";
 import { chatModel, imageModel } from "../support/models.js";
 import { breaksAfter, paints, png, says, scripted } from "../support/scripted.js";
 import { chunks, hello, json, serve, serveChat } from "./serve.js";
@@ -134,6 +134,21 @@ describe("POST /v1/chat/completions", () => {
     await stream.text();
   });
 
+  test("an image in its original detail is shown in the closest there is, and that is said", async () => {
+    const backend = scripted({ chat: says("Hi") });
+    const server = await serve(backend);
+    const url = "data:image/png;base64,iVBORw0KGgo=";
+    const shown = { type: "image_url", image_url: { url, detail: "original" } };
+    const messages = [{ role: "user", content: [shown, shown] }];
+    const answer = await server.post(completions, { messages });
+    expect((await json(answer)).warnings).toEqual([
+      "messages: the detail original of images is not supported, high in its place",
+    ]);
+    expect(backend.asked[0]).toMatchObject({
+      messages: [{ parts: [imagePart(url, "high"), imagePart(url, "high")] }],
+    });
+  });
+
   test("calls of functions in a history, of the older form, are dropped, and said", async () => {
     const server = await serveChat(says("Hi"));
     const function_call = { name: "f", arguments: "{}" };
@@ -153,6 +168,15 @@ describe("POST /v1/chat/completions", () => {
     [
       "messages[0].content[0]",
       { messages: [{ role: "user", content: [{ type: "video_url", video_url: {} }] }] },
+    ],
+    [
+      "messages[1].audio",
+      {
+        messages: [
+          { role: "assistant", content: "Hi", audio: { id: "a" } },
+          { role: "assistant", content: null, audio: { id: "b" } },
+        ],
+      },
     ],
   ])("400 unsupported_parameter: %s", async (param, body) => {
     const server = await serveChat(says("Hi"));

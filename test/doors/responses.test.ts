@@ -168,7 +168,9 @@ describe("parameters", () => {
       ...{
         access_programs: { cyber: "standard" },
         multi_agent: { enabled: false },
-        prompt_cache_options: { mode: "explicit", prewarm: false },
+        prompt_cache_options: { mode: "explicit", prewarm: false, comparison_response_id: null },
+        background_options: { completion_window: "soonest" },
+        image: { context_compression: "auto" },
         reasoning: { effort: null, summary: null, context: "auto", mode: "standard" },
         text: { format: { type: "text" }, verbosity: "medium" },
       },
@@ -322,7 +324,20 @@ describe("parameters", () => {
         { type: "namespace", name: "n", tools: [{ type: "mcp", server_label: "c" }] },
         { type: "namespace", name: "n" },
         { type: "web_search" },
+        { type: "function", name: "f", async: true },
       ],
+      input: [
+        {
+          role: "user",
+          content: [
+            { type: "input_image", image_url: png, detail: "original" },
+            { type: "input_file", file_data: "data:text/plain;base64,YQ==", detail: "high" },
+          ],
+        },
+      ],
+      prompt_cache_options: { comparison_response_id: "resp_1" },
+      background_options: { completion_window: "soonest", continuation_id: "c" },
+      image: { context_compression: "enabled" },
       include: ["message.output_text.logprobs"],
       truncation: "auto",
       top_logprobs: 2,
@@ -331,27 +346,33 @@ describe("parameters", () => {
       multi_agent: { enabled: true },
     };
     const lines = [
+      /^background_options: /,
+      /^image: /,
       /^include: /,
       /^truncation: /,
       /^top_logprobs: /,
       /^context_management: /,
       /^access_programs: /,
       /^multi_agent: /,
+      /^input: the detail original of images is not supported, high in its place$/,
+      /^input: the detail of files /,
       /^tools: web_search is/,
       /^tools: mcp is/,
       /^tools: namespace is/,
+      /^tools: async is/,
       /^reasoning\.context: /,
       /^reasoning\.mode: /,
       /^reasoning\.max_tokens: /,
       /^text\.verbosity: /,
+      /^prompt_cache_options\.comparison_response_id: /,
     ].map((pattern) => expect.stringMatching(pattern));
-    const whole = await post(path, { input, ...more });
+    const whole = await post(path, more);
     const header = whole.headers.get("x-lintel-warnings");
     const { warnings, tools } = await json(whole);
     expect(warnings).toEqual(lines);
     expect(header).toBe(warnings.join("; "));
-    expect(tools).toEqual([more.tools[1]]);
-    const stream = await post(path, { input, ...more, stream: true });
+    expect(tools).toEqual([more.tools[1], more.tools[4]]);
+    const stream = await post(path, { ...more, stream: true });
     expect(stream.headers.get("x-lintel-warnings")).toBe(header);
     await stream.text();
   });

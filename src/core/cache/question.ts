@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { type LLMRequest, LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call, Caller } from "../call.js";
+import { inOneText } from "../chat-messages.js";
 import { capOf } from "../parameters.js";
 import { bytesOf } from "../print.js";
 import { withoutMarks } from "../prompt-marks.js";
@@ -18,7 +19,11 @@ export function questionOf(call: Call<"chat" | "complete">, scope: CacheSettings
   const { attributes, caller, modelSettings, request } = call;
   const asker = scope === "all" ? undefined : askerOf(caller, scope);
   // Under whatever name, for whichever of the caller's users.
-  const asked: LLMRequest = { ...withoutMarks(request), model: "", user: "" };
+  const unmarked = withoutMarks(request);
+  const { messages } = unmarked;
+  // Of texts up to marks one is made where none is read: so of all texts.
+  const told = messages.some(({ parts }) => parts.length > 0) ? messages.map(inOneText) : messages;
+  const asked: LLMRequest = { ...unmarked, messages: told, model: "", user: "" };
   // Names that callers make up for one model.
   const model = isOneModel(modelSettings)
     ? (attributes.countedAs ?? attributes.model)

@@ -4,7 +4,7 @@ import { jsonText } from "../../core/long-numbers.js";
 import { tooManyItems } from "../items.js";
 import { type Conversation, ConversationReader } from "../json/places.js";
 import { joined, lastMark, markIn } from "./marks.js";
-import { type Part, partOf, textsOf } from "./parts.js";
+import { keepsSize, type Part, partOf, textsOf } from "./parts.js";
 import { callsExtras, redactedIn, signedBy } from "./signature.js";
 import { changesTools } from "./tool-changes.js";
 
@@ -12,6 +12,8 @@ import { changesTools } from "./tool-changes.js";
 export interface MessagesConversation extends Conversation {
   /** Whether a message says how the answer is to be made. */
   readonly isTuned: boolean;
+  /** Whether an image is to be refused rather than made smaller, which is the model server's doing. */
+  readonly keepsSizes: boolean;
 }
 
 /** Reads `system` and `messages`: what tools said is a message of its own in the contract. */
@@ -31,6 +33,7 @@ export function readConversation({
 
 class Reading extends ConversationReader implements MessagesConversation {
   isTuned = false;
+  keepsSizes = false;
 
   system(system: unknown): void {
     const blocks = Array.isArray(system)
@@ -210,6 +213,7 @@ class Reading extends ConversationReader implements MessagesConversation {
       ? partOf(block, place, (field, why) => this.wrong(field, why))
       : {};
     if (part !== undefined && part.type !== undefined) {
+      if (part.type === "image_url" && keepsSize(block as JsonObject)) this.keepsSizes = true;
       return [{ part: { ...part, ...markIn(block as JsonObject) }, place }];
     }
     if (isObject(block)) this.#refuse(block, place);

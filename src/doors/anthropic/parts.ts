@@ -56,6 +56,10 @@ export function partOf(
   return { type: "file", file: { file_data: url ?? "data:application/pdf;base64,eA", filename } };
 }
 
+/** Whether an image is to be refused rather than made smaller. */
+export const keepsSize = ({ transformations: said }: JsonObject): boolean =>
+  isObject(said) && (said.oversized_image ?? "downsize") !== "downsize";
+
 /** A text with its title, as that of a file is told; none of what is no text. */
 function named(text: unknown, title: unknown): string {
   const said = typeof text === "string" ? text : "";

@@ -32,12 +32,13 @@ const inBlock = {
   ...({ id: true, name: true, input: "verbatim", extra_content: true } as const),
   ...{ tool_use_id: true, is_error: true, title: true, source: fields(sourceFields) },
   ...{ tool_name: true, cache_control: markFields },
+  transformations: fields({ oversized_image: true }),
 };
 const texts = fields({ type: true, text: true, cache_control: markFields });
 const inner = fields({ ...inBlock, content: texts });
 const tool = fields({
   ...{ type: true, name: true, description: true, input_schema: true, strict: true },
-  cache_control: markFields,
+  ...({ input_examples: "verbatim", cache_control: markFields } as const),
 });
 const blocks: Known = fields({
   ...{ ...inBlock, content: inner },
@@ -71,6 +72,7 @@ export const messagesFields = fieldsOf(
     ...{ inference_geo: true, speed: true, diagnostics: true, fallback_credit_token: true },
     billing_policy: fields({ bill_to: true }),
     ...{ thread: fields({ type: true }), compaction: fields({ type: true }) },
+    safeguards: fields({ type: true }),
   },
   ({ name }) => (renamedFields.includes(name) ? [] : [name]),
 );
@@ -87,6 +89,8 @@ const usual: JsonObject = { speed: "standard" };
 const refusals: Readonly<Record<string, string>> = {
   thread: "nothing is kept here, send the whole conversation in messages",
   compaction: "no conversation is summarized here, ask for a summary in messages",
+  // Who has calls checked must not run those that nobody looked at for such.
+  safeguards: "no calls are checked here",
 };
 
 /** Reads a request; the contract's further fields may stand in it, too. */
@@ -102,6 +106,8 @@ export function readMessages(json: JsonObject): MessagesRequest {
   if (config.task_budget != null) warnings.push(notSupported("output_config.task_budget"));
   if (conversation.isTuned)
     warnings.push("messages: output_config in them is not supported, ignored");
+  if (conversation.keepsSizes)
+    warnings.push("messages: oversized_image of images is not supported, ignored");
   const members = {
     // What stands in `system` alone is no conversation.
     messages: asks(json.messages) ? conversation.messages : json.messages,
@@ -141,7 +147,7 @@ const asks = (value: unknown): boolean =>
   value != null && !(Array.isArray(value) && value.length === 0);
 
 function refusedIn(json: JsonObject): LintelError | undefined {
-  const name = Object.keys(refusals).find((one) => json[one] != null);
+  const name = Object.keys(refusals).find((one) => asks(json[one]));
   if (name !== undefined) return unsupported(name, refusals[name]);
   const { bill_to: payer = "self" } = isObject(json.billing_policy) ? json.billing_policy : {};
   return payer === "self"

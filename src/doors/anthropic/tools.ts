@@ -1,6 +1,7 @@
 /** Tools of the Messages API, to the contract's. */
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { jsonText } from "../../core/long-numbers.js";
 import { tooManyItems } from "../items.js";
 import { markIn } from "./marks.js";
 import { changeTools, type Offered } from "./tool-changes.js";
@@ -29,7 +30,7 @@ const choices: ReadonlyMap<unknown, string> = new Map([
  * own are Anthropic's, which its models know without a schema: they are dropped, and to have to call one
  * is refused.
  * @param warnings gets a line for each kind that is dropped
- * @param wrong gets what can't be read of what messages change, by the client's names
+ * @param wrong gets what can't be read of examples, and of what messages change, by the client's names
  */
 export function readTools(
   { tools, tool_choice: choice, messages }: JsonObject,
@@ -57,7 +58,7 @@ export function readTools(
   const parallel = single === true ? false : undefined;
   const isRead = Array.isArray(tools) || (tools == null && offered.length > 0);
   return {
-    tools: isRead ? offered.map(({ tool }) => toolOf(tool)) : tools,
+    tools: isRead ? offered.map(({ tool, place }) => toolOf(tool, place, wrong)) : tools,
     choice: refused ? undefined : choiceOf(choice),
     parallel,
     places: offered.map(({ place }) => place),
@@ -130,10 +131,34 @@ function choiceOf(choice: unknown): unknown {
   return ours === "function" ? { type: ours, function: { name } } : { type: ours };
 }
 
-function toolOf(tool: unknown): unknown {
+function toolOf(tool: unknown, place: string, wrong: Violation[]): unknown {
   if (!isObject(tool)) return tool;
-  const { name, description, input_schema: parameters, strict } = tool;
+  const { name, input_schema: parameters, strict } = tool;
+  const description = describedBy(tool, place, wrong);
   return { type: "function", function: { name, description, parameters, strict }, ...markIn(tool) };
+}
+
+/** Models are told of examples where they are told what the tool does: not every server takes any in a schema. */
+function describedBy(
+  { description, input_examples: examples }: JsonObject,
+  place: string,
+  wrong: Violation[],
+): unknown {
+  const areNone = examples === undefined || examples === null;
+  if (areNone || typeof (description ?? "") !== "string") return description;
+  const field = `${place}.input_examples`;
+  if (!Array.isArray(examples) || !examples.every(isObject)) {
+    wrong.push({ field, message: "must be an array of objects" });
+    return description;
+  }
+  if (examples.length === 0) return description;
+  try {
+    const told = `Examples of its input:\n${examples.map(jsonText).join("\n")}`;
+    return description ? `${description}\n\n${told}` : told;
+  } catch {
+    wrong.push({ field, message: "is nested too deeply" });
+    return description;
+  }
 }
 
 const isForeign = (tool: unknown): tool is JsonObject & { readonly type: string } =>

@@ -5,16 +5,23 @@ import { tooManyItems } from "../items.js";
 import { type Conversation, ConversationReader } from "../json/places.js";
 import { CallIds } from "./call-ids.js";
 import { member } from "./member.js";
-import { dataPlace, partOf } from "./parts.js";
+import { dataPlace, detailOf, levelOf, partOf } from "./parts.js";
 import { textReturned } from "./returned.js";
 import { detailsOf, extraContentOf } from "./signature.js";
+
+/** A conversation of Google's form. */
+export interface GenerateConversation extends Conversation {
+  /** Whether something else than an image is to be looked at more closely, or less. */
+  readonly hasResolution: boolean;
+}
 
 /**
  * Reads `systemInstruction` and `contents`: what functions returned is a message of its own in the contract.
  * Of contents that are no list, or too long a one, the decoder says so.
  */
-export function readConversation(json: JsonObject): Conversation {
-  const reading = new Reading();
+export function readConversation(json: JsonObject): GenerateConversation {
+  const config = member(json, "generationConfig");
+  const reading = new Reading(isObject(config) ? member(config, "mediaResolution") : undefined);
   const system = member(json, "systemInstruction");
   const { contents } = json;
   if (system !== undefined) reading.system(system);
@@ -27,10 +34,18 @@ interface Part {
   readonly place: string;
 }
 
-class Reading extends ConversationReader {
+class Reading extends ConversationReader implements GenerateConversation {
+  hasResolution = false;
   readonly #ids = new CallIds();
+  /** Of all parts that have none themselves. */
+  readonly #level: unknown;
   /** What the model says, as far as it was read. */
   #turn: { readonly at: string; readonly parts: Part[] } | undefined;
+
+  constructor(level: unknown) {
+    super();
+    this.#level = level;
+  }
 
   system(system: unknown): void {
     const at = "systemInstruction";
@@ -185,9 +200,23 @@ class Reading extends ConversationReader {
   #content(part: JsonObject, place: string): Part[] {
     const read = partOf(part, place, (field, why) => this.wrong(field, why));
     if (read?.type === "text") return [{ part: read, place }];
-    if (read?.type !== undefined) return [{ part: read, place: dataPlace(part, place) }];
+    if (read?.type !== undefined) {
+      return [{ part: this.#looked(read, levelOf(part)), place: dataPlace(part, place) }];
+    }
     if (read === undefined) this.#refuse(part, place);
     return [];
+  }
+
+  /** An image with how closely it is looked at. @param own level of the part itself */
+  #looked(read: JsonObject, own: unknown): JsonObject {
+    const level = own ?? this.#level;
+    if (level === undefined || level === "MEDIA_RESOLUTION_UNSPECIFIED") return read;
+    if (read.type !== "image_url") {
+      this.hasResolution = true;
+      return read;
+    }
+    const detail = detailOf(level);
+    return { type: read.type, image_url: Object.assign({ detail }, read.image_url) };
   }
 
   #written(value: unknown, place: string): string {

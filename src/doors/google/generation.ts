@@ -16,7 +16,7 @@ export interface Generation {
 
 /** Fields that only tune, and that nothing here does. */
 const dropped = [
-  ...["presencePenalty", "frequencyPenalty", "responseLogprobs", "logprobs", "mediaResolution"],
+  ...["presencePenalty", "frequencyPenalty", "responseLogprobs", "logprobs"],
   ...["speechConfig", "audioTimestamp", "routingConfig", "modelSelectionConfig", "imageConfig"],
   ...["audioTranscriptionConfig", "translationConfig"],
 ];

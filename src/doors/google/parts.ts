@@ -55,6 +55,22 @@ export function partOf(
         ofKind(kind, `data:${kind};base64,${standard(content)}`, filename));
 }
 
+/** Levels of `mediaResolution`, and how closely an image is looked at; at all others as the model does. */
+const details: ReadonlyMap<unknown, string> = new Map([
+  ["MEDIA_RESOLUTION_LOW", "low"],
+  ["MEDIA_RESOLUTION_HIGH", "high"],
+  ["MEDIA_RESOLUTION_ULTRA_HIGH", "high"],
+]);
+
+/** How closely an image is looked at; `undefined`: as the model does. @param level its own, or that of all */
+export const detailOf = (level: unknown): string | undefined => details.get(level);
+
+/** The level of a part itself; `undefined`: it has none. */
+export function levelOf(part: JsonObject): unknown {
+  const resolution = member(part, "mediaResolution");
+  return isObject(resolution) ? (resolution.level ?? undefined) : undefined;
+}
+
 /** Where the image, the file or the sound of a part stands. */
 export const dataPlace = (part: JsonObject, place: string): string =>
   `${place}.${member(part, "inlineData") === undefined ? "fileData" : "inlineData"}`;

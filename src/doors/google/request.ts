@@ -26,6 +26,7 @@ const decode = compileDecoder(LLMRequestSchema);
 const data = either({ mimeType: true, data: true, fileUri: true, displayName: true });
 const inPart = {
   ...{ text: true, thought: true, thoughtSignature: true, inlineData: data, fileData: data },
+  mediaResolution: either({ level: true }),
   functionCall: either({ id: true, name: true, args: "verbatim" }),
 };
 const returned = { id: true, name: true, response: "verbatim", parts: either(inPart) } as const;
@@ -48,6 +49,7 @@ const inRequest: Readonly<Record<string, Known>> = {
   generationConfig: either({
     ...{ temperature: true, topP: true, topK: true, maxOutputTokens: true, seed: true },
     ...{ stopSequences: true, candidateCount: true, responseModalities: true },
+    mediaResolution: true,
     ...{ responseMimeType: true, responseSchema: true, responseJsonSchema: true },
     responseFormat: either({
       text: either({ mimeType: true, schema: true }),
@@ -81,6 +83,9 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
   const conversation = readConversation(json);
   const offer = readTools(json, warnings, wrong);
   const generation = readGeneration(json, warnings, wrong);
+  if (conversation.hasResolution) {
+    warnings.push("contents: mediaResolution of what is no image is not supported, ignored");
+  }
   const { message, violations } = decode({
     model,
     // What stands in `systemInstruction` alone is no conversation.

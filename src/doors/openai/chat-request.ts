@@ -1,7 +1,5 @@
 /** OpenAI's chat request to the contract's. */
 import {
-  ContentPartSchema,
-  FileDataSchema,
   type LLMRequest,
   LLMRequestSchema,
   ToolCallSchema,
@@ -10,13 +8,14 @@ import {
 } from "../../../gen/lintel/v1/chat_pb.js";
 import { invalidFields, type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject, withMembers } from "../../core/json.js";
-import { choicesOf } from "../../core/rules.js";
 import { compileDecoder } from "../json/decode.js";
 import { type AnswerForm, answerForm, formFields } from "../json/fields.js";
 import { fields, fieldsOf } from "../json/known.js";
 import type { Names } from "../json/rename.js";
 import { withAllowedTools, withPlaces } from "./allowed-tools.js";
+import { Breakpoints, cacheOptionFields } from "./breakpoints.js";
 import { ChatCustoms, customCallFields, customFields, customsOf } from "./chat-customs.js";
+import { type PartReading, partFields, readParts } from "./chat-parts.js";
 import type { Customs } from "./custom-calls.js";
 import { checkCustomNames, isCustom } from "./custom-tools.js";
 import { endUserFields, readEndUser } from "./end-user.js";
@@ -36,14 +35,12 @@ export interface ChatRequest {
 
 const decode = compileDecoder(LLMRequestSchema);
 
-/** Types of parts that are the contract's, too. */
-const partTypes: ReadonlySet<unknown> = new Set(choicesOf(ContentPartSchema.field.type));
-
 /** What is read of a request. */
 export const chatFields = fieldsOf(LLMRequestSchema, {
   ...formFields,
   ...fieldsOfRules(chatParameters),
   ...endUserFields,
+  ...cacheOptionFields,
   max_completion_tokens: true,
   reasoning: reasoningFields,
   tools: fieldsOf(ToolSchema, { custom: customFields }),
@@ -52,10 +49,7 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
     ...{ role: true, refusal: true, tool_call_id: true, function_call: true },
     ...{ reasoning_content: true, reasoning: true, reasoning_details: true },
     tool_calls: fieldsOf(ToolCallSchema, { custom: customCallFields }),
-    content: fieldsOf(ContentPartSchema, {
-      refusal: true,
-      file: fieldsOf(FileDataSchema, { file_id: true }),
-    }),
+    ...{ audio: fields({ id: true }), content: partFields },
   }),
 });
 
@@ -72,6 +66,14 @@ export function readChat(json: JsonObject): ChatRequest {
   const user = readEndUser(json);
   const members: Record<string, unknown> = Object.assign({}, reasoning.asked, user.asked);
   const table: Record<string, string> = Object.assign({}, reasoning.names, user.names);
+  const breakpoints = new Breakpoints(json, wrong);
+  const reading: PartReading = {
+    breakpoints,
+    warnings: new Set(),
+    refuse(place, why) {
+      refused ??= unsupported(place, why);
+    },
+  };
   if (limit != null) {
     members.max_tokens = limit;
     table.max_tokens = "max_completion_tokens";
@@ -85,15 +87,21 @@ export function readChat(json: JsonObject): ChatRequest {
       const message = callsCustoms(item)
         ? { ...item, tool_calls: customs.calls(item.tool_calls, `messages[${i}].tool_calls`) }
         : item;
-      return rewritten(message, (part, why) => {
-        refused ??= unsupported(`messages[${i}].content[${part}]`, why);
-      });
+      return rewritten(message, `messages[${i}]`, reading);
     });
+    breakpoints.end();
+  }
+  const spoken = Array.isArray(messages) ? messages.findIndex(isSpoken) : -1;
+  if (spoken !== -1) {
+    reading.refuse(
+      `messages[${spoken}].audio`,
+      "nothing is kept here, send what was said as content",
+    );
   }
   if (Array.isArray(messages) && messages.some(callsFunctions)) {
     warnings.push("messages: function_call in them is not supported, ignored");
   }
-  warnings.push(...customs.warnings);
+  warnings.push(...reading.warnings, ...customs.warnings);
   const { message, violations } = decode(withMembers(asked, members));
   const customNames = customsOf(json);
   checkCustomNames(message.tools, customNames, violations);
@@ -141,11 +149,12 @@ const isRefusal = ({ content, refusal }: JsonObject) =>
 /** Whether a message is a model's call of a tool, the older way. */
 const callsFunctions = (message: unknown) => isObject(message) && isObject(message.function_call);
 
-/**
- * A message in a role of today, with the refusals in it as texts.
- * @param refuse hears of a part that the contract knows nothing like
- */
-function rewritten(item: unknown, refuse: (part: number, why: string) => void): unknown {
+/** Whether a message is an answer that was spoken, of which only its id at OpenAI is there. */
+const isSpoken = (message: unknown) =>
+  isObject(message) && isObject(message.audio) && (message.content ?? "") === "";
+
+/** A message in a role of today, with the refusals in it as texts. @param at where it stands */
+function rewritten(item: unknown, at: string, reading: PartReading): unknown {
   if (!isObject(item)) return item;
   const message: JsonObject =
     item.role === olderTool
@@ -156,17 +165,5 @@ function rewritten(item: unknown, refuse: (part: number, why: string) => void): 
   const { content } = message;
   if (isRefusal(message)) return { ...message, content: message.refusal };
   if (!Array.isArray(content)) return message;
-  const parts = content.map((part: unknown, i) => {
-    if (!isObject(part) || typeof part.type !== "string") return part;
-    const { type, refusal, file } = part;
-    if (type === "refusal") return { type: "text", text: refusal };
-    const elsewhere = type === "file" && isObject(file) && file.file_data == null && file.file_id;
-    if (partTypes.has(type) && !elsewhere) return part;
-    const [what, instead] = elsewhere
-      ? ["a file by its file_id", "file_data"]
-      : [type.slice(0, 40), [...partTypes].join(", ")];
-    refuse(i, `${what} is not supported, only ${instead}`);
-    return { type: "text", text: "" };
-  });
-  return { ...message, content: parts };
+  return { ...message, content: readParts(content, `${at}.content`, reading) };
 }

@@ -63,8 +63,10 @@ export const reasoningParameters = rules({
 export const responseParameters = rules({
   access_programs: { ...warn("standard"), member: "cyber" },
   background: refuse(false),
+  background_options: { ...warn("soonest"), member: "completion_window" },
   context_management: warn(),
   conversation: refuseSince(nothingKept),
+  image: { ...warn("auto", "disabled"), member: "context_compression" },
   // It stands there, whether or not it is asked for.
   include: warn("reasoning.encrypted_content"),
   moderation: refuse(),

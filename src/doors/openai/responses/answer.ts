@@ -4,11 +4,13 @@ import { parseJson } from "../../../core/json.js";
 import { toJsonLine, toJsonString } from "../../../core/json-string.js";
 import type { Reasoning } from "../../../core/reasoning.js";
 import type { Stamp } from "../../../core/stamp.js";
+import { argumentsText } from "../../../core/tool-calls.js";
 import { customType, extras } from "../../json/chat.js";
 import { sealed } from "../../json/kept-thoughts.js";
 import type { Echo } from "./echo.js";
 import type { Failure } from "./failures.js";
 import type { Namespaces } from "./namespaces.js";
+import { searchCall } from "./tool-search.js";
 
 /** Whether something is complete. */
 export type Status = "in_progress" | "completed" | "incomplete" | "failed";
@@ -74,7 +76,7 @@ export function wholeResponse(
 
 /** An id of a kind: the answer's own letters, and behind them a number that tells items apart. */
 export const idOf = (
-  kind: "resp" | "rs" | "msg" | "fc" | "ctc",
+  kind: "resp" | "rs" | "msg" | CallWords["id"],
   { id }: Stamp,
   number = 0,
 ): string => `${kind}_${id.slice(id.indexOf("-") + 1)}${number > 0 ? `_${number}` : ""}`;
@@ -112,12 +114,12 @@ export const textPart = (text: string): string =>
 /** What is told of calls of one type, and how it is called. */
 export interface CallWords {
   /** Kind of its ids. */
-  readonly id: "fc" | "ctc";
+  readonly id: "fc" | "ctc" | "tsc";
   readonly item: string;
   /** The member that has what is handed over. */
   readonly said: string;
-  /** What the types of its events begin with. */
-  readonly events: string;
+  /** What the types of its events begin with. Absent: of what is handed over none tells. */
+  readonly events?: string;
 }
 
 const functionWords: CallWords = {
@@ -130,26 +132,38 @@ const customWords: CallWords = {
   events: "response.custom_tool_call_input",
 };
 
+const searchWords: CallWords = { id: "tsc", item: searchCall, said: "arguments" };
+
 /** The words for a call. */
-export const wordsOf = ({ type }: Pick<ToolCall, "type">): CallWords =>
-  type === customType ? customWords : functionWords;
+export function wordsOf(
+  { type, function: called }: Pick<ToolCall, "type" | "function">,
+  namespaces: Namespaces,
+): CallWords {
+  if (namespaces.get(called?.name ?? "")?.searches) return searchWords;
+  return type === customType ? customWords : functionWords;
+}
 
 /** A call of a tool, as an item. */
 export function callItem(
   stamp: Stamp,
   number: number,
-  call: Pick<ToolCall, "id" | "type" | "function" | "extraContent">,
+  call: ToolCall,
   status: Status,
   namespaces: Namespaces,
 ): string {
   const { id, function: called, extraContent } = call;
-  const words = wordsOf(call);
+  const words = wordsOf(call, namespaces);
   const { name: known = "", arguments: args = "" } = called ?? {};
   const { name, namespace } = namespaces.get(known) ?? { name: known };
   const within = namespace === undefined ? "" : `,"namespace":${toJsonString(namespace)}`;
   // What a server wants to see again: clients send items back as they came.
   const extra = extraContent === "" ? "" : `,"extra_content":${oneLine(extraContent)}`;
-  return `{"id":"${idOf(words.id, stamp, number)}","type":"${words.item}","status":"${status}","call_id":${toJsonString(id)},"name":${toJsonString(name)}${within},"${words.said}":${toJsonString(args)}${extra}}`;
+  const head = `"id":"${idOf(words.id, stamp, number)}","type":"${words.item}","status":"${status}","call_id":${toJsonString(id)}`;
+  if (words === searchWords) {
+    const sought = args === "" ? "{}" : argumentsText(call);
+    return `{${head},"execution":"client","arguments":${sought}${extra}}`;
+  }
+  return `{${head},"name":${toJsonString(name)}${within},"${words.said}":${toJsonString(args)}${extra}}`;
 }
 
 const oneLine = (json: string): string => toJsonLine(parseJson(json) as object);

@@ -2,11 +2,13 @@
 import { type LintelError, unsupported, type Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
+import { Breakpoints } from "../breakpoints.js";
 import { asArguments } from "../custom-tools.js";
 import { configurationUpdate } from "./configuration.js";
 import { qualified } from "./namespaces.js";
-import { contentOf } from "./parts.js";
+import { contentOf, type PartReading, withEndMark } from "./parts.js";
 import { joined, readThoughts, type Thought } from "./thoughts.js";
+import { isClients, searchCall, searchOutput, toldOf, toolSearch } from "./tool-search.js";
 import { addedTools } from "./tools.js";
 
 /** What became of the items. */
@@ -19,6 +21,8 @@ export interface Conversation {
   readonly refused: LintelError | undefined;
   /** Where a message begins with what the client wrote, by its position. */
   readonly places: readonly Place[];
+  /** What was dropped of them. */
+  readonly warnings: ReadonlySet<string>;
 }
 
 /** Where the parts of a message stand at the client. */
@@ -40,8 +44,9 @@ interface Message {
  * Reads `instructions` and `input`. What an assistant thinks and says and the calls beside it, which are
  * items of their own, become one message: a model server takes nothing between a call and its result.
  */
-export function readItems({ instructions, input }: JsonObject): Conversation {
-  const reading = new Reading();
+export function readItems(json: JsonObject): Conversation {
+  const { instructions, input } = json;
+  const reading = new Reading(json);
   if (typeof (instructions ?? "") !== "string") {
     reading.violations.push({ field: "instructions", message: "must be a string" });
   } else if (instructions) {
@@ -56,10 +61,12 @@ export function readItems({ instructions, input }: JsonObject): Conversation {
   return reading;
 }
 
-class Reading implements Conversation {
+class Reading implements Conversation, PartReading {
   readonly messages: unknown[] = [];
   readonly violations: Violation[] = [];
   readonly places: Place[] = [];
+  readonly warnings = new Set<string>();
+  readonly breakpoints: Breakpoints;
   refused: LintelError | undefined;
   /** The last message, where it is an assistant's. */
   #assistant: Message | undefined;
@@ -68,11 +75,16 @@ class Reading implements Conversation {
   /** What was thought since: it belongs to what the assistant says next, or else said last. */
   #waiting: Thought[] = [];
 
+  constructor(json: JsonObject) {
+    this.breakpoints = new Breakpoints(json, this.violations);
+  }
+
   items(input: readonly unknown[]): void {
     const tooMany = tooManyItems("messages", input.length);
     if (tooMany) this.violations.push(tooMany);
     else for (const [i, item] of input.entries()) this.#item(item, `input[${i}]`);
     this.#endTurn();
+    this.breakpoints.end();
   }
 
   /** @param content where that stands */
@@ -126,8 +138,18 @@ class Reading implements Conversation {
       }
       case "function_call_output":
       case "custom_tool_call_output": {
-        const content = this.#content(item.output, `${at}.output`);
+        const content = contentOf(item.output, `${at}.output`, this);
         this.add({ role: "tool", tool_call_id: item.call_id, content }, at, `${at}.output`);
+        break;
+      }
+      case searchCall:
+        // Where OpenAI searched, all that it found is offered from the begin.
+        if (isClients(item)) this.#search(item, at);
+        break;
+      case searchOutput: {
+        if (!isClients(item)) break;
+        const content = toldOf(item.tools);
+        this.add({ role: "tool", tool_call_id: item.call_id, content }, at, `${at}.tools`);
         break;
       }
       case addedTools:
@@ -146,14 +168,20 @@ class Reading implements Conversation {
   }
 
   #message({ role, content }: JsonObject, at: string): void {
-    const said = this.#content(content, `${at}.content`);
+    const said = contentOf(content, `${at}.content`, this);
+    if (role !== "assistant") {
+      this.add({ role, content: said }, at);
+      return;
+    }
+    const message = withEndMark(said);
     const before = this.#assistant;
     const known = before?.content ?? "";
-    const areTexts = typeof said === "string" && typeof known === "string";
-    if (role === "assistant" && before?.tool_calls && areTexts) {
+    const areTexts = typeof message.content === "string" && typeof known === "string";
+    if (before?.tool_calls && areTexts) {
       this.#takeThoughts();
-      before.content = [known, said].filter(Boolean).join("\n\n");
-    } else this.add({ role, content: said }, at);
+      const content = [known, message.content].filter(Boolean).join("\n\n");
+      Object.assign(before, message, { content });
+    } else this.add(Object.assign({ role }, message), at);
   }
 
   #call(item: JsonObject, at: string): void {
@@ -170,11 +198,23 @@ class Reading implements Conversation {
     }
   }
 
-  #content(content: unknown, at: string): unknown {
-    return contentOf(content, (i, what) => {
-      const why = `${what.slice(0, 40)} is not supported, only texts, and images, files and sounds that are there or have an address`;
-      this.refused ??= unsupported(`${at}[${i}]`, why);
-    });
+  #search({ call_id, arguments: args }: JsonObject, at: string): void {
+    const field = `${at}.arguments`;
+    let text: string | undefined;
+    if (!isObject(args)) this.violations.push({ field, message: "must be an object" });
+    else {
+      try {
+        text = JSON.stringify(args);
+      } catch {
+        this.violations.push({ field, message: "is nested too deeply" });
+      }
+    }
+    this.#call({ call_id, name: toolSearch, arguments: text }, at);
+  }
+
+  refuse(place: string, what: string): void {
+    const why = `${what.slice(0, 40)} is not supported, only texts, and images, files and sounds that are there or have an address`;
+    this.refused ??= unsupported(place, why);
   }
 }
 
@@ -184,5 +224,5 @@ function whyNot(type: string): string {
   const named = `an item of the type ${type.slice(0, 40)} is not supported`;
   return type === "item_reference"
     ? `${named}: nothing is kept here, send the item itself`
-    : `${named}, only message, function_call, custom_tool_call, their outputs, reasoning, additional_tools and configuration_update are`;
+    : `${named}, only message, function_call, custom_tool_call, tool_search_call, their outputs, reasoning, additional_tools and configuration_update are`;
 }

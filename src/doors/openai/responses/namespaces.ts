@@ -3,10 +3,13 @@
 /** What a client calls a tool. */
 export interface Named {
   readonly name: string;
-  readonly namespace: string;
+  /** Absent: it is in none. */
+  readonly namespace?: string;
+  /** Whether it is the client's search for tools, calls of which are items of their own. */
+  readonly searches?: boolean;
 }
 
-/** Tools in namespaces by the names that models know. */
+/** Tools that clients call otherwise, by the names that models know. */
 export type Namespaces = ReadonlyMap<string, Named>;
 
 /** The name that a model knows, where that is another than a client's. */

@@ -125,7 +125,7 @@ export class CallItem implements Item {
     this.#where = where;
     this.#id = first.id;
     this.#type = first.type;
-    this.#words = wordsOf(first);
+    this.#words = wordsOf(first, namespaces);
     this.#namespaces = namespaces;
     this.#name = first.function?.name ?? "";
   }
@@ -144,8 +144,9 @@ export class CallItem implements Item {
     this.#name ||= name;
     this.#arguments += args;
     this.#extra = extraContent || this.#extra;
-    if (args === "") return [];
-    return [[`${this.#words.events}.delta`, `${this.#at},"delta":${toJsonString(args)}`]];
+    const { events } = this.#words;
+    if (args === "" || events === undefined) return [];
+    return [[`${events}.delta`, `${this.#at},"delta":${toJsonString(args)}`]];
   }
 
   close(status: Status): Said[] {
@@ -155,7 +156,8 @@ export class CallItem implements Item {
     // Of the other type OpenAI tells no name there.
     const named = id === "fc" ? `"name":${toJsonString(name)},` : "";
     const whole = `${named}"${said}":${toJsonString(this.#arguments)}`;
-    return [[`${events}.done`, `${this.#at},${whole}`], done(this.#where, this.text())];
+    const item = done(this.#where, this.text());
+    return events === undefined ? [item] : [[`${events}.done`, `${this.#at},${whole}`], item];
   }
 
   text(): string {

@@ -1,7 +1,9 @@
 /** Contents in parts, to the contract's. */
 import { InputAudioSchema } from "../../../../gen/lintel/v1/chat_pb.js";
-import { isObject, type JsonObject } from "../../../core/json.js";
+import { isObject, type JsonObject, withMembers } from "../../../core/json.js";
 import { fieldsOf } from "../../json/known.js";
+import { type Breakpoints, breakpointFields, isMarked } from "../breakpoints.js";
+import { detailOf } from "../detail.js";
 
 /** Types of parts that are text, and where it stands in them. */
 const textTypes: ReadonlyMap<string, string> = new Map([
@@ -16,27 +18,65 @@ export const partFields = {
   ...{ type: true, text: true, refusal: true, image_url: true, detail: true },
   ...{ file_data: true, file_url: true, file_id: true, filename: true },
   input_audio: fieldsOf(InputAudioSchema),
+  ...breakpointFields,
 };
 
+/** What becomes of a request's parts besides. */
+export interface PartReading {
+  readonly breakpoints: Breakpoints;
+  /** Gets what is not had of them. */
+  readonly warnings: Set<string>;
+  /** Hears of a part that the contract has nothing like, and what it is. */
+  refuse(place: string, what: string): void;
+}
+
 /**
- * A content as the contract has it in JSON: one text where all parts are that.
- * @param refuse gets the position of a part that the contract has nothing like, and what it is
+ * A content as the contract has it in JSON: one text where all parts are that, and none is marked within.
+ * @param at where it stands at the client
  */
-export function contentOf(content: unknown, refuse: (i: number, what: string) => void): unknown {
+export function contentOf(content: unknown, at: string, reading: PartReading): unknown {
   if (!Array.isArray(content)) return content;
   const texts = (content as unknown[]).map(textOf);
-  if (texts.every((text) => typeof text === "string")) return texts.join("");
+  const areTexts = texts.every((text) => typeof text === "string");
+  if (areTexts && !content.some(isMarked)) return texts.join("");
   return (content as unknown[]).map((part, i) => {
     if (!isObject(part) || typeof part.type !== "string") return part;
-    if (textTypes.has(part.type)) return { type: "text", text: texts[i] };
-    if (part.type === "input_image" && part.image_url != null) return imageOf(part);
-    if (part.type === "input_file" && (part.file_data ?? part.file_url) != null) {
-      return fileOf(part);
-    }
-    if (part.type === "input_audio") return part;
-    refuse(i, lacking.get(part.type) ?? part.type);
-    return { type: "text", text: "" };
+    const place = `${at}[${i}]`;
+    const read = partOf(part, part.type, texts[i], place, reading);
+    return isMarked(part) ? withMembers(read, reading.breakpoints.of(part, place)) : read;
   });
+}
+
+/** A content that is one text with the mark at its end, as what an assistant says is told; any other as it is. */
+export function withEndMark(content: unknown): { content: unknown; cache_control?: unknown } {
+  if (!Array.isArray(content)) return { content };
+  const parts = content as readonly JsonObject[];
+  if (!parts.every((part) => isObject(part) && typeof part.text === "string")) return { content };
+  const { cache_control: mark } = parts.at(-1) ?? {};
+  const text = parts.map((part) => part.text).join("");
+  return mark === undefined ? { content: text } : { content: text, cache_control: mark };
+}
+
+function partOf(
+  part: JsonObject,
+  type: string,
+  text: unknown,
+  place: string,
+  reading: PartReading,
+): JsonObject {
+  if (textTypes.has(type)) return { type: "text", text };
+  if (type === "input_image" && part.image_url != null) {
+    return imageOf(part, detailOf(part.detail, "input", reading.warnings));
+  }
+  if (type === "input_file" && (part.file_data ?? part.file_url) != null) {
+    if ((part.detail ?? "auto") !== "auto") {
+      reading.warnings.add("input: the detail of files is not supported, ignored");
+    }
+    return fileOf(part);
+  }
+  if (type === "input_audio") return part;
+  reading.refuse(place, lacking.get(type) ?? type);
+  return { type: "text", text: "" };
 }
 
 /** What a part says; `undefined` where it is no text. */
@@ -45,7 +85,7 @@ function textOf(part: unknown): unknown {
   return member === undefined ? undefined : (part as JsonObject)[member];
 }
 
-const imageOf = ({ image_url: url, detail }: JsonObject) => ({
+const imageOf = ({ image_url: url }: JsonObject, detail: unknown) => ({
   type: "image_url",
   image_url: { url, detail },
 });

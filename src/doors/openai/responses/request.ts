@@ -12,6 +12,7 @@ import { compileDecoder } from "../../json/decode.js";
 import { answerForm } from "../../json/fields.js";
 import { fields, fieldsOf } from "../../json/known.js";
 import type { Names } from "../../json/rename.js";
+import { cacheOptionFields } from "../breakpoints.js";
 import type { Customs } from "../custom-calls.js";
 import { checkCustomNames } from "../custom-tools.js";
 import { endUserFields, readEndUser } from "../end-user.js";
@@ -43,6 +44,7 @@ const parts = fields(partFields);
 const named = { type: true, name: true, namespace: true };
 const toolFields = {
   ...{ type: true, name: true, description: true, parameters: true, strict: true },
+  ...{ execution: true, async: true },
   format: fields({ type: true, syntax: true, definition: true }),
 };
 
@@ -59,12 +61,13 @@ export const responseFields = fieldsOf(
   {
     ...fieldsOfRules(responseParameters),
     ...endUserFields,
-    prompt_cache_options: fields({ prewarm: true }),
+    ...cacheOptionFields,
     ...{ stream: true, instructions: true, max_output_tokens: true, metadata: true },
     input: fields({
       ...{ type: true, role: true, content: parts, tools },
       ...{ summary: parts, encrypted_content: true },
       ...{ call_id: true, name: true, namespace: true, arguments: true, extra_content: true },
+      execution: true,
       input: true,
       output: parts,
       reasoning: fields({ effort: true }),
@@ -85,11 +88,15 @@ export function readResponse(given: JsonObject): ResponseRequest {
   const { json, effortAt, formatAt } = configured(given, wrong);
   const parameter = checkParameters(json, responseParameters, warnings);
   const conversation = readItems(json);
+  warnings.push(...conversation.warnings);
   const offer = readTools(json, warnings, wrong);
   const text = isObject(json.text) ? json.text : {};
   const reasoning = readReasoning(json, warnings, wrong);
   if ((text.verbosity ?? "medium") !== "medium") {
     warnings.push("text.verbosity: not supported, ignored");
+  }
+  if (isObject(json.prompt_cache_options) && json.prompt_cache_options.comparison_response_id) {
+    warnings.push("prompt_cache_options.comparison_response_id: not supported, ignored");
   }
   const user = readEndUser(json);
   const limit = json.max_output_tokens ?? undefined;

@@ -6,6 +6,7 @@ import { functionName, readAllowed } from "../allowed-tools.js";
 import type { Customs } from "../custom-calls.js";
 import { functionOf, isCustom } from "../custom-tools.js";
 import { type Named, type Namespaces, qualified } from "./namespaces.js";
+import { isClients, isSearch, searchOutput, toolSearch } from "./tool-search.js";
 
 /** What a request says of tools. */
 export interface Offer {
@@ -42,12 +43,14 @@ export function readTools(
   if (Array.isArray(tools)) reading.list(tools, "tools");
   const kept = [...reading.kept];
   const added = Array.isArray(input) && reading.added(input);
+  reading.checkSearch();
   for (const type of reading.dropped) warnings.push(`tools: ${type} is not supported, ignored`);
   warnings.push(...reading.warnings);
   const { read, places, namespaces, customs } = reading;
   const known = { kept, namespaces, customs, refused };
   if (isObject(choice) && choice.type === "allowed_tools") {
-    const allowed = readAllowed(choice, new Set(read.map(functionName)), telling, into);
+    const names = new Set(read.map(functionName));
+    const allowed = readAllowed(choice, names, tellingOf(reading.searches), into);
     const left = [...read.keys()].filter((i) => allowed.has(functionName(read[i])));
     return {
       tools: left.map((i) => read[i]),
@@ -73,38 +76,53 @@ class Reading {
   readonly customs = new Set<string>();
   readonly dropped = new Set<string>();
   readonly warnings = new Set<string>();
+  /** Where each name stands first. */
+  readonly #names = new Map<unknown, string>();
   readonly #wrong: Violation[];
+  /** Whether a search that the client runs is offered. */
+  searches = false;
 
   /** @param wrong gets what is wrong of custom tools */
   constructor(wrong: Violation[]) {
     this.#wrong = wrong;
   }
 
-  /** Those of items that add some. @returns whether there is such an item */
+  /** Those of items that add some, also by what a search found. @returns whether there is such an item */
   added(input: readonly unknown[]): boolean {
     let some = false;
     if (tooManyItems("input", input.length)) return some;
     for (const [i, item] of input.entries()) {
-      if (!isObject(item) || item.type !== addedTools) continue;
+      if (!isObject(item)) continue;
+      const found = item.type === searchOutput && isClients(item);
+      if (item.type !== addedTools && !found) continue;
       const field = `input[${i}].tools`;
-      if (Array.isArray(item.tools)) this.list(item.tools, field);
+      if (Array.isArray(item.tools)) this.list(item.tools, field, { isFound: found });
       else this.#wrong.push({ field, message: "must be an array" });
       some = true;
     }
     return some;
   }
 
-  /** @param namespace of all of them, where they are in one */
-  list(tools: readonly unknown[], at: string, namespace?: string): void {
+  /** Of a call of the name of the search nobody would know what it is of. */
+  checkSearch(): void {
+    const other = this.searches ? this.#names.get(toolSearch) : undefined;
+    if (other === undefined) return;
+    this.#wrong.push({ field: `${other}.name`, message: "must be the name of no other tool" });
+  }
+
+  /** @param of which these are: in one namespace all of them, or found, again or for the first time */
+  list(tools: readonly unknown[], at: string, of: ListOf = {}): void {
+    const { namespace, isFound = false } = of;
     for (const [i, tool] of tools.entries()) {
       // The decoder finds that, too: what follows is not worth its memory.
       if (tooManyItems("tools", this.read.length)) return;
       const place = `${at}[${i}]`;
       if (namespace === undefined && isNamespace(tool)) {
         this.kept.push(tool);
-        this.list(tool.tools, `${place}.tools`, tool.name);
-      } else if (isForeign(tool)) this.dropped.add(tool.type.slice(0, 40));
-      else {
+        this.list(tool.tools, `${place}.tools`, { namespace: tool.name, isFound });
+      } else if (isSearch(tool)) this.#search(tool, place);
+      else if (isForeign(tool)) this.dropped.add(tool.type.slice(0, 40));
+      else if (!isFound || !this.#names.has(knownName(tool, namespace))) {
         if (namespace === undefined) this.kept.push(tool);
         this.places.push(place);
         this.read.push(this.#tool(tool, place, namespace));
@@ -112,19 +130,39 @@ class Reading {
     }
   }
 
+  #search(tool: JsonObject, place: string): void {
+    this.kept.push(tool);
+    if (this.searches) return;
+    this.searches = true;
+    this.namespaces.set(toolSearch, { name: toolSearch, searches: true });
+    this.places.push(place);
+    this.read.push(nested({ ...tool, type: "function", name: toolSearch }, members));
+  }
+
   #tool(tool: unknown, at: string, namespace?: string): unknown {
     if (!isObject(tool)) return tool;
     const { name } = tool;
     const known = qualified(namespace, name);
+    if (!this.#names.has(known)) this.#names.set(known, at);
     if (namespace !== undefined && typeof name === "string") {
       this.namespaces.set(known as string, { name, namespace });
     }
+    // It waits for what comes of a call as for that of any other.
+    if (tool.async === true) this.warnings.add("tools: async is not supported, ignored");
     if (!isCustom(tool)) return nested({ ...tool, namespace }, members);
     if (typeof known === "string") this.customs.add(known);
     const reading = { at, wrong: this.#wrong, warnings: this.warnings };
     return nested({ ...tool, ...functionOf(tool, reading), namespace }, members);
   }
 }
+
+interface ListOf {
+  readonly namespace?: string;
+  readonly isFound?: boolean;
+}
+
+const knownName = (tool: unknown, namespace: string | undefined): unknown =>
+  isObject(tool) ? qualified(namespace, tool.name) : undefined;
 
 const members = ["name", "description", "parameters", "strict"];
 
@@ -140,11 +178,17 @@ const nested = (flat: JsonObject, names: readonly string[]) => ({
 const callable = ["function", "custom"];
 
 /** How it tells of tools that are allowed: those that OpenAI runs itself are dropped, as among the tools. */
-const telling = {
-  at: "tool_choice",
-  nameOf: (tool: unknown) => (isObject(tool) ? qualified(tool.namespace, tool.name) : undefined),
-  isDropped: (tool: unknown) =>
-    isObject(tool) && typeof tool.type === "string" && !callable.includes(tool.type),
+const tellingOf = (searches: boolean) => {
+  const known = searches ? [...callable, toolSearch] : callable;
+  return {
+    at: "tool_choice",
+    nameOf: (tool: unknown) =>
+      isObject(tool)
+        ? qualified(tool.namespace, tool.type === toolSearch ? toolSearch : tool.name)
+        : undefined,
+    isDropped: (tool: unknown) =>
+      isObject(tool) && typeof tool.type === "string" && !known.includes(tool.type),
+  };
 };
 
 const ours = [...callable, "auto", "none", "required"];
