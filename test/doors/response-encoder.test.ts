@@ -13,6 +13,7 @@ function encoded(batch: LLMResponse[]): string {
     members: '"store":false',
     inJson: false,
     namespaces: new Map(),
+    loads: new Map(),
   });
   let all = "";
   const add = (events: string, bytes?: number) => {

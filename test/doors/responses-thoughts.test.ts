@@ -388,7 +388,7 @@ describe("a stream", () => {
   test("counts the bytes of thoughts, of long numbers and letters outside of ASCII, too", async () => {
     const texts = [...Array(200).fill("plain"), "Grüße", '"\\\n\u2028', "plain"];
     const encoder = responseEncoder({ model: undefined }, "", {
-      ...{ members: '"store":false', inJson: false, namespaces: new Map() },
+      ...{ members: '"store":false', inJson: false, namespaces: new Map(), loads: new Map() },
     });
     let all = "";
     const add = (events: string, bytes?: number) => {

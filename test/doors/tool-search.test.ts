@@ -75,15 +75,18 @@ describe("what the model is told", () => {
     expect(asked().messages.at(-1)?.content).toBe("No tools were found.");
   });
 
-  test("of OpenAI's own searches nothing, but that there is none", async () => {
+  test("tools that are to be found first are offered once they were", async () => {
     const { post, asked } = await serving();
-    const server = { execution: "server", call_id: null };
-    const input = [user, { ...call, ...server }, { ...output, ...server }];
-    const tools = [{ type: "tool_search" }, { ...plain("f"), defer_loading: true }];
-    const { warnings } = await json(await post({ input, tools }));
-    expect(warnings).toEqual(["tools: tool_search is not supported, ignored"]);
-    expect(asked().messages).toEqual([say("user", "Write a mail.")]);
-    expect(namesOf(asked())).toEqual(["f"]);
+    const deferred = { ...plain("f"), defer_loading: true };
+    const mail = { ...found, tools: [{ ...plain("send"), defer_loading: true }] };
+    const tools = [deferred, mail, plain("g"), search];
+    await (await post({ input: "a", tools })).text();
+    expect(namesOf(asked())).toEqual(["g", "tool_search"]);
+    await (await post({ input: [user, call, output], tools })).text();
+    expect(namesOf(asked())).toEqual(["mcp__mail__send", "g", "tool_search"]);
+    const choice = { type: "function", name: "f" };
+    await (await post({ input: "a", tools, tool_choice: choice })).text();
+    expect(namesOf(asked())).toEqual(["f", "g", "tool_search"]);
   });
 
   test("a choice among it and others", async () => {
@@ -134,6 +137,67 @@ describe("a call of it", () => {
     const { post } = await serving(callsTools([toolCall(0, "1", "tool_search", "mail?")]));
     const { output: said } = await json(await post(asking));
     expect(said[0].arguments).toEqual({ rawInvalidInput: "mail?" });
+  });
+});
+
+describe("where OpenAI would search", () => {
+  const server = { execution: "server", call_id: null };
+  const deferred = { ...plain("f"), defer_loading: true };
+  const mail = { ...found, tools: [{ ...plain("send"), defer_loading: true }] };
+  const tools = [{ type: "tool_search" }, deferred, mail, plain("g")];
+  const calls = callsTools(
+    [toolCall(0, "1", "f", "{}"), toolCall(1, "2", "g", "{}")],
+    [toolCall(2, "3", "mcp__mail__send", "{}"), toolCall(3, "4", "f", "{}")],
+  );
+  const searched = (name: string, tool: object) => [
+    { ...call, ...server, arguments: { paths: [name] } },
+    { ...output, ...server, tools: [tool] },
+  ];
+  const said = [
+    ...searched("f", deferred),
+    { type: "function_call", call_id: "1", name: "f" },
+    { type: "function_call", call_id: "2", name: "g" },
+    ...searched("mcp__mail__send", mail),
+    { type: "function_call", call_id: "3", name: "send", namespace: "mcp__mail" },
+    { type: "function_call", call_id: "4", name: "f" },
+  ];
+
+  test("all are offered from the begin, and found once they are called", async () => {
+    const { post, asked } = await serving(calls);
+    const whole = await json(await post({ input: "a", tools }));
+    expect(namesOf(asked())).toEqual(["f", "mcp__mail__send", "g"]);
+    expect(whole).not.toHaveProperty("warnings");
+    expect(whole.output).toMatchObject(said);
+    const ids = new Set(whole.output.map(({ id }: Json) => id));
+    expect(ids.size).toBe(said.length);
+  });
+
+  test("and so in a stream", async () => {
+    const { post } = await serving(calls);
+    const events: Json[] = await responseEvents(await post({ input: "a", tools, stream: true }));
+    expect(events.at(-1)?.response.output).toMatchObject(said);
+    const items = (type: string) => {
+      const those = events.filter((event) => event.type === `response.output_item.${type}`);
+      return those.sort((a, b) => a.output_index - b.output_index).map(({ item }) => item);
+    };
+    expect(items("added").map(({ type }) => type)).toEqual(said.map(({ type }) => type));
+    expect(items("done")).toMatchObject(said);
+  });
+
+  test("what was found before is not found again, nor is what the client can't run", async () => {
+    const { post, asked } = await serving(calls);
+    const [search, outcome] = searched("f", deferred);
+    const more = { ...outcome, tools: [deferred, plain("theirs")] };
+    const whole = await json(await post({ input: [user, search, more], tools }));
+    expect(asked().messages).toEqual([say("user", "Write a mail.")]);
+    expect(namesOf(asked())).toEqual(["f", "mcp__mail__send", "g"]);
+    expect(whole.output).toMatchObject(said.slice(2));
+  });
+
+  test("without any tool to be found it is dropped, and that is said", async () => {
+    const { post } = await serving();
+    const { warnings } = await json(await post({ input: "a", tools: [{ type: "tool_search" }] }));
+    expect(warnings).toEqual(["tools: tool_search is not supported, ignored"]);
   });
 });
 

@@ -10,7 +10,7 @@ import { sealed } from "../../json/kept-thoughts.js";
 import type { Echo } from "./echo.js";
 import type { Failure } from "./failures.js";
 import type { Namespaces } from "./namespaces.js";
-import { searchCall } from "./tool-search.js";
+import { type Loads, searchCall, searchItems } from "./tool-search.js";
 
 /** Whether something is complete. */
 export type Status = "in_progress" | "completed" | "incomplete" | "failed";
@@ -63,12 +63,14 @@ export function wholeResponse(
   const said = content !== "" || thought + toolCalls.length === 0 ? 1 : 0;
   // Of an answer that is incomplete it is the last item that is so.
   const last = thought + said + toolCalls.length - 1;
-  const statusOf = (index: number) => (index === last ? ending.status : "completed");
+  const statusOf = (number: number) => (number === last ? ending.status : "completed");
   const output: string[] = [];
   if (thought === 1) output.push(reasoningItem(response, 0, message ?? {}, statusOf(0)));
   if (said === 1) output.push(messageItem(response, thought, content, statusOf(thought)));
-  for (const call of toolCalls) {
-    const status = statusOf(output.length);
+  const loading = new Loading(echo.loads);
+  for (const [i, call] of toolCalls.entries()) {
+    output.push(...loading.before(call, response, output.length));
+    const status = statusOf(thought + said + i);
     output.push(callItem(response, output.length, call, status, echo.namespaces));
   }
   return responseText(response, { output, usage, estimated, warnings, ...ending }, echo);
@@ -76,7 +78,7 @@ export function wholeResponse(
 
 /** An id of a kind: the answer's own letters, and behind them a number that tells items apart. */
 export const idOf = (
-  kind: "resp" | "rs" | "msg" | CallWords["id"],
+  kind: "resp" | "rs" | "msg" | "tso" | CallWords["id"],
   { id }: Stamp,
   number = 0,
 ): string => `${kind}_${id.slice(id.indexOf("-") + 1)}${number > 0 ? `_${number}` : ""}`;
@@ -164,6 +166,26 @@ export function callItem(
     return `{${head},"execution":"client","arguments":${sought}${extra}}`;
   }
   return `{${head},"name":${toJsonString(name)}${within},"${words.said}":${toJsonString(args)}${extra}}`;
+}
+
+/** Tells of tools that clients want to have been found before they are called, once of each. */
+export class Loading {
+  readonly #loads: Loads;
+  #told: Set<string> | undefined;
+
+  constructor(loads: Loads) {
+    this.#loads = loads;
+  }
+
+  /** Items that stand ahead of a call. @param number of the first */
+  before({ function: called }: ToolCall, stamp: Stamp, number: number): readonly string[] {
+    const name = called?.name ?? "";
+    const tool = this.#loads.get(name);
+    if (tool === undefined || this.#told?.has(name)) return [];
+    this.#told ??= new Set();
+    this.#told.add(name);
+    return searchItems((kind) => idOf(kind, stamp, number + (kind === "tsc" ? 0 : 1)), name, tool);
+  }
 }
 
 const oneLine = (json: string): string => toJsonLine(parseJson(json) as object);

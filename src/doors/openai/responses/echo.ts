@@ -2,6 +2,7 @@
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { toJsonLine } from "../../../core/json-string.js";
 import type { Namespaces } from "./namespaces.js";
+import type { Loads } from "./tool-search.js";
 
 /** What an answer repeats of its request. */
 export interface Echo {
@@ -11,6 +12,8 @@ export interface Echo {
   readonly inJson: boolean;
   /** Whose names are those of models: calls of them have the client's. */
   readonly namespaces: Namespaces;
+  /** What is to be told before the first call of a tool. */
+  readonly loads: Loads;
 }
 
 /**

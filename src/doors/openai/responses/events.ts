@@ -8,10 +8,10 @@ import { newStamp, type Stamp } from "../../../core/stamp.js";
 import { errorObject } from "../../json/error.js";
 import { type EventEncoder, type EventSink, typedEvent } from "../../json/sse.js";
 import { Totals } from "../../json/totals.js";
-import { endingOf, responseText, type State, type Status } from "./answer.js";
+import { endingOf, Loading, responseText, type State, type Status } from "./answer.js";
 import type { Echo } from "./echo.js";
 import { wordsOfFailure } from "./failures.js";
-import { CallItem, type Item, MessageItem } from "./open-items.js";
+import { CallItem, type Item, MessageItem, WholeItem } from "./open-items.js";
 import { ReasoningItem } from "./reasoning-item.js";
 
 /**
@@ -33,6 +33,7 @@ class ResponseEncoder implements EventEncoder<"chat"> {
   readonly #running: Pick<Running<"chat">, "model">;
   readonly #asked: string;
   readonly #echo: Echo;
+  readonly #loading: Loading;
   readonly #totals: Totals;
   #stamp: Stamp | undefined;
   /** Number of the next event. */
@@ -53,6 +54,7 @@ class ResponseEncoder implements EventEncoder<"chat"> {
     this.#running = running;
     this.#asked = asked;
     this.#echo = echo;
+    this.#loading = new Loading(echo.loads);
     this.#totals = new Totals(notes);
   }
 
@@ -166,6 +168,10 @@ class ResponseEncoder implements EventEncoder<"chat"> {
     let call = this.#calls.get(piece.index);
     if (!call) {
       said = this.#endText();
+      const stamp = this.#stamp as Stamp;
+      for (const item of this.#loading.before(piece, stamp, this.#items.length)) {
+        said += this.#open(new WholeItem(this.#place(), item));
+      }
       call = new CallItem(this.#place(), piece, this.#echo.namespaces);
       this.#calls.set(piece.index, call);
       said += this.#open(call);

@@ -108,6 +108,31 @@ export class MessageItem implements Item {
   }
 }
 
+/** An item that is there at once. */
+export class WholeItem implements Item {
+  readonly isOpen = false;
+  readonly #where: Where;
+  readonly #text: string;
+
+  /** @param text as JSON */
+  constructor(where: Where, text: string) {
+    this.#where = where;
+    this.#text = text;
+  }
+
+  opening(): Said[] {
+    return [added(this.#where, this.#text), done(this.#where, this.#text)];
+  }
+
+  close(): Said[] {
+    return [];
+  }
+
+  text(): string {
+    return this.#text;
+  }
+}
+
 /** A call of a tool. */
 export class CallItem implements Item {
   readonly #where: Where;

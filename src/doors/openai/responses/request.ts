@@ -44,7 +44,7 @@ const parts = fields(partFields);
 const named = { type: true, name: true, namespace: true };
 const toolFields = {
   ...{ type: true, name: true, description: true, parameters: true, strict: true },
-  ...{ execution: true, async: true },
+  ...{ execution: true, async: true, defer_loading: true },
   format: fields({ type: true, syntax: true, definition: true }),
 };
 
@@ -130,6 +130,7 @@ export function readResponse(given: JsonObject): ResponseRequest {
     members: membersOf(json, offer.kept),
     inJson: isJson(message),
     namespaces: offer.namespaces,
+    loads: offer.loads,
   };
   return { message, stream, defect, warnings, names, echo, customs: offer.customs };
 }

@@ -1,5 +1,9 @@
-/** Searches for tools that the client runs itself: models are offered a function in their place. */
+/**
+ * Searches for tools. For those that the client runs itself models are offered a function in their place;
+ * for OpenAI's none: all tools are offered from the begin, and found once they are called.
+ */
 import { isObject, type JsonObject } from "../../../core/json.js";
+import { toJsonLine, toJsonString } from "../../../core/json-string.js";
 import { qualified } from "./namespaces.js";
 
 /** The type of such a tool, and the name of the function. */
@@ -32,4 +36,34 @@ function namesOf(tools: unknown, namespace?: unknown): unknown[] {
         ? namesOf(tool.tools, tool.name)
         : [qualified(namespace, tool.name)],
     );
+}
+
+/** Tools that OpenAI would have to find first, by the names that models know: each as JSON text. */
+export type Loads = ReadonlyMap<string, string>;
+
+/** @param tools by those names; one in a namespace alone in it */
+export function loadsOf(tools: readonly (readonly [name: unknown, tool: JsonObject])[]): Loads {
+  const loads = new Map<string, string>();
+  for (const [name, tool] of tools) {
+    try {
+      if (typeof name === "string") loads.set(name, toJsonLine(tool));
+    } catch {
+      // Nested too deeply for the stack: the core refuses it.
+    }
+  }
+  return loads;
+}
+
+/** What clients want to have seen ahead of a call of such a tool: a search, and that it found the tool. */
+export function searchItems(
+  idOf: (kind: "tsc" | "tso") => string,
+  name: string,
+  tool: string,
+): readonly [call: string, output: string] {
+  const item = (kind: "tsc" | "tso", type: string, rest: string) =>
+    `{"id":"${idOf(kind)}","type":"${type}","execution":"server","call_id":null,"status":"completed",${rest}}`;
+  return [
+    item("tsc", searchCall, `"arguments":{"paths":[${toJsonString(name)}]}`),
+    item("tso", searchOutput, `"tools":[${tool}]`),
+  ];
 }

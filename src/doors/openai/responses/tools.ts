@@ -6,7 +6,14 @@ import { functionName, readAllowed } from "../allowed-tools.js";
 import type { Customs } from "../custom-calls.js";
 import { functionOf, isCustom } from "../custom-tools.js";
 import { type Named, type Namespaces, qualified } from "./namespaces.js";
-import { isClients, isSearch, searchOutput, toolSearch } from "./tool-search.js";
+import {
+  isClients,
+  isSearch,
+  type Loads,
+  loadsOf,
+  searchOutput,
+  toolSearch,
+} from "./tool-search.js";
 
 /** What a request says of tools. */
 export interface Offer {
@@ -19,6 +26,7 @@ export interface Offer {
   readonly places: readonly string[];
   readonly namespaces: Namespaces;
   readonly customs: Customs;
+  readonly loads: Loads;
   readonly refused: LintelError | undefined;
 }
 
@@ -44,23 +52,26 @@ export function readTools(
   const kept = [...reading.kept];
   const added = Array.isArray(input) && reading.added(input);
   reading.checkSearch();
+  if (isObject(choice) && choice.type === "function") reading.load(choice, choice.namespace);
+  const loads = reading.takeLoads();
   for (const type of reading.dropped) warnings.push(`tools: ${type} is not supported, ignored`);
   warnings.push(...reading.warnings);
   const { read, places, namespaces, customs } = reading;
-  const known = { kept, namespaces, customs, refused };
+  const known = { kept, namespaces, customs, loads, refused };
+  let [left, asked] = [reading.offered, chosen];
   if (isObject(choice) && choice.type === "allowed_tools") {
     const names = new Set(read.map(functionName));
     const allowed = readAllowed(choice, names, tellingOf(reading.searches), into);
-    const left = [...read.keys()].filter((i) => allowed.has(functionName(read[i])));
-    return {
-      tools: left.map((i) => read[i]),
-      choice: allowed.choice,
-      places: left.map((i) => places[i] ?? ""),
-      ...known,
-    };
+    left = left.filter((i) => allowed.has(functionName(read[i])));
+    asked = allowed.choice;
   }
-  const offered = Array.isArray(tools) || (added && tools == null) ? read : tools;
-  return { tools: offered, choice: chosen, places, ...known };
+  const areTold = Array.isArray(tools) || (added && tools == null);
+  return {
+    tools: areTold ? left.map((i) => read[i]) : tools,
+    choice: asked,
+    places: left.map((i) => places[i] ?? ""),
+    ...known,
+  };
 }
 
 /** The type of items that add tools: Codex sends those of newer models so. */
@@ -78,6 +89,8 @@ class Reading {
   readonly warnings = new Set<string>();
   /** Where each name stands first. */
   readonly #names = new Map<unknown, string>();
+  /** Tools that a search has to find first, by their names: where each is, and what says so. */
+  readonly #deferred = new Map<unknown, { readonly index: number; readonly tool: JsonObject }>();
   readonly #wrong: Violation[];
   /** Whether a search that the client runs is offered. */
   searches = false;
@@ -93,14 +106,35 @@ class Reading {
     if (tooManyItems("input", input.length)) return some;
     for (const [i, item] of input.entries()) {
       if (!isObject(item)) continue;
-      const found = item.type === searchOutput && isClients(item);
-      if (item.type !== addedTools && !found) continue;
+      const isFound = item.type === searchOutput;
+      if (item.type !== addedTools && !isFound) continue;
       const field = `input[${i}].tools`;
-      if (Array.isArray(item.tools)) this.list(item.tools, field, { isFound: found });
+      const isHosted = isFound && !isClients(item);
+      if (Array.isArray(item.tools)) this.list(item.tools, field, { isFound, isHosted });
+      else if (isHosted) continue;
       else this.#wrong.push({ field, message: "must be an array" });
       some = true;
     }
     return some;
+  }
+
+  /** Positions of those that the model is told of: where the client searches, not of those that it has not found. */
+  get offered(): readonly number[] {
+    const all = [...this.read.keys()];
+    if (!this.searches || this.#deferred.size === 0) return all;
+    const waiting = new Set([...this.#deferred.values()].map(({ index }) => index));
+    return all.filter((i) => !waiting.has(i));
+  }
+
+  /** What is to be told before a call of one that is offered ahead of any search, which then is not dropped. */
+  takeLoads(): Loads {
+    if (this.searches || this.#deferred.size === 0 || !this.dropped.delete(toolSearch)) return none;
+    return loadsOf([...this.#deferred].map(([name, { tool }]) => [name, tool]));
+  }
+
+  /** Notes that one may be called. */
+  load({ name }: JsonObject, namespace: unknown): void {
+    this.#deferred.delete(qualified(namespace, name));
   }
 
   /** Of a call of the name of the search nobody would know what it is of. */
@@ -112,22 +146,33 @@ class Reading {
 
   /** @param of which these are: in one namespace all of them, or found, again or for the first time */
   list(tools: readonly unknown[], at: string, of: ListOf = {}): void {
-    const { namespace, isFound = false } = of;
+    const { namespace, isFound = false, isHosted = false } = of;
     for (const [i, tool] of tools.entries()) {
       // The decoder finds that, too: what follows is not worth its memory.
       if (tooManyItems("tools", this.read.length)) return;
       const place = `${at}[${i}]`;
       if (namespace === undefined && isNamespace(tool)) {
         this.kept.push(tool);
-        this.list(tool.tools, `${place}.tools`, { namespace: tool.name, isFound });
-      } else if (isSearch(tool)) this.#search(tool, place);
+        this.list(tool.tools, `${place}.tools`, { ...of, namespace: tool });
+      } else if (isHosted) this.load(isObject(tool) ? tool : {}, namespace?.name);
+      else if (isSearch(tool)) this.#search(tool, place);
       else if (isForeign(tool)) this.dropped.add(tool.type.slice(0, 40));
-      else if (!isFound || !this.#names.has(knownName(tool, namespace))) {
+      else if (isFound && this.#names.has(knownName(tool, namespace))) {
+        this.load(tool as JsonObject, namespace?.name);
+      } else {
         if (namespace === undefined) this.kept.push(tool);
         this.places.push(place);
-        this.read.push(this.#tool(tool, place, namespace));
+        if (!isFound) this.#defer(tool, namespace);
+        this.read.push(this.#tool(tool, place, namespace?.name));
       }
     }
+  }
+
+  #defer(tool: unknown, namespace?: Namespace): void {
+    if (!isObject(tool) || tool.defer_loading !== true) return;
+    const within = namespace ? { ...namespace, tools: [tool] } : tool;
+    const index = this.read.length;
+    this.#deferred.set(knownName(tool, namespace), { index, tool: within });
   }
 
   #search(tool: JsonObject, place: string): void {
@@ -156,13 +201,22 @@ class Reading {
   }
 }
 
-interface ListOf {
-  readonly namespace?: string;
-  readonly isFound?: boolean;
+interface Namespace {
+  readonly name: string;
+  readonly tools: readonly unknown[];
 }
 
-const knownName = (tool: unknown, namespace: string | undefined): unknown =>
-  isObject(tool) ? qualified(namespace, tool.name) : undefined;
+interface ListOf {
+  readonly namespace?: Namespace;
+  readonly isFound?: boolean;
+  /** Whether OpenAI found them: the client can run those alone of which it told. */
+  readonly isHosted?: boolean;
+}
+
+const knownName = (tool: unknown, namespace: Namespace | undefined): unknown =>
+  isObject(tool) ? qualified(namespace?.name, tool.name) : undefined;
+
+const none: Loads = new Map();
 
 const members = ["name", "description", "parameters", "strict"];
 
@@ -197,9 +251,7 @@ const ours = [...callable, "auto", "none", "required"];
 const isForeign = (tool: unknown): tool is { readonly type: string } =>
   isObject(tool) && typeof tool.type === "string" && !ours.includes(tool.type);
 
-const isNamespace = (
-  tool: unknown,
-): tool is { readonly name: string; readonly tools: readonly unknown[] } =>
+const isNamespace = (tool: unknown): tool is Namespace =>
   isObject(tool) &&
   tool.type === "namespace" &&
   typeof tool.name === "string" &&
