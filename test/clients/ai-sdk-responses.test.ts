@@ -11,10 +11,12 @@ import {
   tool,
 } from "ai";
 import { describe, expect, test } from "vitest";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import { invalidValue, LintelError, overflow } from "../../src/core/errors.js";
+import { toolCall } from "../../src/core/tool-calls.js";
 import { type Setting, serve } from "../doors/serve.js";
-import { breaksAfter, type Scripted, says, scripted } from "../support/scripted.js";
+import { breaksAfter, callsTools, type Scripted, says, scripted } from "../support/scripted.js";
 import { citySchema, patchBackend, toldPatch, toldWeather, weatherBackend } from "./weather.js";
 
 async function modelOf(chat: Handle<"chat"> | Scripted = says("Hi", " there"), setting?: Setting) {
@@ -27,6 +29,32 @@ const maxRetries = 0;
 
 /** Nothing is kept: the provider sends what was said, and no references to it. */
 const providerOptions = { openai: { store: false } };
+
+/** A model that calls the first tool that is left to be called: a search, or what that finds. */
+function searching() {
+  const outer = scripted({
+    chat: async function* (call) {
+      const { messages, tools: offered } = call.request;
+      const names = offered.map(({ function: it }) => it?.name ?? "");
+      const called = messages.flatMap(({ toolCalls }) => toolCalls).map((it) => it.function?.name);
+      const next = names.find((name) => !called.includes(name));
+      const answer = next
+        ? callsTools([toolCall(0, `call_${called.length}`, next, '{"city":"Rome"}')])
+        : says("It is sunny");
+      yield* answer(call);
+    },
+  });
+  const weather = tool({
+    inputSchema: jsonSchema<{ city: string }>(citySchema),
+    providerOptions: { openai: { deferLoading: true } },
+    execute: async () => "sunny",
+  });
+  const found = { type: "function", name: "weather", parameters: { type: "object" } };
+  const execute = async () => ({ tools: [found] });
+  const asked = () =>
+    outer.asked.map((it) => (it as LLMRequest).tools.map(({ function: called }) => called?.name));
+  return { outer, asked, search: { execute, weather } };
+}
 
 const tools = {
   weather: tool({
@@ -84,6 +112,21 @@ describe("Vercel AI SDK: responses", () => {
     expect(await streamText(asking).text).toBe("It is done");
     expect(backend.asked.at(-1)).toMatchObject({ messages: toldPatch });
     expect(written).toEqual(["a\nb", "a\nb"]);
+  });
+
+  test.each([
+    [{ execution: "client" as const }, ["tool_search"], ["tool_search", "weather"]],
+    [{}, ["weather"], ["weather"]],
+  ])("a search for tools, by the client or not: %j", async (of, first, second) => {
+    const { outer, asked, search } = searching();
+    const { execute, weather } = search;
+    const model = await modelOf(outer);
+    const toolSearch = openai.tools.toolSearch({ ...of, parameters: citySchema, execute });
+    const asking = { model, prompt, maxRetries, providerOptions, stopWhen: stepCountIs(3) };
+    const { text } = await generateText({ ...asking, tools: { toolSearch, weather } as ToolSet });
+    expect(text).toBe("It is sunny");
+    expect(asked()[0]).toEqual(first);
+    expect(asked().at(-1)).toEqual(second);
   });
 
   test("generateObject", async () => {
