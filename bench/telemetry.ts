@@ -91,7 +91,9 @@ for (const [name, watcher] of watchers) {
   const costs: number[] = [];
   for (let round = 0; round < rounds; round++) {
     const start = process.cpuUsage();
-    for (let i = 0; i < 100_000; i++) watcher.end(ended, { code: "ok", firstMs: 12, totalMs: 90 });
+    for (let i = 0; i < 100_000; i++) {
+      watcher.end(ended, { code: "ok", firstMs: 12, totalMs: 90, endedAt: 90 });
+    }
     const { user, system } = process.cpuUsage(start);
     costs.push((user + system) / 100_000);
   }

@@ -26,7 +26,7 @@ export function logCall(
   error: LintelError | undefined,
   said: object | undefined,
 ): void {
-  const { id, method, attributes: noted, trace } = call;
+  const { id, method, attributes: noted, trace, observation } = call;
   // One by one: keys that are added to a spread object go through the runtime of V8.
   const ended = {
     id,
@@ -55,7 +55,7 @@ export function logCall(
     reasoningTokens: noted.reasoningTokens,
     estimated: noted.estimated,
     images: noted.images,
-    traceId: trace?.traceparent.slice(3, 35),
+    traceId: observation?.traceId ?? trace?.traceparent.slice(3, 35),
     code,
     firstMs: firstMs === undefined ? undefined : Math.round(firstMs),
     totalMs: Math.round(totalMs),

@@ -173,8 +173,9 @@ export class Observed<T>
 
   #end(code: "ok" | ErrorCode, error?: LintelError): void {
     this.#state = "ended";
-    const totalMs = performance.now() - this.#startedAt;
+    const endedAt = performance.now();
+    const totalMs = endedAt - this.#startedAt;
     const firstMs = this.#firstAt === undefined ? undefined : this.#firstAt - this.#startedAt;
-    this.#hooks.end({ code, firstMs, totalMs }, error);
+    this.#hooks.end({ code, firstMs, totalMs, endedAt }, error);
   }
 }

@@ -33,10 +33,32 @@ export interface CallOutcome {
   /** To the first messages; absent: there were none. */
   readonly firstMs: number | undefined;
   readonly totalMs: number;
+  /** When its caller saw that, by `performance.now`: work of it may go on. */
+  readonly endedAt: number;
+}
+
+/** What a model server says of its answer besides the answer; empty: it does not tell. */
+export interface AnswerName {
+  /** By which it knows the answer. */
+  readonly id: string;
+  /** The model that answered, which may be a version of the one that was asked. */
+  readonly model: string;
+  /** By the contract's word. */
+  readonly finishReason: string;
+}
+
+/** Watches what model servers say of their answers. */
+interface NameObservation {
+  /** Whether it wants to know. Default: no. */
+  readonly wantsNames?: boolean | undefined;
+  /** What one said, also of half an answer. Called once for each attempt that began to answer, when that is over. */
+  named?(record: AttemptRecord, name: AnswerName): void;
 }
 
 /** Watches one call. */
-export interface Observation {
+export interface Observation extends NameObservation {
+  /** Id of the trace that the call is in; absent: the caller's own, if it sent one. */
+  readonly traceId?: string | undefined;
   /** Whether it wants to know what was answered. Default: no. */
   readonly wantsContent?: boolean | undefined;
   /** Watches the call's mirrors. Default: nobody does. */
@@ -54,7 +76,7 @@ export interface Observation {
 }
 
 /** Watches the mirrors of one call, which may be asked beyond its end. */
-export interface MirrorObservation {
+export interface MirrorObservation extends NameObservation {
   /**
    * One is about to be asked.
    * @param of of the call itself

@@ -5,6 +5,7 @@ import type { AttemptRecord, Attributes } from "../core/call-attributes.js";
 import { type ErrorCode, errorTable } from "../core/errors.js";
 import type { Mirrored, NotMirrored } from "../core/mirrored.js";
 import type {
+  AnswerName,
   CallOutcome,
   CallStart,
   MirrorObservation,
@@ -17,6 +18,7 @@ import { contentAttributes } from "./content.js";
 import type { Library } from "./library.js";
 import { type Operation, operationOf, ownProvider, type Providers } from "./operation.js";
 import {
+  answerAttributes,
   attemptAttributes,
   callAttributes,
   operationAttributes,
@@ -130,6 +132,20 @@ class CallTrace implements Observation, MirrorObservation {
     this.#others.mirrors?.passedOver(what);
   }
 
+  get traceId(): string {
+    return this.#span.spanContext().traceId;
+  }
+
+  get wantsNames(): boolean {
+    return this.#recorded;
+  }
+
+  named(record: AttemptRecord, name: AnswerName): void {
+    const of = (asked: Asked) => asked.record === record;
+    const asked = this.#attempts.find(of) ?? this.#mirrored?.find(of);
+    asked?.span.setAttributes(answerAttributes(name));
+  }
+
   /** Of what nobody will see nothing is kept. */
   get wantsContent(): boolean {
     return this.#tracing.content && this.#span.isRecording();
@@ -154,7 +170,7 @@ class CallTrace implements Observation, MirrorObservation {
         if (isFault(code)) span.setStatus({ code: this.#tracing.api.SpanStatusCode.ERROR });
       }
     }
-    span.end();
+    span.end(outcome.endedAt);
   }
 
   #endAttempt(
@@ -193,6 +209,10 @@ function remote(api: Tracing["api"], { traceparent, tracestate }: TraceContext):
   };
 }
 
+/**
+ * Of the flags the one that the Recommendation has: OpenTelemetry of Go, for one, takes a place with the
+ * "random" of its draft for none at all.
+ */
 function local(
   { traceId, spanId, traceFlags }: SpanContext,
   tracestate: string | undefined,

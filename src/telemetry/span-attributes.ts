@@ -9,6 +9,8 @@ import type { Call } from "../core/call.js";
 import type { AttemptRecord } from "../core/call-attributes.js";
 import { inShort } from "../core/log.js";
 import { isChat } from "../core/methods.js";
+import type { AnswerName } from "../core/telemetry.js";
+import { wellFormed } from "../core/well-formed.js";
 import { type Operation, operationOf } from "./operation.js";
 
 /** What is done, and by whom; nothing of calls that ask no model. */
@@ -39,6 +41,16 @@ export const attemptAttributes = (
   "lintel.mirror": attempt === "mirror" || undefined,
   ...operationAttributes(operation, provider),
 });
+
+/** What the model server says of its answer. */
+export const answerAttributes = ({ id, model, finishReason }: AnswerName): Attributes => ({
+  "gen_ai.response.id": theirs(id),
+  "gen_ai.response.model": theirs(model),
+  "gen_ai.response.finish_reasons": finishReason ? [inShort(finishReason)] : undefined,
+});
+
+/** Words that nothing has checked: one that can't be written down would cost all spans of a batch. */
+const theirs = (words: string) => inShort(wellFormed(words)) || undefined;
 
 /** What the caller asked for. */
 export function requestAttributes({ method, request, attributes: { model } }: Call): Attributes {

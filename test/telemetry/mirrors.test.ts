@@ -74,7 +74,9 @@ test("a mirror has a span below its call's, also where that has ended before", a
   const it = mirroring(
     async function* (call) {
       traces.push(call.trace?.traceparent);
-      yield* slow.handle(call);
+      for await (const batch of slow.handle(call)) {
+        yield batch.map((message) => ({ ...message, id: "theirs", model: "s-1" }));
+      }
     },
     { parts: { telemetry: open.telemetry } },
   );
@@ -98,6 +100,9 @@ test("a mirror has a span below its call's, also where that has ended before", a
       "gen_ai.request.model": "s",
       "gen_ai.usage.input_tokens": 7,
       "gen_ai.usage.output_tokens": 1,
+      "gen_ai.response.id": "theirs",
+      "gen_ai.response.model": "s-1",
+      "gen_ai.response.finish_reasons": ["stop"],
     },
   });
   expect(mirror.attributes).not.toHaveProperty("lintel.attempt");

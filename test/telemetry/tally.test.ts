@@ -10,7 +10,7 @@ test("calls count by how they ended, and what they used counts once", () => {
   const end = (code: "ok" | "cancelled" | "unavailable", more: object = {}) => {
     const call = callOf("streamTextToImage", imageRequest());
     Object.assign(call.attributes, { model: "m", ...used, ...more });
-    tally.end(call, { code, firstMs: 1, totalMs: 2 });
+    tally.end(call, { code, firstMs: 1, totalMs: 2, endedAt: 2 });
   };
   end("ok");
   end("ok", { replayed: true });
@@ -38,7 +38,7 @@ test("calls count by how they ended, and what they used counts once", () => {
 function ended(tally: Tally, model: string, completionTokens = 0) {
   const call = callOf("streamTextToImage", imageRequest());
   Object.assign(call.attributes, { model, completionTokens });
-  tally.end(call, { code: "ok", firstMs: 1, totalMs: 2 });
+  tally.end(call, { code: "ok", firstMs: 1, totalMs: 2, endedAt: 2 });
 }
 
 test("rates are of the last ten seconds, or of as many as there were, one at least", () => {
@@ -63,6 +63,7 @@ test("of any number of models a thousand are told apart; what no model is asked 
     code: "ok",
     firstMs: undefined,
     totalMs: 1,
+    endedAt: 1,
   });
   const told = tally.snapshot();
   expect(told).toHaveLength(1001);

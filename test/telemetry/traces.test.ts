@@ -1,13 +1,19 @@
 import { afterEach, describe, expect, test } from "vitest";
+import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import { createBackend } from "../../src/backends/index.js";
 import type { BackendContext } from "../../src/backends/kind.js";
 import { backendSchema } from "../../src/config/kinds.js";
+import { Cancellation } from "../../src/core/cancellation.js";
+import { tokenUsage } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
+import { MemoryIdempotency } from "../../src/state/idempotency/memory.js";
+import { outcome } from "../support/calls.js";
+import { settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
 import { startLintel } from "../support/lintel.js";
-import { backend, equals, fails, hello } from "../support/routing.js";
-import { paints, says, scripted, thinksCounted } from "../support/scripted.js";
+import { backend, equals, fails, gate, hello } from "../support/routing.js";
+import { paints, piece, says, scripted, thinksCounted } from "../support/scripted.js";
 import { Collector, type Span } from "./collector.js";
 import { otlpTo, telemetryOf } from "./support.js";
 
@@ -149,6 +155,78 @@ describe("a call", () => {
     expect(long?.attributes["gen_ai.request.stop_sequences"]).toEqual([`${"x".repeat(4000)}…`]);
   });
 
+  /** A piece of an answer as model servers send it, with a name of theirs. */
+  const said = (content: string, end = "", id = "cmpl-7"): LLMResponse => ({
+    ...piece(content, end),
+    ...{ id, model: "m-2026-01-01" },
+  });
+  const responses = (span: Span | undefined) =>
+    Object.entries(span?.attributes ?? {}).filter(([name]) =>
+      /^gen_ai\.response\.(?!time)/.test(name),
+    );
+
+  test.each(["chat", "complete"] as const)(
+    "has of each attempt what its model server says of the answer (%s)",
+    async (method) => {
+      const sink = await collector();
+      const { telemetry, close } = await telemetryOf({ otlp: otlpTo(sink.url) });
+      const answers = backend("a", async function* () {
+        yield [said("x")];
+        yield [said("y")];
+        yield [said("", "length"), { ...said(""), choices: [], usage: tokenUsage(7, 2) }];
+      });
+      await run(coreOf([answers], {}, { telemetry }), method, hello);
+      await close();
+      const [attempt, call] = sink.spans.toSorted((a, b) => b.kind - a.kind);
+      expect(responses(attempt)).toEqual([
+        ["gen_ai.response.id", "cmpl-7"],
+        ["gen_ai.response.model", "m-2026-01-01"],
+        ["gen_ai.response.finish_reasons", ["length"]],
+      ]);
+      expect(responses(call)).toEqual([]);
+    },
+  );
+
+  test("has of half an answer its name, and of words that can't be written down what can be", async () => {
+    const sink = await collector();
+    const { telemetry, close } = await telemetryOf({ otlp: otlpTo(sink.url) });
+    const broken = backend("a", async function* () {
+      yield [said("x", "", `\ud800${"i".repeat(5000)}`)];
+      throw new LintelError("upstream_failed", "broke");
+    });
+    const core = coreOf([broken], {}, { telemetry });
+    await expect(run(core, "chat", hello)).rejects.toThrow("broke");
+    await close();
+    expect(responses(sink.spans.find(({ kind }) => kind === 3))).toEqual([
+      ["gen_ai.response.id", `\ufffd${"i".repeat(3999)}…`],
+      ["gen_ai.response.model", "m-2026-01-01"],
+    ]);
+  });
+
+  test("that goes on without its caller ends in its trace when the caller left", async () => {
+    const sink = await collector();
+    const { telemetry, close } = await telemetryOf({ otlp: otlpTo(sink.url) });
+    const answer = gate();
+    const store = new MemoryIdempotency({ ttlMs: 60_000, maxAnswerBytes: 1000, maxBytes: 1000 });
+    const idempotency = { store, lingerMs: 60_000 };
+    const core = coreOf([backend("a", answer.handle)], {}, { telemetry, idempotency });
+    const caller = new Cancellation();
+    const call = outcome(core, "chat", hello, { signal: caller, idempotencyKey: "k" });
+    await settled();
+    caller.abort(undefined);
+    expect((await call).code).toBe("cancelled");
+    const left = Date.now();
+    while (Date.now() < left + 20) await settled();
+    answer.open();
+    await core.idle();
+    await close();
+    const [attempt, whole] = sink.spans.toSorted((a, b) => b.kind - a.kind);
+    const endOf = (span: Span | undefined) => Number(span?.endTimeUnixNano) / 1e6;
+    expect(whole?.attributes["error.type"]).toBe("cancelled");
+    expect(endOf(whole)).toBeLessThan(left + 10);
+    expect(endOf(attempt)).toBeGreaterThan(left + 10);
+  });
+
   test("for images says so", async () => {
     const sink = await collector();
     const telemetry = await telemetryOf({ otlp: otlpTo(sink.url) });
@@ -239,6 +317,42 @@ test("a trace that its beginner does not record is not recorded, nor further on"
   await telemetry.close();
   expect(sink.spans).toEqual([]);
   expect(seen[0]).toMatch(new RegExp(`^00-${caller.traceId}-[0-9a-f]{16}-00$`));
+});
+
+test("a place is told without flags that no Recommendation has", async () => {
+  const sink = await collector();
+  const telemetry = await telemetryOf({ otlp: otlpTo(sink.url) });
+  const seen: (string | undefined)[] = [];
+  const asked = scripted({
+    chat: (call) => {
+      seen.push(call.trace?.traceparent);
+      return says("x")(call);
+    },
+  });
+  const core = coreOf([asked], {}, { telemetry: telemetry.telemetry });
+  for (const flags of ["03", "02"]) {
+    const random = traceparent.replace(/01$/, flags);
+    await run(core, "chat", hello, {
+      header: (name) => (name === "traceparent" ? random : undefined),
+    });
+  }
+  await telemetry.close();
+  expect(seen.map((place) => place?.slice(-2))).toEqual(["01", "00"]);
+});
+
+test("the log has the trace that a call is in, whoever began it", async () => {
+  const sink = await collector();
+  const telemetry = await telemetryOf({ otlp: otlpTo(sink.url) });
+  const logged: unknown[] = [];
+  const log = { ...silent, info: (fields: object) => void logged.push({ ...fields }) };
+  const core = coreOf([backend("a")], {}, { telemetry: telemetry.telemetry, log });
+  await run(core, "chat", hello);
+  await run(core, "chat", hello, { header });
+  await telemetry.close();
+  const [own, callers] = sink.spans.filter(({ kind }) => kind === 2);
+  expect(callers?.traceId).toBe(caller.traceId);
+  expect(own?.traceId).not.toBe(caller.traceId);
+  expect(logged).toMatchObject([{ traceId: own?.traceId }, { traceId: caller.traceId }]);
 });
 
 test("none of the traces that begin here is recorded where the share is 0", async () => {

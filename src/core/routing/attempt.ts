@@ -22,6 +22,7 @@ import { AttemptReader } from "./attempt-reader.js";
 import { verdictOf } from "./blame.js";
 import type { Clock, Timer } from "./clock.js";
 import { fellSilent, tooLate, unfinished } from "./late.js";
+import { NamedAnswer } from "./named-answer.js";
 import type { RouteTimeouts } from "./settings.js";
 import type { Target } from "./target.js";
 
@@ -60,6 +61,8 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
   readonly #warnings = new Warnings();
   /** Where the target is told what documents say. */
   readonly #reader: AttemptReader | undefined;
+  /** Where somebody wants to know. */
+  readonly #name: NamedAnswer | undefined;
   readonly #startedAt: number;
   readonly #alive = () => {
     if (!this.#ended) this.#timer?.refresh();
@@ -94,6 +97,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
       detached || (this.#streams && timeouts.firstToken !== undefined)
         ? new Cancellation()
         : undefined;
+    this.#name = call.observation?.wantsNames ? new NamedAnswer() : undefined;
     this.#startedAt = now;
     this.record = {
       backend: backend.name,
@@ -156,7 +160,8 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
   }
 
   /** This is the attempt that answers the call. */
-  win(): void {
+  win(first: IteratorResult<Batch>): void {
+    this.#note(first);
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#gaveUp = undefined;
@@ -184,6 +189,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
   }
 
   came(step: IteratorResult<Batch>): void {
+    this.#note(step);
     this.#waited()?.came(step);
   }
 
@@ -228,6 +234,13 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     const verdict = own || this.#reader?.failed ? "neutral" : verdictOf(outcome);
     const failure = verdict === "failed" ? unfinished(ending) : undefined;
     endpoint.end(verdict, this.#probe, this.#startedAt, now, failure, this.#call.caller?.id ?? "");
+    if (this.#name && record.firstMs !== undefined) {
+      this.#call.observation?.named?.(record, this.#name);
+    }
+  }
+
+  #note(step: IteratorResult<Batch>): void {
+    if (this.#name && !step.done) this.#name.add(step.value);
   }
 
   /** Of the time since it began that which is not the target's. */

@@ -75,7 +75,7 @@ export class Attempts {
   won(attempt: Attempt, first: IteratorResult<Batch>): void {
     this.#winner = attempt;
     this.#call.attributes.backend = attempt.record.backend;
-    attempt.win();
+    attempt.win(first);
     if (this.#running.length > 1) {
       this.drop(new LintelError("cancelled", "another model server was faster"), attempt);
     }

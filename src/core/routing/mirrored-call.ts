@@ -6,7 +6,7 @@ import type {
 import { unlessAborted } from "../abort.js";
 import { cutShort } from "../adapt.js";
 import type { Call, Handle } from "../call.js";
-import { newAttributes } from "../call-attributes.js";
+import { type Attributes, newAttributes } from "../call-attributes.js";
 import { Cancellation } from "../cancellation.js";
 import { completion } from "../completion.js";
 import { LintelError, toLintelError } from "../errors.js";
@@ -15,6 +15,7 @@ import { inShort, reasonOf } from "../log.js";
 import { isChat } from "../methods.js";
 import type { Mirrored, WhyNot } from "../mirrored.js";
 import type { Enrolled } from "../roster.js";
+import type { MirrorObservation, Observation } from "../telemetry.js";
 import { Warnings } from "../warnings.js";
 import { Attempt, type Batch } from "./attempt.js";
 import { isDeadline } from "./blame.js";
@@ -109,7 +110,7 @@ export class MirroredCall implements Enrolled {
       signal: this.#cancellation,
       deadline: performance.now() + this.#totalMs,
       life: undefined,
-      observation: watch && { attempt: (record) => watch.asked(record, of), end() {} },
+      observation: watch && watchedBy(watch, of),
       attributes: { ...newAttributes(door), model, countedAs },
       warnings: new Warnings(),
       metadata: new Map(),
@@ -160,6 +161,14 @@ export class MirroredCall implements Enrolled {
   }
 }
 
+/** Whoever watches the mirrors of a call hears of this one what it hears of the call's own attempts. */
+const watchedBy = (watch: MirrorObservation, of: Readonly<Attributes>): Observation => ({
+  wantsNames: watch.wantsNames,
+  attempt: (record) => watch.asked(record, of),
+  named: (record, name) => watch.named?.(record, name),
+  end() {},
+});
+
 /** The end of a mirrored call, for the log. */
 function lineOf({ of, record, attributes, spend }: Mirrored, failure: LintelError | undefined) {
   const { firstMs } = record;
@@ -207,7 +216,7 @@ function imagesOf({ request }: Call, { target }: Attempt): number {
 async function* answerOf(attempt: Attempt, probe: boolean): AsyncGenerator<Batch> {
   let step = await attempt.first(probe);
   while (onlyWaits(step)) step = await attempt.first(probe);
-  attempt.win();
+  attempt.win(step);
   while (!step.done) {
     yield step.value;
     step = await new Promise((came, failed) => attempt.ask({ came, failed }));
