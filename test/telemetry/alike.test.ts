@@ -1,5 +1,5 @@
 /** A call that ended is told once, and alike, in the log, in spans, in metrics, in usage and in `lintel top`. */
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
@@ -12,7 +12,7 @@ import { mail } from "../core/guarding.js";
 import { startLintel } from "../support/lintel.js";
 import { chatModel } from "../support/models.js";
 import { fails, routing } from "../support/routing.js";
-import { breaksAfter, hangsAfter, says, scripted } from "../support/scripted.js";
+import { breaksAfter, hangsAfter, piece, says, scripted } from "../support/scripted.js";
 import { type Asked, type Way, ways } from "./asking.js";
 import { Collector } from "./collector.js";
 import { otlpTo, samples, telemetryOf } from "./support.js";
@@ -77,12 +77,38 @@ const ends: Readonly<Record<string, End>> = {
 
 let asked = () => {};
 
+/** Of calls to the model `hasty`, in milliseconds; those that run pass once it hangs, whatever the time. */
+const deadline = 80_000_000;
+const deadlines = new Set<() => void>();
+
+/** Holds timers of deadlines back. */
+function withoutDeadlines() {
+  const real = globalThis.setTimeout;
+  const held = (run: () => void, ms?: number, ...more: []) => {
+    const isDeadline = ms !== undefined && ms > deadline / 2 && ms <= deadline;
+    if (isDeadline) deadlines.add(run);
+    return isDeadline ? real(() => {}, ms).unref() : real(run, ms, ...more);
+  };
+  return vi.spyOn(globalThis, "setTimeout").mockImplementation(held as typeof setTimeout);
+}
+
+/** Streams the pieces, and then nothing until the call ends. */
+const hangs = (...pieces: string[]): Handle<"chat"> =>
+  async function* (call) {
+    for (const text of pieces) yield [piece(text)];
+    setImmediate(() => {
+      for (const pass of deadlines) pass();
+      deadlines.clear();
+    });
+    yield* hangsAfter().handle(call);
+  };
+
 /** Does what is said. */
 const model: Handle<"chat"> = (call) => {
   asked();
   const said = call.request.messages.at(-1)?.content ?? "";
-  if (said === "hang") return hangsAfter().handle(call);
-  if (said === "hang later") return hangsAfter("x").handle(call);
+  if (said === "hang") return hangs()(call);
+  if (said === "hang later") return hangs("x")(call);
   if (said === "fail") return fails("upstream_failed")(call);
   if (said === "fail later") {
     return breaksAfter(new LintelError("upstream_failed", "broke"), "x")(call);
@@ -98,7 +124,7 @@ const own = ["m", "limited", "hasty", "again", "hedged", "mirrored", "kept", "no
 const at = (backend: string, priority = 0) => ({ backend, model: "it", priority });
 const models = [
   ...["m", "limited", "others"].map((name) => ({ name, targets: [at("a")] })),
-  { name: "hasty", targets: [at("a")], timeouts: { total: 20 } },
+  { name: "hasty", targets: [at("a")], timeouts: { total: deadline } },
   { name: "again", targets: [at("down"), at("a", 1)] },
   { name: "hedged", targets: [at("slow"), at("a", 1)], hedge: { percentile: 50, leastMs: 1 } },
   { name: "mirrored", targets: [at("a")], mirrors: [{ backend: "mirror", model: "it" }] },
@@ -167,6 +193,7 @@ describe("a call", () => {
 
   beforeAll(async () => {
     it = await watched();
+    const timers = withoutDeadlines();
     const { url, core } = it.lintel;
     const ask = async ({ ask }: Way, id: string, { leaves, keyed, ...end }: End, name: string) => {
       const caller = new AbortController();
@@ -187,6 +214,7 @@ describe("a call", () => {
         if (row.ways?.(way) !== false) await ask(way, idOf(end, name), row, name);
       }
     }
+    timers.mockRestore();
     await core.idle();
     await it.open.close();
   }, 60_000);
@@ -226,8 +254,18 @@ describe("a call", () => {
       const below = sink.spans.filter(
         (span) => span.parentSpanId === spans[0]?.spanId && !span.attributes["lintel.mirror"],
       );
-      const outcomes = below.map(({ attributes }) => attributes["error.type"] ?? "ok");
-      expect(outcomes.sort(), name).toEqual(row.tried ?? []);
+      const attempts = below.map(({ attributes, status }) => ({
+        outcome: attributes["error.type"] ?? "ok",
+        failed: status.code === 2,
+        tokens: attributes["gen_ai.usage.output_tokens"],
+      }));
+      const tried = (row.tried ?? []).map((outcome) => ({
+        outcome,
+        failed: outcome !== "ok" && outcome !== "slower" && outcome !== "cancelled",
+        tokens: outcome === "ok" ? line.completionTokens : undefined,
+      }));
+      const byOutcome = attempts.sort((a, b) => (String(a.outcome) < String(b.outcome) ? -1 : 1));
+      expect(byOutcome, name).toEqual(tried);
 
       const uncounted = row.code === "invalid_token" || row.keyed === "again";
       // What was made for an earlier call was counted with it.

@@ -91,6 +91,7 @@ test("thoughts, calls of tools, their results, and what is no text", async () =>
   const parts = [
     { type: "text", text: "What is" },
     { type: "image_url", imageUrl: { url: "data:image/png;base64,iVBORw0KGgo=" } },
+    { type: "image_url", imageUrl: { url: "https://pictures.example/a.png" } },
     { type: "file", file: { fileData: "data:text/plain;base64,YQ==", filename: "a.txt" } },
     { type: "input_audio", inputAudio: { data: "AAAA", format: "mp3" } },
   ];
@@ -111,6 +112,7 @@ test("thoughts, calls of tools, their results, and what is no text", async () =>
       parts: [
         text("What is"),
         { type: "blob", modality: "image", mime_type: "image/png", content: "" },
+        { type: "uri", modality: "image", uri: "https://pictures.example/a.png" },
         { type: "blob", modality: "file", filename: "a.txt", content: "" },
         { type: "blob", modality: "audio", mime_type: "audio/mp3", content: "" },
       ],
@@ -185,6 +187,20 @@ test("long conversations have their first message and their last ones, long text
   expect(read(one.call[output])[0].parts[0].content).toMatch(/^z{16000}… \(4000 more letters\)$/);
 });
 
+test("the first message and the last are told, and one part of each, however much room that takes", async () => {
+  // Written down each of these letters takes two.
+  const long = (i: number) => `${i}${"\n".repeat(15_999)}`;
+  const turns = [0, 1, 2].map((i) => ({ role: "user", content: long(i) }));
+  const { call } = await spansOf("chat", { model: "m", messages: turns });
+  const told = read(call[input]) as { parts: { content: string }[] }[];
+  expect(told.map(({ parts }) => parts.map(({ content }) => content))).toEqual([
+    [long(0)],
+    [long(2)],
+  ]);
+  expect(call["lintel.content.omitted_messages"]).toBe(1);
+  expect(call).not.toHaveProperty(["lintel.content.omitted_parts"]);
+});
+
 test("what guards took out of a prompt is not told", async () => {
   const messages = [{ role: "user", content: "I am me@example.com" }];
   const { call } = await spansOf("complete", { messages }, { guards: [mail()] });
@@ -196,6 +212,12 @@ test("of a text-to-image call it is the prompts", async () => {
   const { call } = await spansOf("textToImage", request);
   expect(read(call[input])).toEqual([{ role: "user", parts: [text("a dog"), text("cats")] }]);
   expect(call[output]).toBeUndefined();
+});
+
+test("of a call for the tokens of a prompt it is nothing", async () => {
+  const { call } = await spansOf("countTokens", { model: "m", messages: hello.messages });
+  expect(call["lintel.method"]).toBe("countTokens");
+  expect(call[input]).toBeUndefined();
 });
 
 test("thoughts of an answer stand ahead of it", async () => {

@@ -12,7 +12,7 @@ import { outcome } from "../support/calls.js";
 import { settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
 import { startLintel } from "../support/lintel.js";
-import { backend, equals, fails, gate, hello } from "../support/routing.js";
+import { backend, bench, equals, fails, gate, hello } from "../support/routing.js";
 import { paints, piece, says, scripted, thinksCounted } from "../support/scripted.js";
 import { Collector, type Span } from "./collector.js";
 import { otlpTo, telemetryOf } from "./support.js";
@@ -117,26 +117,33 @@ describe("a call", () => {
     expect(sink.spans).toMatchObject([{ attributes: usage }, { attributes: usage }]);
   });
 
-  test("that the caller did wrong is no fault of this side, one that failed is", async () => {
-    const sink = await collector();
-    const telemetry = await telemetryOf({ otlp: otlpTo(sink.url) });
-    const broken = backend("a", fails("upstream_failed"));
-    const core = coreOf([broken], { models: equals([broken]) }, { telemetry: telemetry.telemetry });
-    await expect(run(core, "chat", { ...hello, model: "nope" })).rejects.toThrow(LintelError);
-    await expect(run(core, "chat", { ...hello, model: "m" })).rejects.toThrow(LintelError);
-    await telemetry.close();
-    const wrong = named(sink.spans, "chat");
-    expect(wrong.parentSpanId ?? "").toBe("");
-    expect(wrong).toMatchObject({
-      status: { code: 0 },
-      attributes: { "error.type": "model_not_found" },
-    });
-    const failed = sink.spans.find(({ kind, name }) => kind === 2 && name === "chat m");
-    expect(failed).toMatchObject({
-      status: { code: 2 },
-      attributes: { "error.type": "upstream_failed" },
-    });
-  });
+  test.each(["upstream_failed", "internal"] as const)(
+    "that the caller did wrong is no fault of this side, one that failed is (%s)",
+    async (code) => {
+      const sink = await collector();
+      const telemetry = await telemetryOf({ otlp: otlpTo(sink.url) });
+      const broken = backend("a", fails(code));
+      const core = coreOf(
+        [broken],
+        { models: equals([broken]) },
+        { telemetry: telemetry.telemetry },
+      );
+      await expect(run(core, "chat", { ...hello, model: "nope" })).rejects.toThrow(LintelError);
+      await expect(run(core, "chat", { ...hello, model: "m" })).rejects.toThrow(LintelError);
+      await telemetry.close();
+      const wrong = named(sink.spans, "chat");
+      expect(wrong.parentSpanId ?? "").toBe("");
+      expect(wrong).toMatchObject({
+        status: { code: 0 },
+        attributes: { "error.type": "model_not_found" },
+      });
+      const failed = sink.spans.find(({ kind, name }) => kind === 2 && name === "chat m");
+      expect(failed).toMatchObject({
+        status: { code: 2 },
+        attributes: { "error.type": code },
+      });
+    },
+  );
 
   test("has no parameters that nothing has checked, and of long ones the beginning", async () => {
     const sink = await collector();
@@ -225,6 +232,23 @@ describe("a call", () => {
     expect(whole?.attributes["error.type"]).toBe("cancelled");
     expect(endOf(whole)).toBeLessThan(left + 10);
     expect(endOf(attempt)).toBeGreaterThan(left + 10);
+  });
+
+  test("has attempts that take as long as they took, in seconds until the first piece", async () => {
+    const sink = await collector();
+    const { telemetry, close } = await telemetryOf({ otlp: otlpTo(sink.url) });
+    const slow = gate();
+    const models = [{ name: "m", targets: [{ backend: "a" }] }];
+    const { core, clock } = bench([backend("a", slow.handle)], {}, models, { telemetry });
+    const call = run(core, "chat", { ...hello, model: "m" });
+    await clock.advance(5000);
+    slow.open();
+    await call;
+    await close();
+    const attempt = sink.spans.find(({ kind }) => kind === 3) as Span;
+    const [from, to] = [attempt.startTimeUnixNano, attempt.endTimeUnixNano].map(BigInt);
+    expect((to ?? 0n) - (from ?? 0n)).toBe(5_000_000_000n);
+    expect(attempt.attributes["gen_ai.response.time_to_first_chunk"]).toBe(5);
   });
 
   test("for images says so", async () => {
