@@ -1,4 +1,7 @@
 /** Who is told when budgets are nearly used up: when, of what, and how it arrives. */
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { bodyOf } from "../src/alerts/body.js";
 import { AlertWebhook } from "../src/alerts/webhook.js";
@@ -223,6 +226,19 @@ describe("budgets that pass a share", () => {
     expect(await told()).toEqual([]);
   });
 
+  it("are told of anew each day at least where nobody hears", async () => {
+    const { core, told, clock, lose } = bench();
+    const it = core({ global: budget(100, "lifetime") });
+    for (let i = 0; i < 17; i++) await call(it);
+    expect(await told()).toEqual(["global 0.5 51"]);
+    for (let day = 1; day < 10; day++) {
+      lose();
+      clock.now += 86_400_000;
+      await call(it);
+      expect(await told()).toEqual([`global 0.5 ${51 + 3 * day}`]);
+    }
+  });
+
   /** Who holds which name, and until when, as stores for all gateways keep it. */
   function shared(clock: () => number) {
     const held = new Map<string, { holder: string; until: number }>();
@@ -370,7 +386,7 @@ describe("a webhook", () => {
   });
 
   it("that fails is asked again, and not for ever", async () => {
-    const { url, seen } = await receiver(503, 429, 200, 500);
+    const { url, seen } = await receiver(408, 429, 200, 500);
     const { webhook, warned } = open(url);
     webhook.send(telling());
     await expect.poll(() => webhook.counts).toEqual({ sent: 1, lost: 0 });
@@ -526,6 +542,18 @@ describe("a webhook", () => {
     expect(warned).toEqual(
       Array.from({ length: 3 }, () => lost("budget_alerts is no longer configured")),
     );
+  });
+
+  it("whose answers come to no end holds up nothing", async () => {
+    const server = createServer((_, response) => void response.writeHead(200).write("ok"));
+    await once(server.listen(0, "127.0.0.1"), "listening");
+    onTestFinished(() => {
+      server.close();
+      server.closeAllConnections();
+    });
+    const { webhook } = open(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    for (const name of ["ann", "bob", "cat", "dan", "eve"]) webhook.send(telling({ name }));
+    await expect.poll(() => webhook.counts).toEqual({ sent: 5, lost: 0 });
   });
 
   it("that takes too long is given up", async () => {

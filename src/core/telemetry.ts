@@ -51,7 +51,7 @@ export interface AnswerName {
 interface NameObservation {
   /** Whether it wants to know. Default: no. */
   readonly wantsNames?: boolean | undefined;
-  /** What one said, also of half an answer. Called once for each attempt that began to answer, when that is over. */
+  /** What one said, also of half an answer. Called once for each attempt, when that is over. */
   named?(record: AttemptRecord, name: AnswerName): void;
 }
 

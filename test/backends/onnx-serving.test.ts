@@ -1,4 +1,7 @@
 /** Image models while they serve: who waits, who gives up, what is shown. */
+import { randomBytes } from "node:crypto";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { PNG } from "pngjs";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { createOnnxBackend } from "../../src/backends/onnx/index.js";
@@ -104,6 +107,22 @@ it("a call that is read late misses nothing", async () => {
     seen.push(what);
   }
   expect(seen.slice(-2)).toEqual(["image", "done"]);
+});
+
+it("calls that are over leave nothing behind", async () => {
+  const backend = open(folderOf("tiny"));
+  const call = (prompt: string) => progressOf(backend, { numInferenceSteps: 1, prompt });
+  await call("a");
+  setFlagsFromString("--expose-gc");
+  const collect: () => void = runInNewContext("gc");
+  collect();
+  const before = process.memoryUsage().heapUsed;
+  // Longer texts of bytes are not on the heap.
+  for (let i = 0; i < 16; i++) await call(randomBytes(400 * 1024).toString("hex"));
+  await new Promise(setImmediate);
+  collect();
+  // All prompts together have more than 12 MiB.
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(4 * 1024 * 1024);
 });
 
 describe("calls that are given up", () => {

@@ -287,6 +287,13 @@ describe("an abort", () => {
   });
 });
 
+it("a thread that is gone fails a job at once", async () => {
+  const folder = folderOf("tiny");
+  const thread = new PipelineThread({ folder, threads: 1, packages: enginePackages });
+  await thread.close();
+  await expect(thread.run(jobOf(), () => {})).rejects.toThrow("the image engine's thread ended");
+});
+
 describe("leaving", () => {
   const child = fileURLToPath(new URL("onnx/leave.ts", import.meta.url));
   const loader = new URL("../../scripts/typescript-loader.js", import.meta.url).href;

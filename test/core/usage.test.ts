@@ -258,6 +258,24 @@ test("no answer is complete before its record is safe", async () => {
   }
 });
 
+test("no images are complete before their record is safe", async () => {
+  const { sink, core } = metered([scripted({ streamTextToImage: paints(1) })]);
+  sink.close();
+  const seen: (string | undefined)[] = [];
+  const read = async () => {
+    const asked = start(core, "streamTextToImage", { modelId: "image-1", prompt: "x" });
+    for await (const batch of asked.messages) seen.push(...batch.map(({ event }) => event.case));
+  };
+  const all = read();
+  while (sink.records.length === 0) await new Promise(setImmediate);
+  for (let i = 0; i < 10; i++) await new Promise(setImmediate);
+  expect(seen.at(-1)).toBe("image");
+  sink.open();
+  await all;
+  expect(seen.at(-1)).toBe("done");
+  expect(sink.records).toMatchObject([{ outcome: "ok", images: 1 }]);
+});
+
 describe("the log and the caller hear of the end that is in the record", () => {
   const leaves = ["while the record is written", "behind the last message"] as const;
   const cases = (["chat", "complete"] as const).flatMap((method) =>

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import * as api from "@opentelemetry/api";
 import { OTLPMetricExporter } from "@opentelemetry/exporter-metrics-otlp-http";
 import { resourceFromAttributes } from "@opentelemetry/resources";
-import { afterEach, expect, test, vi } from "vitest";
+import { afterEach, expect, onTestFinished, test, vi } from "vitest";
 import { hearLibrary, watched } from "../../src/telemetry/delivery.js";
 import { gate } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
@@ -157,6 +157,21 @@ test("spans for which a slow collector leaves no room are told of", async () => 
   expect(lines).toEqual([
     { lost: 600 - 32 - 512, text: "spans are lost: more end than the collector takes" },
   ]);
+});
+
+test("spans that are lost later are told of after a while, those since the last word", () => {
+  const now = vi.spyOn(performance, "now").mockReturnValue(0);
+  onTestFinished(() => now.mockRestore());
+  const { lines, log } = logging();
+  hearLibrary(api, log)();
+  // As OpenTelemetry says it.
+  const drop = (spans: number) =>
+    api.diag.warn(`Dropped ${spans} spans because maxQueueSize reached`);
+  drop(3);
+  drop(4);
+  now.mockReturnValue(600_001);
+  drop(5);
+  expect(lines).toMatchObject([{ lost: 3 }, { lost: 9 }]);
 });
 
 test("what a collector has not taken when the process ends is told", async () => {

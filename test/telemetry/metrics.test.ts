@@ -1,4 +1,5 @@
-import { describe, expect, test, vi } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { memoryCache } from "../../src/state/cache/memory.js";
@@ -13,6 +14,7 @@ import {
   breaksAfter,
   hangsAfter,
   paints,
+  piece,
   says,
   scripted,
   thinksCounted,
@@ -62,6 +64,38 @@ describe("as Prometheus reads them", () => {
     expect(of(text, "gen_ai_client_operation_time_to_first_chunk_seconds_count")).toEqual([1]);
     expect(of(text, "lintel_target_failures_total", 'lintel_backend="a"')).toEqual([1]);
     expect(of(text, "lintel_target_available")).toEqual([1, 1]);
+  });
+
+  test("each attempt counts by its own end, all retries, and tokens for who told them", async () => {
+    const providers = new Map([
+      ["a", "openai"],
+      ["c", "anthropic"],
+    ]);
+    const open = await telemetryOf({ prometheus: true, providers });
+    const backends = [
+      backend("a", inTurn(fails("unavailable"), says("x"))),
+      backend("b", fails("overloaded")),
+      backend("c", says("y")),
+    ];
+    const targets = backends.map(({ name }, priority) => ({ backend: name, priority }));
+    const parts = { telemetry: open.telemetry };
+    const { core } = bench(backends, {}, [{ name: "m", targets }], parts);
+    for (let i = 0; i < 2; i++) await run(core, "chat", { ...hello, model: "m" });
+    const text = open.prometheus?.() ?? "";
+    expect(of(text, "lintel_retries_total")).toEqual([2]);
+    const attempts = [
+      ["a", "unavailable"],
+      ["a", "ok"],
+      ["b", "overloaded"],
+      ["c", "ok"],
+    ].map(([at, end]) =>
+      of(text, "lintel_attempts_total", `lintel_backend="${at}"`, `lintel_outcome="${end}"`),
+    );
+    expect(attempts).toEqual([[1], [1], [1], [1]]);
+    for (const provider of providers.values()) {
+      const asked = `gen_ai_provider_name="${provider}"`;
+      expect(of(text, "gen_ai_client_token_usage_sum", asked), provider).toEqual([7, 1]);
+    }
   });
 
   test("tokens that were in a cache, were written to one, and thoughts, are counted where a model server tells of them", async () => {
@@ -195,9 +229,31 @@ describe("as Prometheus reads them", () => {
     }
   });
 
+  test("times of the process are in seconds", async () => {
+    const open = await telemetryOf({ prometheus: true });
+    const { routing } = coreOf([backend("a")]);
+    open.observe({ running: () => 0, routing: () => routing.snapshot() });
+    const { loopStart, idleTime } = performance.nodeTiming;
+    const now = loopStart + idleTime + 5000;
+    const spies = [
+      vi.spyOn(process, "cpuUsage").mockReturnValue({ user: 2_500_000, system: 500_000 }),
+      vi.spyOn(performance, "now").mockReturnValue(now),
+    ];
+    const text = open.prometheus?.() ?? "";
+    for (const spy of spies) spy.mockRestore();
+    const one = (name: string, label: string) => of(text, name, label)[0];
+    expect(one("process_cpu_time_seconds_total", '"user"')).toBe(2.5);
+    expect(one("process_cpu_time_seconds_total", '"system"')).toBe(0.5);
+    expect(one("nodejs_eventloop_time_seconds_total", '"active"')).toBeCloseTo(5);
+    expect(one("nodejs_eventloop_time_seconds_total", '"idle"')).toBeCloseTo(idleTime / 1000);
+  });
+
   test("buckets are those of the conventions, and each holds those below it", async () => {
     const open = await telemetryOf({ prometheus: true });
-    const core = coreOf([backend("a")], {}, { telemetry: open.telemetry });
+    const sixteen: Handle<"chat"> = async function* () {
+      yield [piece("", "stop", [16, 1])];
+    };
+    const core = coreOf([backend("a", sixteen)], {}, { telemetry: open.telemetry });
     await run(core, "chat", { ...hello, model: "m" });
     const text = open.prometheus?.() ?? "";
     const ends = (name: string) =>
@@ -218,7 +274,7 @@ describe("as Prometheus reads them", () => {
       expect(boundaries(name).join(" "), name).toBe(`${ends} +Inf`);
     }
     const counts = ends("gen_ai_client_token_usage").map(([, , count]) => Number(count));
-    // Seven tokens: above 4, at most 16.
+    // Sixteen tokens: above 4, at most 16.
     expect(counts.slice(0, 4)).toEqual([0, 0, 1, 1]);
     expect(counts.at(-1)).toBe(1);
   });
@@ -243,6 +299,27 @@ describe("as Prometheus reads them", () => {
     expect(counted("time_to_first_token")).toEqual([2]);
     expect(counted("time_per_output_token")).toEqual([1]);
     expect(counted("request_duration")).toEqual([4, 1]);
+  });
+
+  test("times are in seconds, and the pace is that of the tokens after the first", async () => {
+    const open = await telemetryOf({ prometheus: true });
+    let now = performance.now();
+    const clock = vi.spyOn(performance, "now").mockImplementation(() => now);
+    onTestFinished(() => clock.mockRestore());
+    const chat: Handle<"chat"> = async function* () {
+      now += 500;
+      yield [piece("x")];
+      now += 2000;
+      yield [piece("", "stop", [7, 5])];
+    };
+    await run(coreOf([backend("a", chat)], {}, { telemetry: open.telemetry }), "chat", hello);
+    const text = open.prometheus?.() ?? "";
+    const sum = (name: string) => of(text, `gen_ai_${name}_seconds_sum`)[0];
+    expect(sum("server_time_to_first_token")).toBeCloseTo(0.5);
+    expect(sum("server_time_per_output_token")).toBeCloseTo(0.5);
+    expect(sum("server_request_duration")).toBeCloseTo(2.5);
+    expect(sum("client_operation_time_to_first_chunk")).toBeCloseTo(0.5);
+    expect(sum("client_operation_duration")).toBeCloseTo(2.5);
   });
 
   test("how long calls waited is measured of those that did, in seconds", async () => {
@@ -426,6 +503,23 @@ describe("as Prometheus reads them", () => {
     expect(requests).toHaveLength(2001);
     expect(requests.reduce((a, b) => a + b)).toBe(2101);
   });
+});
+
+test("over OTLP they count from the start until they are sent, to the millisecond", async () => {
+  const sink = await Collector.start();
+  const begin = Date.UTC(2027, 0, 1, 0, 0, 0, 123);
+  const clock = vi.spyOn(Date, "now").mockReturnValue(begin);
+  onTestFinished(() => clock.mockRestore());
+  const open = await telemetryOf({ otlp: otlpTo(sink.url, { traces: false }) });
+  await run(coreOf([backend("a")], {}, { telemetry: open.telemetry }), "chat", hello);
+  clock.mockReturnValue(begin + 60_789);
+  await open.close();
+  await sink.close();
+  for (const name of ["lintel.requests", "gen_ai.server.request.duration"]) {
+    const [point] = sink.points(name);
+    const [from, to] = [point?.startTimeUnixNano, point?.timeUnixNano].map(String);
+    expect([from, to]).toEqual([`${begin}000000`, `${begin + 60_789}000000`]);
+  }
 });
 
 test("over OTLP they are the same, under the conventions' own names", async () => {

@@ -8,6 +8,8 @@ import { tokenUsage } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { MemoryIdempotency } from "../../src/state/idempotency/memory.js";
+import { imageRequest } from "../backends/picture.js";
+import { callOf } from "../backends/subject.js";
 import { outcome } from "../support/calls.js";
 import { settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
@@ -83,7 +85,7 @@ describe("a call", () => {
       traceId: caller.traceId,
       parentSpanId: call.spanId,
       status: { code: 2 },
-      attributes: { "lintel.backend": "a", "error.type": "unavailable" },
+      attributes: { "lintel.backend": "a", "lintel.attempt": 1, "error.type": "unavailable" },
     });
     expect(won).toMatchObject({
       traceId: caller.traceId,
@@ -91,6 +93,7 @@ describe("a call", () => {
       status: { code: 0 },
       attributes: {
         "lintel.backend": "b",
+        "lintel.attempt": 2,
         "gen_ai.provider.name": "openai",
         "gen_ai.request.model": "m",
         "gen_ai.usage.output_tokens": 2,
@@ -191,6 +194,11 @@ describe("a call", () => {
         ["gen_ai.response.finish_reasons", ["length"]],
       ]);
       expect(responses(call)).toEqual([]);
+      // What is not streamed has no first piece.
+      const timed = [attempt, call].map(
+        (span) => "gen_ai.response.time_to_first_chunk" in (span?.attributes ?? {}),
+      );
+      expect(timed).toEqual([method === "chat", method === "chat"]);
     },
   );
 
@@ -249,6 +257,20 @@ describe("a call", () => {
     const [from, to] = [attempt.startTimeUnixNano, attempt.endTimeUnixNano].map(BigInt);
     expect((to ?? 0n) - (from ?? 0n)).toBe(5_000_000_000n);
     expect(attempt.attributes["gen_ai.response.time_to_first_chunk"]).toBe(5);
+  });
+
+  test("has in seconds how long it waited for room, and for documents", async () => {
+    const sink = await collector();
+    const { telemetry, close } = await telemetryOf({ otlp: otlpTo(sink.url) });
+    const call = callOf("textToImage", imageRequest());
+    Object.assign(call.attributes, { queuedMs: 2500, documentsMs: 40 });
+    const start = { method: call.method, id: call.id, door: "test", trace: undefined };
+    const outcome = { code: "ok", firstMs: 1, totalMs: 1, endedAt: performance.now() } as const;
+    telemetry.begin(start).end(call, outcome);
+    await close();
+    expect(sink.spans).toMatchObject([
+      { attributes: { "lintel.queue.duration": 2.5, "lintel.documents.duration": 0.04 } },
+    ]);
   });
 
   test("for images says so", async () => {

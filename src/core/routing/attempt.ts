@@ -234,9 +234,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     const verdict = own || this.#reader?.failed ? "neutral" : verdictOf(outcome);
     const failure = verdict === "failed" ? unfinished(ending) : undefined;
     endpoint.end(verdict, this.#probe, this.#startedAt, now, failure, this.#call.caller?.id ?? "");
-    if (this.#name && record.firstMs !== undefined) {
-      this.#call.observation?.named?.(record, this.#name);
-    }
+    if (this.#name) this.#call.observation?.named?.(record, this.#name);
   }
 
   #note(step: IteratorResult<Batch>): void {
