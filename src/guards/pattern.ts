@@ -88,21 +88,10 @@ export function patternChecker(
       // What stands ahead tells where words begin, and what is the rest of a longer thing.
       const from = before.length;
       const said = before + text;
-      const goesOn = more && text.length < mostHeld;
-      // Of a code that is not complete nobody knows what it stands for.
-      const whole = goesOn ? said.slice(0, Math.max(openCode(said), from)) : said;
-      const found = allIn(whole, finders, clock()).flatMap((one) =>
-        one.end <= from ? [] : [{ ...one, start: Math.max(one.start, from) }],
-      );
-      let upTo = whole.length;
-      if (goesOn) {
-        const open = openIn(whole, finders);
-        upTo = wholeUpTo(whole, Math.max(open, from));
-        // Of what is found there, or at the end of all, the rest may still come.
-        const cut = found.find(
-          ({ start, end }) => start < upTo && (end > upTo || end === whole.length),
-        );
-        upTo = cut?.start ?? upTo;
+      const isLate = clock();
+      let { upTo, found } = lookAt(said, from, more, finders, isLate);
+      if (more && said.length - upTo >= mostHeld) {
+        ({ upTo, found } = lookAt(said, from, false, finders, isLate));
       }
       const told = found
         .filter(({ end }) => end <= upTo)
@@ -111,6 +100,29 @@ export function patternChecker(
       return { upTo: length, verdict: verdictOn([told], [{ text: text.slice(0, length) }]) };
     },
   };
+}
+
+/**
+ * What is found behind a place of a text, and up to where it can be told.
+ * @param goesOn whether more comes, so that what is open at the end is held back
+ */
+function lookAt(
+  said: string,
+  from: number,
+  goesOn: boolean,
+  finders: readonly Named[],
+  isLate: () => boolean,
+): { readonly upTo: number; readonly found: readonly Found[] } {
+  // Of a code that is not complete nobody knows what it stands for.
+  const whole = goesOn ? said.slice(0, Math.max(openCode(said), from)) : said;
+  const found = allIn(whole, finders, isLate).flatMap((one) =>
+    one.end <= from ? [] : [{ ...one, start: Math.max(one.start, from) }],
+  );
+  if (!goesOn) return { upTo: whole.length, found };
+  const upTo = wholeUpTo(whole, Math.max(openIn(whole, finders), from));
+  // Of what is found there, or at the end of all, the rest may still come.
+  const cut = found.find(({ start, end }) => start < upTo && (end > upTo || end === whole.length));
+  return { upTo: cut?.start ?? upTo, found };
 }
 
 /** A place in a text, or the one before where it would divide a character. */

@@ -4,6 +4,7 @@ import { byLowerName } from "../backends/http/transport.js";
 import { LintelError } from "../core/errors.js";
 import type { GuardedCall, GuardedImage, GuardedText, Verdict } from "../core/guards/guard.js";
 import { isObject } from "../core/json.js";
+import { wellFormed } from "../core/well-formed.js";
 import { bearer, CheckingServer } from "../safety/checking-server.js";
 import type { OwnedChecker } from "./open.js";
 
@@ -78,7 +79,7 @@ function verdictIn(
       if (!Array.isArray(texts) || texts.length !== asked.length) throw noVerdict();
       if (texts.some((text) => typeof text !== "string")) throw noVerdict();
       const isSame = asked.every(({ text }, i) => text === texts[i]);
-      return isSame ? { action: "pass" } : { action, found, texts };
+      return isSame ? { action: "pass" } : { action, found, texts: texts.map(wellFormed) };
     }
     default:
       throw noVerdict();

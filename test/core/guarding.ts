@@ -33,7 +33,9 @@ export function guarded(
   settings: Partial<CoreSettings> = {},
   parts: Partial<CoreParts> = {},
 ) {
-  const models = [chatModel("chat-1"), imageModel("image-1")];
+  const chatty = chatModel("chat-1");
+  const supports = [...chatty.supports, "cache_control"];
+  const models = [{ ...chatty, supports }, imageModel("image-1")];
   const backend = scripted({ chat, streamTextToImage: paints() }, models);
   const core = coreOf([backend], settings, { guards, ...parts });
   const ask = (

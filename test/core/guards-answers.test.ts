@@ -306,6 +306,35 @@ describe("a stream", () => {
     expect(seen[1]?.before).toBe(text.slice(244, 500));
   });
 
+  test("is shown with whole characters ahead of a piece: JSON has halves, which some servers refuse", async () => {
+    const { guard, seen } = asked(() => ({ action: "pass" }));
+    const faces = `${"😀".repeat(250)}.`;
+    const { ask } = guarded([guard], says(faces, "more"));
+    await ask(user("Hello"), "chat");
+    expect(seen.map(({ before }) => before)).toEqual([undefined, faces.slice(-255)]);
+  });
+
+  test.each([
+    ["an address", "me@exam", "ple.com", "[email]"],
+    ["a card", "4111 1111 11", "11 1111", "[credit_card]"],
+    [
+      "a private key",
+      `-----BEGIN PRIVATE KEY-----\n${`${"MIIE".repeat(16)}\n`.repeat(10)}`,
+      `${`${"MIIE".repeat(16)}\n`.repeat(20)}-----END PRIVATE KEY-----`,
+      "[private_key]",
+    ],
+  ])(
+    "holds back the begin of %s at the end of a piece, however long that is",
+    async (_what, begin, end, mark) => {
+      const words = "All is well, ".repeat(700);
+      const guard = pattern({ find: ["email", "credit_card", "private_key"] });
+      const { ask } = guarded([guard], says(words + begin, `${end}, `, "and more."));
+      const { content, pieces } = got((await ask(user("Hello"), "chat")).messages);
+      expect(content).toBe(`${words}${mark}, and more.`);
+      expect(pieces[0]?.length).toBeGreaterThan(words.length - 20);
+    },
+  );
+
   test("is divided between characters, and says once what was found where it is", async () => {
     const ask = (...pieces: string[]) =>
       guarded([pattern({ patterns: ["secret"] })], says(...pieces)).ask(user("Hello"), "chat");

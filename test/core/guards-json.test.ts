@@ -104,3 +104,9 @@ test("lists of values are no marks", () => {
     '[[true],[ null ],[1],[-1.5e3],["x"],[],[ ],[{"a":[false]}],[1E+5],[1,2],[{}],[{},[[]]]]';
   expect(whole(text, true)).toBe(text);
 });
+
+test("a mark behind which a megabyte of blanks comes is found before the test's time is over", () => {
+  const blanks = `[${" ".repeat(1_000_000)}`;
+  expect(whole(`[x] ${blanks}`, true)).toBe(`"[x]" ${blanks}`);
+  expect(whole(`${blanks}true${blanks.slice(1)}]`, true)).toHaveLength(2_000_006);
+});

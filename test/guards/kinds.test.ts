@@ -299,6 +299,43 @@ test.each([
   expect(foundIn("api_key", `Take ${shortest.slice(0, -1)}, please`)).toEqual([]);
 });
 
+/** Digits of so many places that begin with these, and have Luhn's checksum. */
+function numbered(begin: string, length: number): string {
+  const without = begin.padEnd(length - 1, "0");
+  const sum = [...without].reduceRight((sum, digit, i) => {
+    const value = (without.length - i) % 2 === 1 ? 2 * Number(digit) : Number(digit);
+    return sum + (value > 9 ? value - 9 : value);
+  }, 0);
+  return without + ((10 - (sum % 10)) % 10);
+}
+
+test("cards of each network are found by how they begin, and how long these are", () => {
+  const of = (lengths: readonly number[], begins: readonly string[]) =>
+    begins.flatMap((begin) => lengths.map((length) => numbered(begin, length)));
+  const longer = [16, 17, 18, 19];
+  const cards = [
+    ...of([13, 16, 19], ["4"]),
+    ...of([16], ["51", "55", "2221", "2229", "2230", "2299", "23", "26", "270", "271", "2720"]),
+    ...of([15], ["34", "37"]),
+    ...of([14], ["300", "305", "36", "38", "39"]),
+    ...of(longer, ["6011", "644", "649", "65", "62", "3528", "3529", "3530", "3589"]),
+    ...of(longer, ["50", "56", "58", "63", "67"]),
+  ];
+  expect(cards.filter((card) => foundIn("credit_card", card)[0] !== card)).toEqual([]);
+  const others = [
+    ...of([14, 15, 17, 18], ["4"]),
+    ...of([15, 17], ["51", "2221"]),
+    ...of(
+      [16],
+      ["2220", "2721", "34", "36", "3527", "3590", "59", "60", "6012", "643", "66", "68"],
+    ),
+    ...of([14], ["306", "35", "37"]),
+    ...of([15], ["36", "65", "50", "62"]),
+    ...of([16], ["1", "7", "8", "9"]),
+  ];
+  expect(others.flatMap((number) => foundIn("credit_card", number))).toEqual([]);
+});
+
 test("no address begins within another one", () => {
   expect(foundIn("email", "a@b.com.x@c.de")).toEqual(["a@b.com", ".x@c.de"]);
 });

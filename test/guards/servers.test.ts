@@ -320,6 +320,13 @@ describe("a webhook", () => {
     expect((await ask(user("LOUD"))).warnings).toEqual([]);
   });
 
+  test("that divides a character leaves no half of it: model servers refuse those", async () => {
+    const { url } = await serving(() => ({
+      body: { action: "replace", texts: ["a\ud83d", "\ude00b"] },
+    }));
+    expect(await webhook(url).check(texts, about)).toMatchObject({ texts: ["a\ufffd", "\ufffdb"] });
+  });
+
   test.each<[string, unknown]>([
     ["nothing", {}],
     ["an unknown action", { action: "maybe" }],

@@ -1,8 +1,11 @@
 /** Answers in JSON in which something was masked. */
 
-/** What stands in a text's place in brackets, and the rest of a number of which it took a part; no list of values. */
+/**
+ * What stands in a text's place in brackets, and the rest of a number of which it took a part; no list of
+ * values. No blank may be told by two of its items: models that are to answer in JSON write them without end.
+ */
 const mark =
-  /[-+\d.eE]{0,40}\[(?!\s*(?:true|false|null|[-+\d.eE]*)\s*\])[^[\]{}",]+\][-+\d.eE]{0,40}/g;
+  /[-+\d.eE]{0,40}\[(?!\s*(?:(?:true|false|null|[-+\d.eE]+)\s*)?\])[^[\]{}",]+\][-+\d.eE]{0,40}/g;
 
 /** Longest name of a guard, in brackets, with the rest of a number, and more. */
 const longestMark = 400;

@@ -72,6 +72,9 @@ const leftOf = (verdict: Verdict, text: string) =>
     ? { text: verdict.texts[0] ?? text, replaced: true }
     : { text, replaced: false };
 
+/** The end of a text that is shown with what follows. JSON with half of a character some servers refuse. */
+const endOf = (text: string): string => text.slice(-shownBefore).replace(/^[\udc00-\udfff]/, "");
+
 /** How a source failed. */
 class Failure {
   readonly reason: unknown;
@@ -198,7 +201,7 @@ class GuardedStream {
     const looked = await this.#look(kind, more);
     it.seen = it.held.length - looked.length;
     if (looked.length === 0) return;
-    it.before = (it.before + it.held.slice(0, looked.length)).slice(-shownBefore);
+    it.before = endOf(it.before + it.held.slice(0, looked.length));
     it.held = it.held.slice(looked.length);
     const { text, replaced } = looked;
     if (text === "") return;

@@ -11,6 +11,7 @@ import { fileIn, textOfFile } from "../files.js";
 import type { JsonObject } from "../json.js";
 import { isConversation, type MethodName } from "../methods.js";
 import { detailsIn } from "../reasoning.js";
+import { joinedTexts, partsOf } from "./joined-texts.js";
 import { MemberNames, mapJsonTexts } from "./json-texts.js";
 
 /** Where a text stands. */
@@ -151,12 +152,11 @@ function mapParts(
   map: MapText,
   pdfs: Pdfs,
 ): ContentPart[] {
-  return joinedTexts(parts).map(({ part, i }) => {
+  return joinedTexts(parts).flatMap((joined) => {
+    const { part, i } = joined;
     const { text, file } = part;
     if (part.type === "text") {
-      return text === undefined
-        ? part
-        : { ...part, text: one(text, place(`parts[${i}].text`), map) };
+      return text === undefined ? part : partsOf(joined, one(text, place(`parts[${i}].text`), map));
     }
     if (part.type !== "file" || !file) return part;
     const filename = one(file.filename, place(`parts[${i}].file.filename`), map);
@@ -172,17 +172,6 @@ function mapParts(
 function textFile(part: ContentPart, text: string): string {
   const type = textOfFile(part) === undefined ? "text/plain" : fileIn(part)?.mediaType;
   return `data:${type};charset=utf-8;base64,${Buffer.from(text).toString("base64")}`;
-}
-
-/** Parts, of which texts that follow each other are one, with the place at which each began. */
-function joinedTexts(parts: readonly ContentPart[]): { part: ContentPart; i: number }[] {
-  const joined: { part: ContentPart; i: number }[] = [];
-  for (const [i, part] of parts.entries()) {
-    const last = joined.at(-1);
-    if (part.type !== "text" || last?.part.type !== "text") joined.push({ part, i });
-    else last.part = { ...last.part, text: (last.part.text ?? "") + (part.text ?? "") };
-  }
-  return joined;
 }
 
 /** Members of a detail of thoughts that say of what kind it is, and its signature: no model reads them as texts. */
