@@ -284,6 +284,8 @@ describe("a stream", () => {
     const { content, reason, last } = got(messages);
     expect([code, content, reason]).toEqual(["ok", "All is well. ", "content_filter"]);
     expect(last?.usage?.completionTokens).toBeGreaterThan(0);
+    // Nobody waits for the model server to count them.
+    expect(last?.usageEstimated).toBe(true);
     expect(signals[0]).toMatchObject({ aborted: true, reason: { code: "content_blocked" } });
     await core.idle();
     // It is no fault of the target.
@@ -397,6 +399,29 @@ describe("a stream", () => {
         ],
       },
     ]);
+  });
+
+  test("has all that a guard does to its pieces in the log, one entry for each", async () => {
+    const lines: object[] = [];
+    const log = { ...silent, info: (fields: object) => void lines.push(fields) };
+    const { guard } = asked(([{ text } = { text: "" }]) => {
+      if (text.startsWith("odd")) return { action: "flag", found: ["odd"] };
+      if (text.startsWith("bad")) return { action: "replace", found: ["bad"], texts: ["good"] };
+      return { action: "block", found: ["worst"] };
+    });
+    const pieces = ["odd ", "bad ", "odd ", "worst "].map((word) => word.repeat(125));
+    const { ask } = guarded([guard], says(...pieces), {}, { log });
+    await ask(user("Hello"), "chat");
+    const by = { guard: "a", side: "answer" };
+    const [{ guards = [] } = {}] = lines as { guards?: object[] }[];
+    expect(guards).toHaveLength(3);
+    for (const [result, word] of [
+      ["flagged", "odd"],
+      ["masked", "bad"],
+      ["blocked", "worst"],
+    ]) {
+      expect(guards).toContainEqual({ ...by, result, found: [word] });
+    }
   });
 
   test("of which a later piece is blocked has those before it", async () => {

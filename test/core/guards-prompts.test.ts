@@ -571,24 +571,52 @@ describe("a guard", () => {
       "can't look at it: the PDF has faults, some of its text may be missing",
     ],
   ])("has a reader of PDFs %s: its document is named, or passes", async (_, told, code, words) => {
+    const callers: string[] = [];
     const documents: DocumentReader = {
-      async read() {
+      async read(_pdf, caller) {
+        callers.push(caller);
         if (told instanceof LintelError) throw told;
         return { text: "Hi", pages: 1, blank: 0, damaged: true };
       },
     };
     const messages = [{ role: "user", parts: [file("application/pdf", "%PDF-1.4")] }];
     const param = "messages[0].parts[0].file.file_data";
-    const closed = guarded([mail()], says("Hi"), {}, { documents });
+    const said: unknown[] = [];
+    const log = { ...silent, warn: (...line: unknown[]) => void said.push(line[1]) };
+    const closed = guarded([mail()], says("Hi"), {}, { documents, log });
     const { error } = await closed.ask({ messages }, "countTokens");
     expect([error?.code, error?.param, error?.message]).toEqual([
       code,
       param,
       `${param}: the guard "mail" ${words}`,
     ]);
+    // Of what is its caller's fault an operator hears nothing.
+    const failed = code === "unavailable" ? ["a guard failed"] : [];
+    expect(said.filter((words) => words === "a guard failed")).toEqual(failed);
     const open = guarded([mail("mask", { onFailure: "open" })], says("Hi"), {}, { documents });
-    const { warnings } = await open.ask({ messages }, "countTokens");
+    const { warnings } = await open.ask({ messages }, "countTokens", { credential: "other" });
     expect(warnings[0]).toMatch(/^guards: "mail" (?:failed|can't look)/);
+    // Each caller has its turn.
+    expect(new Set(callers).size).toBe(2);
+  });
+
+  test("has no more PDFs read once its caller has left", async () => {
+    const caller = new AbortController();
+    let reads = 0;
+    const documents: DocumentReader = {
+      async read(_pdf, _caller, signal) {
+        reads++;
+        caller.abort();
+        throw signal.reason;
+      },
+    };
+    const { ask, backend } = guarded([mail()], says("Hi"), {}, { documents });
+    const pdf = file("application/pdf", "%PDF-1.4");
+    const call = ask({ messages: [{ role: "user", parts: [pdf, pdf] }] }, "complete", {
+      signal: caller.signal,
+    });
+    expect((await call).code).toBe("cancelled");
+    expect([reads, backend.asked]).toEqual([1, []]);
   });
 
   test("is not waited for once its caller has left", async () => {

@@ -5,6 +5,7 @@ import { createServer, type IncomingHttpHeaders } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { guardsSchema } from "../../src/config/guards.js";
+import { LintelError } from "../../src/core/errors.js";
 import type { GuardedCall } from "../../src/core/guards/guard.js";
 import { silent } from "../../src/core/log.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
@@ -20,7 +21,7 @@ interface Seen {
   readonly body: Record<string, unknown>;
 }
 
-type Answer = { status?: number; body: unknown } | undefined;
+type Answer = { status?: number; headers?: Record<string, string>; body: unknown } | undefined;
 
 /** A server that answers so, or hangs where that is nothing; its address, and what it was asked. */
 async function serving(answer: (body: Seen["body"]) => Answer | Promise<Answer>) {
@@ -32,7 +33,7 @@ async function serving(answer: (body: Seen["body"]) => Answer | Promise<Answer>)
     seen.push({ path: request.url, headers: request.headers, body });
     const said = await answer(body);
     if (!said) return;
-    response.writeHead(said.status ?? 200, { "content-type": "application/json" });
+    response.writeHead(said.status ?? 200, { "content-type": "application/json", ...said.headers });
     response.end(JSON.stringify(said.body));
   }).listen(0, "127.0.0.1");
   await once(http, "listening");
@@ -160,6 +161,19 @@ describe("a moderation endpoint", () => {
     expect(hung.seen.length).toBeLessThanOrEqual(4);
   });
 
+  test("is asked no more once the caller has left", async () => {
+    const caller = new AbortController();
+    const { url, seen } = await serving(() => {
+      caller.abort(new LintelError("cancelled", "the caller left"));
+      return undefined;
+    });
+    const many = Array.from({ length: 11 }, () => images[0] as (typeof images)[0]);
+    const checker = closing(moderationGuard(settings(url)));
+    const call = checker.check(texts, { ...about, signal: caller.signal }, many);
+    await expect(call).rejects.toMatchObject({ code: "cancelled" });
+    expect(seen.length).toBeLessThanOrEqual(4);
+  });
+
   test("that can't look at an image still blocks what it flags", async () => {
     const { url } = await serving(({ input }) => {
       const [first] = input as [string | object];
@@ -209,6 +223,24 @@ describe("a moderation endpoint", () => {
     expect(lines.at(-1)).toMatchObject({ cause: expect.stringContaining(cause) });
   });
 
+  test("that says when it can be asked again has its callers wait as long", async () => {
+    const { url } = await serving(() => ({
+      status: 429,
+      headers: { "retry-after": "17" },
+      body: { error: { message: "Too many." } },
+    }));
+    const { ask } = guarded([guardOf("a", closing(moderationGuard(settings(url))))]);
+    expect((await ask(user("Hello"))).error).toMatchObject({ code: "unavailable", retryAfter: 17 });
+  });
+
+  test("is asked about a piece of a stream with what is ahead of it", async () => {
+    const { url, seen } = await serving(({ input }) => ({ body: { results: results(input) } }));
+    const checker = closing(moderationGuard(settings(url)));
+    const piece = { field: "choices[0].delta.content", before: "ba", text: "d" };
+    expect(await checker.check([piece], about)).toMatchObject({ action: "block" });
+    expect(seen[0]?.body.input).toEqual(["bad"]);
+  });
+
   test("that flags one of fewer results than texts blocks, and no field is named", async () => {
     const { url } = await serving(() => ({ body: { results: [{ flagged: true }] } }));
     const { ask } = guarded([guardOf("a", closing(moderationGuard(settings(url))))]);
@@ -244,6 +276,13 @@ describe("a webhook", () => {
       },
     ]);
     expect(Object.keys(seen[0]?.body ?? {})).toHaveLength(6);
+  });
+
+  test("is shown what is ahead of a piece of a stream", async () => {
+    const { url, seen } = await serving(() => ({ body: { action: "allow" } }));
+    const piece = { field: "choices[0].delta.content", role: "assistant", before: "a", text: "b" };
+    await webhook(url).check([piece], { ...about, side: "answer" });
+    expect(seen[0]?.body).toMatchObject({ side: "answer", texts: [piece] });
   });
 
   test("is told the team, and whom the call is for where it is to know", async () => {

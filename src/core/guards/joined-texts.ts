@@ -60,7 +60,7 @@ function placesIn(text: string, other: string): (at: number) => number | undefin
   let ahead = 0;
   while (ahead < most && text[ahead] === other[ahead]) ahead++;
   let behind = 0;
-  while (behind < most - ahead && text.at(-1 - behind) === other.at(-1 - behind)) behind++;
+  while (behind < most && text.at(-1 - behind) === other.at(-1 - behind)) behind++;
   return (at) => {
     if (at <= ahead) return at;
     return text.length - at <= behind ? at + other.length - text.length : undefined;

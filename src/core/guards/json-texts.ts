@@ -65,7 +65,7 @@ export function mapJsonTexts(json: string, map: (text: string) => string): strin
     const text = isString ? (JSON.parse(json.slice(begin, end)) as string) : found[0];
     const mapped = text === "" ? text : map(text);
     colon.lastIndex = end;
-    const names = isString && colon.test(json) ? objects.at(-1) : undefined;
+    const names = colon.test(json) ? objects.at(-1) : undefined;
     const told = names ? names.add(mapped, mapped !== text) : mapped;
     if (told !== text) {
       out += json.slice(copied, begin) + JSON.stringify(told);

@@ -54,7 +54,7 @@ async function* withWords(
   for await (const batch of source as AsyncIterable<readonly LLMResponse[]>) {
     yield batch.map((message) => {
       const [choice] = message.choices;
-      if (!choice?.message && !choice?.finishReason) return message;
+      if (!choice?.finishReason) return message;
       return { ...message, warnings: [...new Set([...message.warnings, ...warnings])] };
     });
   }

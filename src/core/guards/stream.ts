@@ -110,7 +110,7 @@ class GuardedStream {
   /** Follows the content; absent: it is no JSON. */
   readonly #marks: JsonMarks | undefined;
   #thoughts = new Thoughts();
-  #calls: ToolCall[] = [];
+  readonly #calls: ToolCall[] = [];
 
   constructor(call: Call, guard: Guard) {
     this.#call = call;
@@ -165,7 +165,6 @@ class GuardedStream {
     await this.#endContent(out);
     if (this.#calls.length === 0) return;
     const calls = joinCalls(this.#calls);
-    this.#calls = [];
     const said = await lookedAt(messageOf("assistant", "", calls), this.#call, [this.#guard]);
     out.push(this.#piece(deltaChoice("", "", said.toolCalls)));
   }
