@@ -194,8 +194,6 @@ export class Workers {
 
   #ended(slot: Slot, lived: number, how: string): void {
     slot.process = undefined;
-    // Its end may be heard of ahead of its channel's.
-    slot.listens = false;
     this.#inquiry.ended(slot);
     if (this.#closing) {
       this.#lookForEnd();

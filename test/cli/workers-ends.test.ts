@@ -155,6 +155,21 @@ describe.runIf(redisBinary)("workers", () => {
     ]);
   });
 
+  test("one that ends as soon as a signal told it to leave has a successor that stays", async () => {
+    // Before it is known whether the signal was for all.
+    const lintel = await impatient(
+      "firstPause: 0",
+      inWorkers(
+        "process.on('SIGTERM', () => setTimeout(() => process.kill(process.pid, 'SIGKILL'), 20));",
+      ),
+    );
+    const [first] = listening(lintel);
+    process.kill(first?.pid ?? 0, "SIGTERM");
+    await lintel.saying(/"worker":1,"ending":"by SIGKILL".*a worker ended: it is started again/);
+    await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
+    expect(lintel.stderr).not.toContain("a worker leaves");
+  });
+
   test("one that hangs is ended, and started again", async () => {
     const lintel = await impatient("beatMs: 100, missed: 30");
     const [first, second] = listening(lintel);
