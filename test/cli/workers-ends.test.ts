@@ -41,6 +41,8 @@ describe.runIf(redisBinary)("workers", () => {
     await Promise.any(calls);
     process.kill(first?.pid ?? 0, "SIGKILL");
     for (const call of calls) expect(await (await call).text()).toContain(" two");
+    // It gets none of those that come before another is in its place.
+    await connectionsAreTaken(base);
   });
 
   test("what none has taken is closed when all end", async () => {
