@@ -194,6 +194,8 @@ export class Workers {
 
   #ended(slot: Slot, lived: number, how: string): void {
     slot.process = undefined;
+    // Its end may be heard of ahead of its channel's: who asked it then would wait without end.
+    slot.listens = false;
     this.#inquiry.ended(slot);
     if (this.#closing) {
       this.#lookForEnd();
