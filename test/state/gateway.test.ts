@@ -5,6 +5,8 @@ import { join } from "node:path";
 import { Redis } from "ioredis";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { createToken, hashToken } from "../../src/core/tokens.js";
+import { openDatabase } from "../../src/state/database/open.js";
+import { rowsOf } from "../../src/state/database/sql.js";
 import { drawing } from "../backends/openai-images-subject.js";
 import { echo } from "../backends/openai-subject.js";
 import { type Script, Upstream } from "../backends/upstream.js";
@@ -254,21 +256,27 @@ usage: { retention: ${retention} }
 state: { directory: "${directory}" }`,
       ),
     );
-    return { it, alice: asking(it.url, token) };
-  };
-  const draws = async (retention: string) => {
-    const { it, alice } = await started(retention);
+    const alice = asking(it.url, token);
     await expect.poll(() => alice.left()).toMatchObject({ spend: expect.any(Number) });
-    expect((await alice.draw(2)).status).toBe(200);
-    const left = await alice.left();
-    await it.running.close(0);
-    return left;
+    return { alice, close: () => it.running.close(0) };
   };
-  expect(await draws("90d")).toEqual({ spend: 7, images: 48 });
-  expect(await draws("1ms")).toEqual({ spend: 5, images: 46 });
-  // What a busy machine did not bring in at the end, this start does.
+  const sql = openDatabase("sqlite", directory);
+  onTestFinished(() => sql.close());
+  const records = async () => (await rowsOf(sql, "SELECT id FROM lintel_usage")).length;
+
+  const one = await started("90d");
+  expect((await one.alice.draw(2)).status).toBe(200);
+  await expect.poll(records).toBe(1);
+  await one.close();
+  const two = await started("1ms");
+  expect(await two.alice.left()).toEqual({ spend: 7, images: 48 });
+  expect((await two.alice.draw(2)).status).toBe(200);
+  expect(await two.alice.left()).toEqual({ spend: 5, images: 46 });
+  // It deletes what is old once it has brought in what is new.
+  await expect.poll(records).toBe(0);
+  await two.close();
   const { alice } = await started("1ms");
-  await expect.poll(() => alice.left()).toEqual({ spend: 5, images: 50 });
+  expect(await alice.left()).toEqual({ spend: 5, images: 50 });
   expect((await alice.draw(6)).message).toContain("is left of a lifetime budget of 9");
 });
 
