@@ -158,13 +158,10 @@ describe.runIf(redisBinary)("workers", () => {
   });
 
   test("one that ends as soon as a signal told it to leave has a successor that stays", async () => {
-    // Before it is known whether the signal was for all.
-    const lintel = await impatient(
-      "firstPause: 0",
-      inWorkers(
-        "process.on('SIGTERM', () => setTimeout(() => process.kill(process.pid, 'SIGKILL'), 20));",
-      ),
-    );
+    // Once it has told of the signal, and before it is known whether that was for all.
+    const killed =
+      "process.on('SIGTERM', () => setImmediate(process.kill, process.pid, 'SIGKILL'));";
+    const lintel = await impatient("firstPause: 0", inWorkers(killed));
     const [first] = listening(lintel);
     process.kill(first?.pid ?? 0, "SIGTERM");
     await lintel.saying(/"worker":1,"ending":"by SIGKILL".*a worker ended: it is started again/);

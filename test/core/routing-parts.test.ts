@@ -1,8 +1,9 @@
 /** The parts of routing alone: counting, names, taking turns. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { fits, restOf } from "../../src/core/pattern.js";
 import { RetryBudget } from "../../src/core/routing/budget.js";
 import { Circuit } from "../../src/core/routing/circuit.js";
+import { systemClock } from "../../src/core/routing/clock.js";
 import { Latency } from "../../src/core/routing/latency.js";
 import { fill, Names } from "../../src/core/routing/names.js";
 import { FairQueue, Waiter } from "../../src/core/routing/queue.js";
@@ -308,5 +309,15 @@ describe("FairQueue", () => {
     await expect(waits.place).rejects.toMatchObject({ code: "rate_limited" });
     expect(queue.enter(new Waiter("third", []), 3, 0)).toBe(false);
     expect(queue.size).toBe(3);
+  });
+});
+
+describe("the time of day", () => {
+  it("is right again once the process's clock is, which a test had set ahead", () => {
+    const clock = vi.spyOn(performance, "now").mockReturnValue(performance.now() + 600_000);
+    systemClock.wall(performance.now());
+    clock.mockRestore();
+    const off = systemClock.wall(performance.now()) - Date.now();
+    expect(Math.abs(off)).toBeLessThan(60_000);
   });
 });
