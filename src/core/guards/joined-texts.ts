@@ -38,6 +38,7 @@ export function joinedTexts(parts: readonly ContentPart[]): readonly Joined[] {
  * ahead of it, or what is behind it, is as it was; else nobody knows its place, and it is gone.
  */
 export function partsOf({ part, marks }: Joined, text: string): ContentPart[] {
+  if (marks.length === 0) return [{ ...part, text }];
   const place = placesIn(part.text ?? "", text);
   const parts: ContentPart[] = [];
   let begin = 0;

@@ -1,6 +1,6 @@
 /** OpenAI's marks for its cache of prompts, which stand at parts of messages, to the contract's. */
 import type { Violation } from "../../core/errors.js";
-import { isObject, type JsonObject } from "../../core/json.js";
+import { isObject, type JsonObject, withMembers } from "../../core/json.js";
 import { fields } from "../json/known.js";
 
 /** A part's mark. */
@@ -40,11 +40,15 @@ export class Breakpoints {
     else wrong.push({ field: options, message: "must be an object" });
   }
 
-  /** A part's mark, as a member; none where it has none. A `cache_control` of its own goes before it. */
-  of(part: JsonObject, place: string): { readonly cache_control?: unknown } {
+  /** What was read of a part, with its mark. */
+  onto(read: JsonObject, part: JsonObject, place: string): JsonObject {
+    return isMarked(part) ? withMembers(read, this.#of(part, place)) : read;
+  }
+
+  /** A part's mark, as a member. A `cache_control` of its own goes before it. */
+  #of(part: JsonObject, place: string): { readonly cache_control?: unknown } {
     const { [breakpoint]: said, cache_control: own } = part;
     if (own !== undefined && own !== null) return { cache_control: own };
-    if (said === undefined || said === null) return {};
     const at = `${place}.${breakpoint}`;
     if (!isObject(said)) {
       this.#wrong.push({ field: at, message: "must be an object" });
@@ -77,4 +81,13 @@ export class Breakpoints {
     }
     return unit === "m" && Number(count) <= 5 ? "5m" : "1h";
   }
+}
+
+/** What becomes of a request's parts besides. */
+export interface PartReading {
+  readonly breakpoints: Breakpoints;
+  /** Gets what is not had of them. */
+  readonly warnings: Set<string>;
+  /** Hears of a part that the contract has nothing like. @param what it is, or why */
+  refuse(place: string, what: string): void;
 }

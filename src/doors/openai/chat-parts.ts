@@ -3,7 +3,7 @@ import { ContentPartSchema, FileDataSchema } from "../../../gen/lintel/v1/chat_p
 import { isObject, type JsonObject, withMembers } from "../../core/json.js";
 import { choicesOf } from "../../core/rules.js";
 import { fieldsOf, type Known } from "../json/known.js";
-import { type Breakpoints, breakpointFields } from "./breakpoints.js";
+import { breakpointFields, type PartReading } from "./breakpoints.js";
 import { detailOf } from "./detail.js";
 
 /** Types of parts that are the contract's, too. */
@@ -16,25 +16,12 @@ export const partFields: Known = fieldsOf(ContentPartSchema, {
   file: fieldsOf(FileDataSchema, { file_id: true }),
 });
 
-/** What becomes of a request's parts besides. */
-export interface PartReading {
-  readonly breakpoints: Breakpoints;
-  /** Gets what is not had of them. */
-  readonly warnings: Set<string>;
-  /** Hears of a part that the contract knows nothing like. */
-  refuse(place: string, why: string): void;
-}
-
 /** @param at where they stand at the client */
 export const readParts = (parts: readonly unknown[], at: string, reading: PartReading): unknown[] =>
   parts.map((part, i) => {
     if (!isObject(part) || typeof part.type !== "string") return part;
     const place = `${at}[${i}]`;
-    const read = partOf(part, part.type, place, reading);
-    const { prompt_cache_breakpoint: breakpoint } = part;
-    return breakpoint === undefined || breakpoint === null
-      ? read
-      : withMembers(read, reading.breakpoints.of(part, place));
+    return reading.breakpoints.onto(partOf(part, part.type, place, reading), part, place);
   });
 
 function partOf(part: JsonObject, type: string, place: string, reading: PartReading): JsonObject {

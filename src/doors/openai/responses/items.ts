@@ -2,11 +2,11 @@
 import { type LintelError, unsupported, type Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
-import { Breakpoints } from "../breakpoints.js";
+import { Breakpoints, type PartReading } from "../breakpoints.js";
 import { asArguments } from "../custom-tools.js";
 import { configurationUpdate } from "./configuration.js";
 import { qualified } from "./namespaces.js";
-import { contentOf, type PartReading, withEndMark } from "./parts.js";
+import { contentOf, withEndMark } from "./parts.js";
 import { joined, readThoughts, type Thought } from "./thoughts.js";
 import { isClients, searchCall, searchOutput, toldOf, toolSearch } from "./tool-search.js";
 import { addedTools } from "./tools.js";

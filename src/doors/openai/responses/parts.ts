@@ -1,8 +1,8 @@
 /** Contents in parts, to the contract's. */
 import { InputAudioSchema } from "../../../../gen/lintel/v1/chat_pb.js";
-import { isObject, type JsonObject, withMembers } from "../../../core/json.js";
+import { isObject, type JsonObject } from "../../../core/json.js";
 import { fieldsOf } from "../../json/known.js";
-import { type Breakpoints, breakpointFields, isMarked } from "../breakpoints.js";
+import { breakpointFields, isMarked, type PartReading } from "../breakpoints.js";
 import { detailOf } from "../detail.js";
 
 /** Types of parts that are text, and where it stands in them. */
@@ -21,15 +21,6 @@ export const partFields = {
   ...breakpointFields,
 };
 
-/** What becomes of a request's parts besides. */
-export interface PartReading {
-  readonly breakpoints: Breakpoints;
-  /** Gets what is not had of them. */
-  readonly warnings: Set<string>;
-  /** Hears of a part that the contract has nothing like, and what it is. */
-  refuse(place: string, what: string): void;
-}
-
 /**
  * A content as the contract has it in JSON: one text where all parts are that, and none is marked within.
  * @param at where it stands at the client
@@ -43,7 +34,7 @@ export function contentOf(content: unknown, at: string, reading: PartReading): u
     if (!isObject(part) || typeof part.type !== "string") return part;
     const place = `${at}[${i}]`;
     const read = partOf(part, part.type, texts[i], place, reading);
-    return isMarked(part) ? withMembers(read, reading.breakpoints.of(part, place)) : read;
+    return reading.breakpoints.onto(read, part, place);
   });
 }
 
