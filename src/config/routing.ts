@@ -11,13 +11,24 @@ const share = () => z.number().min(0).max(1);
 
 const { queue, retry, health } = routingDefaults;
 
+const sessionHeader = headerName().transform((header) => header.toLowerCase());
+
 /** The part `routing` of the configuration. */
 export const routingSchema = z.strictObject({
-  affinity_header: headerName()
-    .transform((header) => header.toLowerCase())
+  affinity: z
+    .enum(["key", "conversation"])
+    .default(routingDefaults.affinity)
+    .describe(
+      "Which calls go to the same target, which keeps its prefix cache warm: those with the same prompt_cache_key, or also those without one whose conversation begins alike.",
+    ),
+  affinity_header: z
+    .union([sessionHeader, z.array(sessionHeader).min(1)], {
+      error: "must be the name of an HTTP header, or a list of such",
+    })
+    .transform((value) => (Array.isArray(value) ? value : [value]))
     .optional()
     .describe(
-      "Calls with the same value of this header, or RPC metadata, go to the same target, which keeps its prefix cache warm. Default: none.",
+      "Before that, calls with the same value of this header, or RPC metadata, go to the same target; of a list the first that a call has. Default: none.",
     ),
   max_in_flight: maxInFlight,
   queue: z
@@ -110,10 +121,11 @@ export function routingSettings(
   routing: z.output<typeof routingSchema>,
   timeouts: Timeouts,
 ): RoutingSettings {
-  const { affinity_header, max_in_flight, queue, retry, health, hedge } = routing;
+  const { affinity, affinity_header, max_in_flight, queue, retry, health, hedge } = routing;
   const { check } = health;
   return {
-    affinityHeader: affinity_header,
+    affinity,
+    affinityHeaders: affinity_header,
     maxInFlight: max_in_flight,
     queue: { size: queue.size, timeoutMs: queue.timeout },
     retry: {

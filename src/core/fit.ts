@@ -46,6 +46,7 @@ const copyChat = (request: LLMRequest, model: string): Every<LLMRequest> => ({
   reasoningEffort: request.reasoningEffort,
   includeReasoning: request.includeReasoning,
   user: request.user,
+  promptCacheKey: request.promptCacheKey,
 });
 
 const copyImage = (request: TextToImageRequest, modelId: string): Every<TextToImageRequest> => ({

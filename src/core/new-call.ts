@@ -65,7 +65,7 @@ export function newCall<M extends MethodName>(
     backend: undefined,
     connectMs: undefined,
     alive: undefined,
-    affinity: affinityOf(origin, settings),
+    affinity: affinityIn(origin, settings),
     life,
     log,
     attributes: newAttributes(origin.door, guards?.length ? null : undefined),
@@ -77,7 +77,12 @@ export function newCall<M extends MethodName>(
 /** A longer one is no worse for what it is used for. */
 const longestAffinity = 256;
 
-function affinityOf({ header }: Origin, { routing }: CoreSettings): string | undefined {
-  const name = routing.affinityHeader;
-  return name === undefined ? undefined : header?.(name)?.slice(0, longestAffinity) || undefined;
+/** What the first of the operator's headers says that has anything to say. */
+function affinityIn({ header }: Origin, { routing }: CoreSettings): string | undefined {
+  if (!routing.affinityHeaders || !header) return undefined;
+  for (const name of routing.affinityHeaders) {
+    const value = header(name);
+    if (value) return value.slice(0, longestAffinity);
+  }
+  return undefined;
 }

@@ -54,6 +54,7 @@ const always = new Set([
   "include_data",
   "include_reasoning",
   "user",
+  "prompt_cache_key",
 ]);
 
 /** What a chat model may support besides the fields of requests: fields of their messages and tools. */

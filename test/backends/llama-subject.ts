@@ -107,6 +107,7 @@ export function chatRequest(content: string, more: Partial<LLMRequest> = {}): LL
     tools: [],
     reasoningEffort: "",
     user: "",
+    promptCacheKey: "",
     ...more,
   };
 }

@@ -38,6 +38,7 @@ export function chatRequest(more: Partial<LLMRequest> = {}): LLMRequest {
     tools: [],
     reasoningEffort: "",
     user: "",
+    promptCacheKey: "",
     ...more,
   };
 }

@@ -301,7 +301,7 @@ describe("values", () => {
     [
       "a number for six keys",
       "routing: 5",
-      "routing: must be a mapping (affinity_header, max_in_flight, queue, retry, health, hedge), not a number",
+      "routing: must be a mapping (affinity, affinity_header, max_in_flight, queue, retry, health, hedge), not a number",
     ],
     ["a number for many keys", "bounds: 5", "bounds: must be a mapping, not a number"],
     [

@@ -52,7 +52,8 @@ routing:
       },
     ]);
     expect(routing).toEqual({
-      affinityHeader: "x-session-id",
+      affinity: "key",
+      affinityHeaders: ["x-session-id"],
       maxInFlight: 8,
       queue: { size: 10, timeoutMs: 5000 },
       retry: {
@@ -171,13 +172,28 @@ routing:
       "a check of nobody, no time at all, and no header",
       `${backends}routing:\n  affinity_header: "x y"\n  queue: { timeout: 0 }\n  health: { check: { backends: [c] } }\n`,
       [
-        "lintel.yaml:6:20: routing.affinity_header: must be the name of an HTTP header",
+        "lintel.yaml:6:20: routing.affinity_header: must be the name of an HTTP header, or a list of such",
         "lintel.yaml:7:21: routing.queue.timeout: must be longer than 0",
         'lintel.yaml:8:33: routing.health.check.backends[0]: there is no backend "c" (did you mean "a"?)',
       ],
     ],
   ];
   test.each(cases)("%s", (_, text, expected) => expect(mistakes(text)).toEqual(expected));
+
+  test("sessions go by several headers, and by how conversations begin", () => {
+    const text = "routing: { affinity: conversation, affinity_header: [X-Session-Id, x-agent] }\n";
+    expect(coreSettings(valid(text)).routing).toMatchObject({
+      affinity: "conversation",
+      affinityHeaders: ["x-session-id", "x-agent"],
+    });
+    expect(mistakes("routing: { affinity: session, affinity_header: [] }\n")).toEqual([
+      "lintel.yaml:1:22: routing.affinity: must be one of key or conversation",
+      "lintel.yaml:1:48: routing.affinity_header: must not be empty",
+    ]);
+    expect(mistakes('routing:\n  affinity_header: [a, "x y"]\n')).toEqual([
+      "lintel.yaml:2:24: routing.affinity_header[1]: must be the name of an HTTP header",
+    ]);
+  });
 
   test("a model may be one that a backend does not list in the file", () => {
     const one = "models: [{ name: m, backends: [e] }]\ndefault_models: { chat: other }\n";

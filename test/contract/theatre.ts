@@ -35,7 +35,10 @@ export class Theatre {
       }
     }
     const retry = { firstPauseMs: 1, longestPauseMs: 1, floor: 1000 };
-    const settings = { routing: routing({ retry, affinityHeader: "x-session", ...some }), models };
+    const settings = {
+      routing: routing({ retry, affinityHeaders: ["x-session"], ...some }),
+      models,
+    };
     this.lintel = await startLintel(this.#backends, { settings });
   }
 

@@ -174,6 +174,15 @@ describe("who asks the same", () => {
   });
 });
 
+test("keys of model servers' caches make no other question", async () => {
+  const { ask, backend } = caching();
+  await ask({ promptCacheKey: "a" });
+  for (const more of [{ promptCacheKey: "b" }, {}]) {
+    expect(await ask(more)).toMatchObject({ code: "ok", status: hit });
+  }
+  expect(backend.asked).toHaveLength(1);
+});
+
 test.each<Partial<Record<keyof LLMRequest, unknown>>>([
   { messages: [{ role: "user", content: "Hello!" }] },
   { messages: [{ role: "system", content: "Hello" }] },

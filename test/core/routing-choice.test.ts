@@ -98,6 +98,22 @@ describe("choose", () => {
     expect(new Set(moved)).toEqual(new Set(["b"]));
     expect(without).not.toContain("b");
   });
+  it("sends sessions on that belong to a target with more calls than its share and a half, and four", () => {
+    const targets = ["a", "b", "c"].map((name) => target(name, { weight: name === "c" ? 2 : 1 }));
+    const at = (i: number) => choose(targets, { now: 0, random: () => 0, affinity: `${i}` });
+    const before = Array.from({ length: 200 }, (_, i) => at(i));
+    const [a, , c] = targets;
+    // Its share of 6 calls is 1.5; with a half more, and four, it takes 6.25.
+    for (let i = 0; i < 6; i++) a?.endpoint.take("me");
+    expect(Array.from({ length: 200 }, (_, i) => at(i))).toEqual(before);
+    a?.endpoint.take("me");
+    const after = Array.from({ length: 200 }, (_, i) => at(i));
+    expect(after).not.toContain(a);
+    for (const [i, home] of before.entries()) if (home !== a) expect(after[i]).toBe(home);
+    // As others have more, it is busy no longer.
+    for (let i = 0; i < 4; i++) c?.endpoint.take("me");
+    expect(Array.from({ length: 200 }, (_, i) => at(i))).toEqual(before);
+  });
   it("gives sessions to several models of one backend", () => {
     const targets = ["m", "n"].map((model) => target("a", { endpoint: endpoint("a", model) }));
     const homes = Array.from({ length: 1000 }, (_, i) =>

@@ -1,4 +1,4 @@
-/** Where names of models lead, and sessions. */
+/** Where names of models lead. */
 import { describe, expect, it } from "vitest";
 import { type Model, PromptBar, State, Task } from "../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../src/core/backend.js";
@@ -9,7 +9,7 @@ import { memoryLimits } from "../../src/state/limits/memory.js";
 import * as calls from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel, imageModel } from "../support/models.js";
-import { backend, bench, equals, fails, failure, hello, textOf } from "../support/routing.js";
+import { backend, bench, fails, failure, hello, textOf } from "../support/routing.js";
 import { paints, says, scripted } from "../support/scripted.js";
 
 describe("names and targets", () => {
@@ -373,26 +373,5 @@ describe("names and targets", () => {
     await expect(run(core, "chat", { ...hello, model: "m" })).rejects.toEqual(
       failure("model_not_found"),
     );
-  });
-});
-
-describe("session affinity", () => {
-  it("goes by the header that is configured", async () => {
-    const all = ["a", "b", "c"].map((name) => backend(name));
-    const { core } = bench(all, { affinityHeader: "x-session" }, equals(all));
-    const at = (session?: string) =>
-      textOf(
-        run(core, "chat", hello, { header: (name) => (name === "x-session" ? session : "other") }),
-      );
-    const homes = new Set<string>();
-    for (let i = 0; i < 20; i++) {
-      const home = await at(`s${i}`);
-      homes.add(home);
-      for (let again = 0; again < 3; again++) expect(await at(`s${i}`)).toBe(home);
-    }
-    expect(homes.size).toBe(3);
-    const without = new Set<string>();
-    for (let i = 0; i < 30; i++) without.add(await at());
-    expect(without.size).toBe(3);
   });
 });

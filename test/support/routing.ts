@@ -80,7 +80,8 @@ export type Some = {
 export function routing(some: Some = {}): RoutingSettings {
   const entries = Object.entries(some).map(([key, value]) => {
     const known = routingDefaults[key as keyof RoutingSettings];
-    return [key, typeof value === "object" ? { ...(known as object), ...value } : value];
+    const isPart = typeof value === "object" && !Array.isArray(value);
+    return [key, isPart ? { ...(known as object), ...value } : value];
   });
   return { ...routingDefaults, ...Object.fromEntries(entries) };
 }

@@ -42,6 +42,8 @@ export interface ChatPackage {
   readonly files?: boolean;
   /** Options that tell it whom a call is for; absent: it has none. */
   readonly user?: (id: string) => JsonObject;
+  /** Options with the key by which its vendor finds a prompt's begin again; absent: it has none. */
+  readonly cacheKey?: (key: string) => JsonObject;
   /** Where its vendor has arguments of calls as objects; absent: nowhere, they are texts. */
   readonly written?: WrittenIn;
   /** How it is told of marks for its vendor's cache of prompts; absent: not at all. */
@@ -62,6 +64,8 @@ const compatible: ChatPackage = {
 
 /** Without being stored thoughts come back encrypted, and nothing of a conversation is bound to an account. */
 const stateless = { store: false };
+
+const openaiKey = (promptCacheKey: string) => ({ promptCacheKey });
 
 const anthropic: ChatPackage = {
   keys: ["anthropic"],
@@ -101,6 +105,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     thoughts: ["openai-responses-v1"],
     files: true,
     user: (safetyIdentifier) => ({ safetyIdentifier }),
+    cacheKey: openaiKey,
     counts: openaiCounts,
   },
   "@ai-sdk/azure": {
@@ -111,6 +116,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     thoughts: ["azure-openai-responses-v1", "openai-responses-v1"],
     files: true,
     user: (user) => ({ user }),
+    cacheKey: openaiKey,
   },
   "@ai-sdk/xai": {
     keys: ["xai"],

@@ -9,6 +9,7 @@ import type { Call } from "../../core/call.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { onlyOffersTools } from "../../core/tool-calls.js";
+import { promptCacheKey, toldCacheKey } from "../cache-key.js";
 import { callIds, hasOtherIds, idsFor } from "../call-ids.js";
 import { tools } from "../completions/fields.js";
 import { endUser } from "../completions/refusal.js";
@@ -38,6 +39,7 @@ export const optionalFieldsOf = (
   ...(onlyOffersTools(request) ? [tools] : []),
   ...(hasOtherIds(request.messages) ? [callIds] : []),
   ...(Object.keys(userOf(request, configured, none)).length > 0 ? [endUser] : []),
+  ...(cacheKeyOf(request, configured, none) ? [promptCacheKey] : []),
   ...(request.reasoningEffort === "" ? [] : [summaries]),
   ...(request.messages.some(({ reasoningDetails }) => reasoningDetails) ? [signedThoughts] : []),
   ...thoughtsToRefuse(request),
@@ -99,6 +101,7 @@ export async function optionsOf(
     providerOptions: providerOptionsOf(configured, request, {
       ...effort.options,
       ...userOf(request, configured, refused),
+      ...cacheKeyOf(request, configured, refused),
     }),
   };
 }
@@ -121,6 +124,16 @@ function userOf(
   const longest = keys.includes("anthropic") ? undefined : longestOfOpenai;
   const told = write && toldUser(request.user, passUser, longest);
   return told === undefined || refused.has(endUser) ? {} : (write?.(told) ?? {});
+}
+
+/** Options that tell a provider the key of the prompt's begin, where there is one and it has any use for it. */
+function cacheKeyOf(
+  { promptCacheKey: key }: LLMRequest,
+  configured: Configured,
+  refused: ReadonlySet<string>,
+): JsonObject | undefined {
+  const told = refused.has(promptCacheKey) ? undefined : toldCacheKey(key);
+  return told === undefined ? undefined : chatPackage(configured.package).cacheKey?.(told);
 }
 
 /** Options for every request and for this one, where the operator says nothing else. */

@@ -6,6 +6,7 @@ import { once } from "../../core/iterate.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { onlyOffersTools, withoutCalls } from "../../core/tool-calls.js";
+import { promptCacheKey, toldCacheKey } from "../cache-key.js";
 import { callIds, hasOtherIds } from "../call-ids.js";
 import { type Attempt, askWithout, chosenForChat, optionalFields } from "../completions/asking.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
@@ -68,7 +69,12 @@ export function complete(
 }
 
 /** What a request can go without. */
-function fieldsOf(request: LLMRequest, stream: boolean, user?: string): readonly string[] {
+function fieldsOf(
+  request: LLMRequest,
+  stream: boolean,
+  user: string | undefined,
+  cacheKey: string | undefined,
+): readonly string[] {
   const fields = stream ? streamed : whole;
   const offers = onlyOffersTools(request);
   // Without its calls a message may say nothing.
@@ -76,7 +82,7 @@ function fieldsOf(request: LLMRequest, stream: boolean, user?: string): readonly
   const blank = withoutBlank(told).length < told.length;
   const ofThoughts = thoughtsToRefuse(request);
   const ids = hasOtherIds(request.messages);
-  const nothing = !blank && !offers && !ids && user === undefined;
+  const nothing = !blank && !offers && !ids && user === undefined && cacheKey === undefined;
   if (nothing && ofThoughts.length === 0) return fields;
   return [
     ...fields,
@@ -84,6 +90,7 @@ function fieldsOf(request: LLMRequest, stream: boolean, user?: string): readonly
     ...(offers ? [tools] : []),
     ...(ids ? [callIds] : []),
     ...(user === undefined ? [] : [endUser]),
+    ...(cacheKey === undefined ? [] : [promptCacheKey]),
     ...ofThoughts,
   ];
 }
@@ -93,15 +100,19 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
   const { address, models, cap } = server;
   const { request, signal, connectMs } = call;
   const user = toldUser(request.user, server.passUser, longestOfOpenai);
+  const told = toldCacheKey(request.promptCacheKey);
+  const { cacheKey: at } = models.dialect;
+  const cacheKey = at === promptCacheKey ? told : undefined;
   const path = address.at("/chat/completions");
-  const headers = traceHeaders(call);
+  const inHeader = told !== undefined && at !== undefined && at !== promptCacheKey;
+  const headers = inHeader ? { [at]: told, ...traceHeaders(call) } : traceHeaders(call);
   const learn = (field: string) => models.refuse(request.model, field);
   return askWithout({
-    fields: fieldsOf(request, stream, user),
+    fields: fieldsOf(request, stream, user, cacheKey),
     known: () => models.refusedFor(request.model),
     ask: async (refused) => {
       const asStream = stream ? !refused.has(streams) : refused.has(wholeAnswers);
-      const options = { dialect: models.dialect, stream: asStream, refused, cap, user };
+      const options = { dialect: models.dialect, stream: asStream, refused, cap, user, cacheKey };
       const body = writeRequest(request, options);
       const sent = { method: "POST", path, body, headers, signal, connect: connectMs } as const;
       const asked = await attempt(server, call, sent);

@@ -1,6 +1,7 @@
 /** What the OpenAI-compatible servers take, as their own sources and references have it. */
 import { files } from "../../core/documents.js";
 import { cacheControl } from "../../core/prompt-marks.js";
+import { promptCacheKey } from "../cache-key.js";
 import type { ImageServer } from "./images/profile.js";
 import type { Listed } from "./listed.js";
 
@@ -26,6 +27,8 @@ export interface Dialect {
   readonly forgetsThoughts?: boolean;
   /** What it calls the end user's id. OpenAI has put the first in the place of the second. */
   readonly user: "safety_identifier" | "user";
+  /** Where it takes the key by which it finds a prompt's begin again: as a field, or in a header. Absent: nowhere. */
+  readonly cacheKey?: typeof promptCacheKey | "x-grok-conv-id";
   /** What is said of an effort besides `reasoning_effort`, where that alone does not switch thinking on or off. */
   readonly thinking?: (effort: string) => object;
   /** How it is asked for the tokens of a prompt; absent: it counts none. */
@@ -75,6 +78,7 @@ const dialects = {
     ...openSource,
     ...{ maxTokens: "max_completion_tokens", topK: false, developer: true, images: "openai" },
     ...{ forgetsThoughts: true, files: true, user: "safety_identifier" },
+    cacheKey: promptCacheKey,
   },
   vllm: { ...openSource, images: "vllm", thinking: templateThinking, counts: "tokenize" },
   sglang: { ...openSource, images: "sglang", thinking: templateThinking },
@@ -105,12 +109,12 @@ const dialects = {
   nebius: { ...openSource, images: "nebius" },
   siliconflow: { ...openSource, images: "siliconflow", thinking: enabledThinking },
   recraft: { ...openSource, images: "recraft" },
-  deepinfra: { ...openSource, images: "deepinfra" },
+  deepinfra: { ...openSource, images: "deepinfra", cacheKey: promptCacheKey },
   google: { ...openSource, images: "google", unsigned: skipSignature, forgetsThoughts: true },
-  xai: { ...openSource, images: "xai" },
+  xai: { ...openSource, images: "xai", cacheKey: "x-grok-conv-id" },
   zai: { ...openSource, images: "zai", thinking: typedThinking },
   deepseek: { ...openSource, thinking: typedThinking },
-  moonshot: { ...openSource, thinking: typedThinking },
+  moonshot: { ...openSource, thinking: typedThinking, cacheKey: promptCacheKey },
   dashscope: { ...openSource, thinking: enabledThinking, marks: true },
   // Else it lists only what answers with text.
   venice: { ...openSource, images: "venice", listed: "type=all" },

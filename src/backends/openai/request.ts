@@ -2,6 +2,7 @@
 
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { withoutCalls } from "../../core/tool-calls.js";
+import { promptCacheKey } from "../cache-key.js";
 import { type IdOf, idsFor } from "../call-ids.js";
 import type { Optional } from "../completions/asking.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
@@ -20,6 +21,8 @@ export interface RequestOptions {
   readonly cap?: number | undefined;
   /** What it is told of whom the call is for; absent: nothing. */
   readonly user?: string | undefined;
+  /** By what it finds the prompt's begin again; absent: nothing. */
+  readonly cacheKey?: string | undefined;
 }
 
 /** The body of `POST /chat/completions`. */
@@ -63,6 +66,7 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
     reasoning_effort: effort || undefined,
     ...(effort && dialect.thinking?.(effort)),
     [dialect.user]: refused.has(endUser) ? undefined : options.user,
+    [promptCacheKey]: refused.has(promptCacheKey) ? undefined : options.cacheKey,
     stream,
     stream_options: stream && takes("stream_options") ? includeUsage : undefined,
   };

@@ -68,7 +68,7 @@ function readWhole(call: Call<"chat"> | Call<"complete">, text: string): LLMResp
 function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object {
   const { messages, model, temperature, maxTokens, topP, topK, seed, stop, responseFormat } =
     request;
-  const { reasoningEffort, includeReasoning, user } = request;
+  const { reasoningEffort, includeReasoning, user, promptCacheKey } = request;
   return {
     model,
     messages: messages.map((message) => ({
@@ -89,6 +89,7 @@ function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object 
     ...(reasoningEffort !== "" && { reasoning_effort: reasoningEffort }),
     include_reasoning: includeReasoning,
     user: gateway.userOf(user),
+    ...(promptCacheKey !== "" && { prompt_cache_key: promptCacheKey }),
     stream,
   };
 }

@@ -23,7 +23,11 @@ export function questionOf(call: Call<"chat" | "complete">, scope: CacheSettings
   const { messages } = unmarked;
   // Of texts up to marks one is made where none is read: so of all texts.
   const told = messages.some(({ parts }) => parts.length > 0) ? messages.map(inOneText) : messages;
-  const asked: LLMRequest = { ...unmarked, messages: told, model: "", user: "" };
+  const asked: LLMRequest = {
+    ...unmarked,
+    messages: told,
+    ...{ model: "", user: "", promptCacheKey: "" },
+  };
   // Names that callers make up for one model.
   const model = isOneModel(modelSettings)
     ? (attributes.countedAs ?? attributes.model)

@@ -45,7 +45,9 @@ export function choose(targets: readonly Target[], choice: Choice): Target | "fu
   }
   if (!only) return full ? "full" : (last ?? (patient && tried ? "full" : undefined));
   if (!candidates) return only;
-  return affinity === undefined ? lessBusy(candidates, random) : keeper(candidates, affinity);
+  return affinity === undefined
+    ? lessBusy(candidates, random)
+    : keeper(withoutBusy(candidates), affinity);
 }
 
 /** Whether a target is asked rather than the last one, or nobody. Those with room come first. */
@@ -76,6 +78,24 @@ function pick(candidates: readonly Target[], random: () => number, but?: Target)
     if (left < 0) break;
   }
   return last;
+}
+
+/** A target with more requests than half as many again as its share, and these, is too busy for a session of its. */
+const evenSo = 4;
+
+/** Those that aren't much busier than the others: what a target has of a prompt is not worth a queue. */
+function withoutBusy(candidates: readonly Target[]): readonly Target[] {
+  let requests = 0;
+  let weights = 0;
+  for (const { endpoint, weight } of candidates) {
+    requests += endpoint.inFlight;
+    weights += weight;
+  }
+  const most = (weight: number) => (1.5 * requests * weight) / weights + evenSo;
+  const busy = candidates.some(({ endpoint, weight }) => endpoint.inFlight > most(weight));
+  return busy
+    ? candidates.filter(({ endpoint, weight }) => endpoint.inFlight <= most(weight))
+    : candidates;
 }
 
 /**

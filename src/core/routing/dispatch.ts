@@ -6,6 +6,7 @@
 import type { Call, CallEnd } from "../call.js";
 import { type LintelError, toLintelError } from "../errors.js";
 import { Steps, tell, type Waiter } from "../steps.js";
+import { affinityOf } from "./affinity.js";
 import type { Attempt, Batch } from "./attempt.js";
 import { Attempts } from "./attempts.js";
 import { isDeadline } from "./blame.js";
@@ -51,7 +52,8 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
     // The one that tries whether a target is back may take minutes to draw.
     const patient = call.method === "streamTextToImage";
     const lesser = lesserFor(call, targets);
-    this.#candidates = new Candidates(targets, call.affinity, tools.random, patient, lesser);
+    const affinity = targets.length > 1 ? affinityOf(call, tools.settings) : undefined;
+    this.#candidates = new Candidates(targets, affinity, tools.random, patient, lesser);
     this.#hedge = targets.length > 1 ? tools.hedgeOf(call) : undefined;
     this.#unseen = call.unseen ? new Unseen() : undefined;
     const detached = this.#hedge !== undefined || call.unseen === true;

@@ -96,8 +96,10 @@ export interface HedgeSettings {
 
 /** All of it. */
 export interface RoutingSettings {
-  /** Header whose value keeps a session at one target, in lower case; absent: none does. */
-  readonly affinityHeader?: string | undefined;
+  /** Headers whose value keeps a session at one target, in lower case: the first that a call has. Absent: none does. */
+  readonly affinityHeaders?: readonly string[] | undefined;
+  /** Whether calls without such a header and without a `prompt_cache_key` meet by how their conversation begins. */
+  readonly affinity: "key" | "conversation";
   /** Most requests at once at one target; absent: any number. */
   readonly maxInFlight?: number | undefined;
   readonly queue: QueueSettings;
@@ -110,6 +112,7 @@ export interface RoutingSettings {
 
 /** The product's values. */
 export const routingDefaults: RoutingSettings = {
+  affinity: "key",
   queue: { size: 256, timeoutMs: 30_000 },
   retry: {
     attempts: 3,
