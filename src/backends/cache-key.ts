@@ -1,13 +1,26 @@
-/** What vendors are told of a request's `prompt_cache_key`. */
+/** What model servers are told of which calls belong together. */
 import { createHash } from "node:crypto";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { Call } from "../core/call.js";
 
-/** Its name in OpenAI's form, and among what servers refuse. */
+/** The key's name in OpenAI's form, and among what servers refuse. */
 export const promptCacheKey = "prompt_cache_key";
 
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+
 /**
- * The key as its SHA-256 in hex: what callers write into it is not the vendor's business, and OpenAI
- * takes at most 64 characters.
- * @param key as the contract has it: empty where there is none
+ * What calls say that belong together, as its SHA-256 in hex: what callers write into it is not the
+ * vendor's business, and OpenAI takes at most 64 characters.
+ * @returns `undefined` where a call says nothing
  */
-export const toldCacheKey = (key: string): string | undefined =>
-  key === "" ? undefined : createHash("sha256").update(key).digest("hex");
+export function toldCacheKey({
+  affinity,
+  request,
+}: Pick<Call, "affinity"> & { readonly request: LLMRequest }): string | undefined {
+  const key = affinity ?? request.promptCacheKey;
+  return key === "" ? undefined : sha256(key);
+}
+
+/** What another gateway is told of the session that a call's header names: a header that it knows by itself. */
+export const sessionHeaders = ({ affinity }: Pick<Call, "affinity">) =>
+  affinity === undefined ? undefined : { "x-session-id": sha256(affinity) };

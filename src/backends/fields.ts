@@ -1,6 +1,6 @@
 /** Fields that entries of several kinds of backends have. */
 import { z } from "zod";
-import { headers } from "../config/http-fields.js";
+import { headerName, headers } from "../config/http-fields.js";
 import { wait, waitOrNone } from "../config/quantities.js";
 import { methods } from "../core/methods.js";
 import { messageParameters } from "../core/parameters.js";
@@ -20,6 +20,22 @@ export const loadField = z
 /** Headers of every request to a server, besides what requests have anyway. */
 export const furtherHeaders = () =>
   headers().default({}).describe("Further headers of every request to it.");
+
+/** Headers that requests have for something else. */
+const taken =
+  /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|accept|authorization|content-.+|user-agent|trace(?:parent|state))$/;
+
+/** The header in which a server, or a router before it, is told which calls belong together. */
+export const sessionHeader = () =>
+  headerName()
+    .transform((header) => header.toLowerCase())
+    .refine((header) => !taken.test(header), {
+      error: "must be no header that requests have anyway",
+    })
+    .optional()
+    .describe(
+      "A header in which it, or a router before it, is told which calls belong together: the SHA-256, in hex, of what routing.affinity_header or prompt_cache_key says. Default: none, but what xAI has for it.",
+    );
 
 const requestFields = new Set([
   ...[methods.chat, methods.textToImage].flatMap(({ input }) =>

@@ -22,13 +22,13 @@ export const routingSchema = z.strictObject({
       "Which calls go to the same target, which keeps its prefix cache warm: those with the same prompt_cache_key, or also those without one whose conversation begins alike.",
     ),
   affinity_header: z
-    .union([sessionHeader, z.array(sessionHeader).min(1)], {
+    .union([sessionHeader, z.array(sessionHeader)], {
       error: "must be the name of an HTTP header, or a list of such",
     })
+    .prefault([...routingDefaults.affinityHeaders])
     .transform((value) => (Array.isArray(value) ? value : [value]))
-    .optional()
     .describe(
-      "Before that, calls with the same value of this header, or RPC metadata, go to the same target; of a list the first that a call has. Default: none.",
+      "Before that, calls with the same value of this header, or RPC metadata, go to the same target; of a list the first that a call has.",
     ),
   max_in_flight: maxInFlight,
   queue: z

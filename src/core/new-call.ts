@@ -77,9 +77,9 @@ export function newCall<M extends MethodName>(
 /** A longer one is no worse for what it is used for. */
 const longestAffinity = 256;
 
-/** What the first of the operator's headers says that has anything to say. */
+/** What the first of the headers says that has anything to say. */
 function affinityIn({ header }: Origin, { routing }: CoreSettings): string | undefined {
-  if (!routing.affinityHeaders || !header) return undefined;
+  if (!header) return undefined;
   for (const name of routing.affinityHeaders) {
     const value = header(name);
     if (value) return value.slice(0, longestAffinity);

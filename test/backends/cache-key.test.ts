@@ -13,7 +13,8 @@ import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
 
 const promptCacheKey = "tenant-7:alice@example.com:conversation-1";
-const told = createHash("sha256").update(promptCacheKey).digest("hex");
+const sha256 = (text: string) => createHash("sha256").update(text).digest("hex");
+const told = sha256(promptCacheKey);
 
 describe("an OpenAI-compatible server", () => {
   it.each(["openai", "moonshot", "deepinfra"])(
@@ -27,6 +28,33 @@ describe("an OpenAI-compatible server", () => {
       expect(keys).toEqual([told, told, undefined]);
     },
   );
+
+  it("is told what the operator's header says, which goes before", async () => {
+    const server = await against(echo, { dialect: "openai" });
+    for (const more of [{ promptCacheKey }, {}]) {
+      const call = { ...callOf("chat", chatRequest(more)), affinity: "session 1" };
+      for await (const _ of server.backend.handlers.chat?.(call) ?? []);
+    }
+    const keys = server.bodies().map((body) => body.prompt_cache_key);
+    expect(keys).toEqual([sha256("session 1"), sha256("session 1")]);
+  });
+
+  it("is told in a header of its own where the operator says so", async () => {
+    for (const [dialect, field] of [
+      ["vllm", undefined],
+      ["xai", undefined],
+      ["openai", told],
+    ] as const) {
+      const server = await against(echo, { dialect, session_header: "X-Session-Affinity" });
+      await chat(server, { promptCacheKey });
+      await chat(server);
+      const posted = server.upstream.requests.filter(({ method }) => method === "POST");
+      const seen = posted.map(({ headers }) => headers["x-session-affinity"]);
+      expect(seen).toEqual([told, undefined]);
+      expect(posted.some(({ headers }) => "x-grok-conv-id" in headers)).toBe(false);
+      expect(server.bodies()[0].prompt_cache_key).toBe(field);
+    }
+  });
 
   it("of xAI is told it in a header", async () => {
     const server = await against(echo, { dialect: "xai" });
@@ -118,31 +146,42 @@ describe("a provider of the AI SDK", () => {
 });
 
 describe("another gateway", () => {
-  it("by REST is told the key itself, for its own model servers", async () => {
+  it("by REST is told the key itself, for its own model servers, and a session's header as a hash", async () => {
     const server = await gateway();
     onTestFinished(() => server.close());
     const backend = opened(restAt(server.url));
-    for (const key of [promptCacheKey, ""]) {
+    for (const [key, affinity] of [
+      [promptCacheKey, undefined],
+      ["", "session ü"],
+    ] as const) {
       const request = chatRequest({ promptCacheKey: key });
-      const asked = { ...callOf("chat", request), deadline: performance.now() + 60_000 };
+      const asked = { ...callOf("chat", request), affinity, deadline: performance.now() + 60_000 };
       for await (const _ of backend.handlers.chat?.(asked) ?? []);
     }
     const posted = server.requests.filter(({ method }) => method === "POST");
     const keys = posted.map(({ body }) => JSON.parse(String(body)).prompt_cache_key);
     expect(keys).toEqual([promptCacheKey, undefined]);
+    const sessions = posted.map(({ headers }) => headers["x-session-id"]);
+    expect(sessions).toEqual([undefined, sha256("session ü")]);
   });
 
-  it("by gRPC is told the key itself", async () => {
-    const keys: string[] = [];
+  it("by gRPC is told the key itself, and a session's header as a hash", async () => {
+    const keys: unknown[] = [];
     const peer = await serveNode(
-      chatting(async function* (request) {
-        keys.push(request.promptCacheKey);
+      chatting(async function* (request, _signal, headers) {
+        keys.push([request.promptCacheKey, headers.get("x-session-id")]);
         yield { choices: [{ finishReason: "stop", delta: { content: "Hi" } }] };
       }),
     );
     const backend = connectTo(peer.address);
     const hello = { model: "m", messages: [{ role: "user", content: "Hello" }], promptCacheKey };
-    expect((await outcome(coreOf([backend]), "chat", hello)).code).toBe("ok");
-    expect(keys).toEqual([promptCacheKey]);
+    const core = coreOf([backend]);
+    expect((await outcome(core, "chat", hello)).code).toBe("ok");
+    const header = (name: string) => (name === "x-session-id" ? "session ü" : undefined);
+    expect((await outcome(core, "chat", hello, { header })).code).toBe("ok");
+    expect(keys).toEqual([
+      [promptCacheKey, null],
+      [promptCacheKey, sha256("session ü")],
+    ]);
   });
 });

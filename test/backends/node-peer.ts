@@ -57,12 +57,12 @@ export const piece = (content: string, finishReason = "") => ({
 
 /** The two services that most tests want. */
 export function chatting(
-  chat: (request: LLMRequest, signal: AbortSignal) => AsyncIterable<object>,
+  chat: (request: LLMRequest, signal: AbortSignal, headers: Headers) => AsyncIterable<object>,
 ) {
   return (router: ConnectRouter) => {
     router.service(ModelsService, { listModels: () => ({ models: [model] }) });
     router.service(ChatService, {
-      chat: (request, context) => chat(request, context.signal) as never,
+      chat: (request, context) => chat(request, context.signal, context.requestHeader) as never,
       complete: () => ({ choices: [{ message: { role: "assistant", content: "whole" } }] }),
     });
   };

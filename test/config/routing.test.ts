@@ -186,9 +186,11 @@ routing:
       affinity: "conversation",
       affinityHeaders: ["x-session-id", "x-agent"],
     });
-    expect(mistakes("routing: { affinity: session, affinity_header: [] }\n")).toEqual([
+    expect(
+      coreSettings(valid("routing: { affinity_header: [] }\n")).routing.affinityHeaders,
+    ).toEqual([]);
+    expect(mistakes("routing: { affinity: session }\n")).toEqual([
       "lintel.yaml:1:22: routing.affinity: must be one of key or conversation",
-      "lintel.yaml:1:48: routing.affinity_header: must not be empty",
     ]);
     expect(mistakes('routing:\n  affinity_header: [a, "x y"]\n')).toEqual([
       "lintel.yaml:2:24: routing.affinity_header[1]: must be the name of an HTTP header",

@@ -1,7 +1,7 @@
 /** Which calls meet at one target: by a header, by their `prompt_cache_key`, by how their conversation begins. */
 import { describe, expect, it } from "vitest";
 import type { ContentPart, LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
-import type { RoutingSettings } from "../../src/core/routing/settings.js";
+import { type RoutingSettings, routingDefaults } from "../../src/core/routing/settings.js";
 import { run } from "../support/core.js";
 import { filePart, imagePart, say, textPart } from "../support/messages.js";
 import { backend, bench, equals, hello, textOf } from "../support/routing.js";
@@ -40,6 +40,15 @@ describe("a header", () => {
     expect(new Set(await homes(20, (i) => ask({ "x-session": `s${i}` }))).size).toBe(3);
     expect(await places(() => ask({ "x-other": "s" }))).toBe(3);
     expect(await places(() => ask({ "x-session": "" }))).toBe(3);
+  });
+
+  it("may be one that clients send by themselves", async () => {
+    const ask = three({});
+    for (const name of routingDefaults.affinityHeaders) {
+      expect(new Set(await homes(20, (i) => ask({ [name]: `s${i}` }))).size).toBe(3);
+    }
+    const none = three({ affinityHeaders: [] });
+    expect(await places(() => none({ "x-session-id": "s" }))).toBe(3);
   });
 
   it("of several is the first that a call has, and goes before all else", async () => {

@@ -32,14 +32,14 @@ export type Asked = ChatCall | Call<"countTokens">;
 
 /** What a vendor may refuse and the request can go without. */
 export const optionalFieldsOf = (
-  request: LLMRequest,
+  { affinity, request }: ChatCall,
   configured: Configured,
 ): readonly string[] => [
   ...optionalFields,
   ...(onlyOffersTools(request) ? [tools] : []),
   ...(hasOtherIds(request.messages) ? [callIds] : []),
   ...(Object.keys(userOf(request, configured, none)).length > 0 ? [endUser] : []),
-  ...(cacheKeyOf(request, configured, none) ? [promptCacheKey] : []),
+  ...(cacheKeyOf({ affinity, request }, configured, none) ? [promptCacheKey] : []),
   ...(request.reasoningEffort === "" ? [] : [summaries]),
   ...(request.messages.some(({ reasoningDetails }) => reasoningDetails) ? [signedThoughts] : []),
   ...thoughtsToRefuse(request),
@@ -101,7 +101,7 @@ export async function optionsOf(
     providerOptions: providerOptionsOf(configured, request, {
       ...effort.options,
       ...userOf(request, configured, refused),
-      ...cacheKeyOf(request, configured, refused),
+      ...cacheKeyOf(call, configured, refused),
     }),
   };
 }
@@ -126,14 +126,15 @@ function userOf(
   return told === undefined || refused.has(endUser) ? {} : (write?.(told) ?? {});
 }
 
-/** Options that tell a provider the key of the prompt's begin, where there is one and it has any use for it. */
+/** Options that tell a provider which calls belong together, where this one says so and it has any. */
 function cacheKeyOf(
-  { promptCacheKey: key }: LLMRequest,
+  call: Pick<Asked, "affinity" | "request">,
   configured: Configured,
   refused: ReadonlySet<string>,
 ): JsonObject | undefined {
-  const told = refused.has(promptCacheKey) ? undefined : toldCacheKey(key);
-  return told === undefined ? undefined : chatPackage(configured.package).cacheKey?.(told);
+  const { cacheKey: write } = chatPackage(configured.package);
+  const told = write && !refused.has(promptCacheKey) ? toldCacheKey(call) : undefined;
+  return told === undefined ? undefined : write?.(told);
 }
 
 /** Options for every request and for this one, where the operator says nothing else. */

@@ -18,6 +18,7 @@ import {
 } from "../../core/methods.js";
 import { readingHeader, readingOf } from "../../core/prompts.js";
 import { traceHeaders } from "../../core/telemetry.js";
+import { sessionHeaders } from "../cache-key.js";
 import { timeLeft } from "../deadline.js";
 import { type PassUser, toldUser } from "../end-user.js";
 import { notConnected } from "../http/transport-error.js";
@@ -199,6 +200,7 @@ export class Peer {
     const reading = readingOf(call);
     return {
       ...traceHeaders(call),
+      ...sessionHeaders(call),
       ...(id && { "x-request-id": id }),
       // What the operator set for the model: the node knows nothing of it.
       ...(reading && { [readingHeader]: reading }),

@@ -37,6 +37,8 @@ export interface Server {
   readonly tags: ThinkTags;
   /** Whether it is told whom calls are for. */
   readonly passUser: PassUser;
+  /** Where it, or a router before it, is told which calls belong together; absent: as its dialect has it. */
+  readonly sessionHeader?: string | undefined;
 }
 
 type ChatCall = Call<"chat"> | Call<"complete">;
@@ -100,12 +102,15 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
   const { address, models, cap } = server;
   const { request, signal, connectMs } = call;
   const user = toldUser(request.user, server.passUser, longestOfOpenai);
-  const told = toldCacheKey(request.promptCacheKey);
-  const { cacheKey: at } = models.dialect;
-  const cacheKey = at === promptCacheKey ? told : undefined;
+  const told = toldCacheKey(call);
+  const { keyField, keyHeader } = models.dialect;
+  const cacheKey = keyField ? told : undefined;
   const path = address.at("/chat/completions");
-  const inHeader = told !== undefined && at !== undefined && at !== promptCacheKey;
-  const headers = inHeader ? { [at]: told, ...traceHeaders(call) } : traceHeaders(call);
+  const header = server.sessionHeader ?? keyHeader;
+  const headers =
+    told === undefined || header === undefined
+      ? traceHeaders(call)
+      : { [header]: told, ...traceHeaders(call) };
   const learn = (field: string) => models.refuse(request.model, field);
   return askWithout({
     fields: fieldsOf(request, stream, user, cacheKey),

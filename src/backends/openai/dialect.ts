@@ -1,7 +1,6 @@
 /** What the OpenAI-compatible servers take, as their own sources and references have it. */
 import { files } from "../../core/documents.js";
 import { cacheControl } from "../../core/prompt-marks.js";
-import { promptCacheKey } from "../cache-key.js";
 import type { ImageServer } from "./images/profile.js";
 import type { Listed } from "./listed.js";
 
@@ -27,8 +26,10 @@ export interface Dialect {
   readonly forgetsThoughts?: boolean;
   /** What it calls the end user's id. OpenAI has put the first in the place of the second. */
   readonly user: "safety_identifier" | "user";
-  /** Where it takes the key by which it finds a prompt's begin again: as a field, or in a header. Absent: nowhere. */
-  readonly cacheKey?: typeof promptCacheKey | "x-grok-conv-id";
+  /** Whether `prompt_cache_key` is a field of it, by which it finds a prompt's begin again. */
+  readonly keyField?: boolean;
+  /** The header that it takes the same in. */
+  readonly keyHeader?: string;
   /** What is said of an effort besides `reasoning_effort`, where that alone does not switch thinking on or off. */
   readonly thinking?: (effort: string) => object;
   /** How it is asked for the tokens of a prompt; absent: it counts none. */
@@ -78,7 +79,7 @@ const dialects = {
     ...openSource,
     ...{ maxTokens: "max_completion_tokens", topK: false, developer: true, images: "openai" },
     ...{ forgetsThoughts: true, files: true, user: "safety_identifier" },
-    cacheKey: promptCacheKey,
+    keyField: true,
   },
   vllm: { ...openSource, images: "vllm", thinking: templateThinking, counts: "tokenize" },
   sglang: { ...openSource, images: "sglang", thinking: templateThinking },
@@ -109,12 +110,12 @@ const dialects = {
   nebius: { ...openSource, images: "nebius" },
   siliconflow: { ...openSource, images: "siliconflow", thinking: enabledThinking },
   recraft: { ...openSource, images: "recraft" },
-  deepinfra: { ...openSource, images: "deepinfra", cacheKey: promptCacheKey },
+  deepinfra: { ...openSource, images: "deepinfra", keyField: true },
   google: { ...openSource, images: "google", unsigned: skipSignature, forgetsThoughts: true },
-  xai: { ...openSource, images: "xai", cacheKey: "x-grok-conv-id" },
+  xai: { ...openSource, images: "xai", keyHeader: "x-grok-conv-id" },
   zai: { ...openSource, images: "zai", thinking: typedThinking },
   deepseek: { ...openSource, thinking: typedThinking },
-  moonshot: { ...openSource, thinking: typedThinking, cacheKey: promptCacheKey },
+  moonshot: { ...openSource, thinking: typedThinking, keyField: true },
   dashscope: { ...openSource, thinking: enabledThinking, marks: true },
   // Else it lists only what answers with text.
   venice: { ...openSource, images: "venice", listed: "type=all" },

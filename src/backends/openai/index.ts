@@ -63,6 +63,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     cap: config.max_tokens,
     tags: config.think_tags,
     passUser: config.pass_user,
+    sessionHeader: config.session_header,
     fetching: { guard, base: config.url, headers },
     patience: config.timeouts.first_token,
   };

@@ -3,7 +3,14 @@ import { z } from "zod";
 import { bearerToken, serverUrl } from "../../config/http-fields.js";
 import { waitOrNone } from "../../config/quantities.js";
 import { passUser } from "../end-user.js";
-import { allowHosts, answerTimeouts, backendName, furtherHeaders, thinkTags } from "../fields.js";
+import {
+  allowHosts,
+  answerTimeouts,
+  backendName,
+  furtherHeaders,
+  sessionHeader,
+  thinkTags,
+} from "../fields.js";
 import { dialectNames } from "./dialect.js";
 
 /** An OpenAI-compatible model server. */
@@ -33,6 +40,7 @@ export const openaiSchema = z.strictObject({
     .describe("Which server it is, and so which fields it takes. auto: it is found out."),
   think_tags: thinkTags(),
   pass_user: passUser("never"),
+  session_header: sessionHeader(),
   allow_hosts: allowHosts(),
   max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
   timeouts: answerTimeouts(

@@ -3,6 +3,7 @@ import type { Call } from "../../core/call.js";
 import type { JsonObject } from "../../core/json.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
+import { sessionHeaders } from "../cache-key.js";
 import { timeLeft } from "../deadline.js";
 import type { Answer } from "../http/answer.js";
 import type { FetchImageOptions } from "../http/fetch-image.js";
@@ -37,6 +38,7 @@ export async function ask(
   const headers = {
     "x-request-id": id,
     ...traceHeaders(call),
+    ...sessionHeaders(call),
     ...(left !== undefined && { "x-request-timeout-ms": String(Math.ceil(left)) }),
   };
   const request = { method: "POST", path: at(path), body: JSON.stringify(body), headers } as const;

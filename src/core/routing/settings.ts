@@ -96,8 +96,8 @@ export interface HedgeSettings {
 
 /** All of it. */
 export interface RoutingSettings {
-  /** Headers whose value keeps a session at one target, in lower case: the first that a call has. Absent: none does. */
-  readonly affinityHeaders?: readonly string[] | undefined;
+  /** Headers whose value keeps a session at one target, in lower case: the first that a call has. */
+  readonly affinityHeaders: readonly string[];
   /** Whether calls without such a header and without a `prompt_cache_key` meet by how their conversation begins. */
   readonly affinity: "key" | "conversation";
   /** Most requests at once at one target; absent: any number. */
@@ -112,6 +112,8 @@ export interface RoutingSettings {
 
 /** The product's values. */
 export const routingDefaults: RoutingSettings = {
+  // As clients send them that say so by themselves: OpenCode the second, Claude Code the third.
+  affinityHeaders: ["x-session-id", "x-session-affinity", "x-claude-code-session-id"],
   affinity: "key",
   queue: { size: 256, timeoutMs: 30_000 },
   retry: {
