@@ -1,4 +1,5 @@
 /** `lintel chat`: one answer, or a conversation, on any Lintel. */
+import { randomUUID } from "node:crypto";
 import { createInterface } from "node:readline/promises";
 import { ChatService, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { choicesOf } from "../core/rules.js";
@@ -73,6 +74,8 @@ const settingsOf = (given: Given) => ({
   reasoningEffort: effortOf(given),
   includeReasoning: given.has("no-thoughts") ? false : undefined,
   user: given.text("user") ?? "",
+  // Its turns are for the model server that has what was said before.
+  promptCacheKey: given.operand === "" ? randomUUID() : "",
 });
 
 /** @throws UsageError */

@@ -109,6 +109,11 @@ describe("what a model thinks", () => {
       },
       { role: "user", content: "Really?" },
     ]);
+    // Its turns are known as one conversation's.
+    expect(asked.map(({ promptCacheKey }) => promptCacheKey)).toEqual([
+      expect.stringMatching(/^[0-9a-f-]{36}$/),
+      asked[0]?.promptCacheKey,
+    ]);
   });
 
   test("may be left out, and has the effort that is asked for", async () => {
@@ -119,6 +124,7 @@ describe("what a model thinks", () => {
     await ask("Hi");
     expect(asked[1]?.reasoningEffort).toBe("");
     expect(asked[1]?.includeReasoning).toBeUndefined();
+    expect(asked[1]?.promptCacheKey).toBe("");
   });
 
   test("of a wrong effort those that there are are told, before anything is asked", async () => {
