@@ -5,6 +5,7 @@
  */
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../core/backend.js";
+import type { EngineProgress } from "./engine-progress.js";
 
 /** Where a model is: not in memory, on its way there, there, or it can't get there. */
 export type ResidentState = "idle" | "loading" | "ready" | "failed";
@@ -46,12 +47,17 @@ export interface Resident {
 /** Called before a model is loaded, or takes more; makes room, and resolves when it may. */
 export type Admit = (resident: Resident) => Promise<void>;
 
-/** Watches loads: engines that come upon something wrong may end the whole process. */
+/** Watches engines: those that come upon something wrong may end the whole process, or never come back. */
 export interface LoadWatch {
   /** @throws LintelError `model_not_loaded` if loading the files at the path did so before, again and again */
   check(model: string, path: string): void;
-  /** Does that part of a load that may. */
-  load<T>(model: string, path: string, load: () => Promise<T>): Promise<T>;
+  /**
+   * Does that part of a load that may.
+   * @param load is given what to call whenever it gets on
+   */
+  load<T>(model: string, path: string, load: (moved: () => void) => Promise<T>): Promise<T>;
+  /** Where the engine of a model tells what it does once it is loaded; asked for once. */
+  progress(model: string): EngineProgress;
 }
 
 /** A backend that says which of its models can leave memory. */

@@ -162,10 +162,13 @@ function missingFiles({ models, classifier }: Pick<NodeSettings, "models" | "cla
   ]);
 }
 
-/** Tells the gateway which models are being loaded, and heeds which ones it holds back. */
+/** Tells the gateway which models are being loaded and that all is well, and heeds which ones it holds back. */
 async function reportedLoads() {
-  const { ReportedLoads, sendToParent } = await import("../backends/embedded/loads.js");
-  return new ReportedLoads(ordersOf(process.env), sendToParent);
+  const { ReportedLoads } = await import("../backends/embedded/loads.js");
+  const { answerBeats, sendToParent } = await import("../backends/embedded/beats.js");
+  const loads = new ReportedLoads(ordersOf(process.env), sendToParent);
+  answerBeats(() => loads.work());
+  return loads;
 }
 
 function addressOf(given: Given, name: string): ListenAddress | undefined {

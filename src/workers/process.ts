@@ -1,8 +1,8 @@
 /** The process of a worker, as the first one has it. */
 import cluster, { type Worker } from "node:cluster";
 import { getSystemErrorName } from "node:util";
+import { Heartbeat, type HeartbeatTimes } from "../heartbeat.js";
 import { Handover } from "./handover.js";
-import { Heartbeat, type HeartbeatTimes } from "./heartbeat.js";
 import { type ToPrimary, type ToWorker, workerVariable } from "./messages.js";
 import { relay } from "./relay.js";
 

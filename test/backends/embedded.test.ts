@@ -299,7 +299,7 @@ describe("embedded models", () => {
     const logged: object[] = [];
     const pids: (number | undefined)[] = [];
     const supervisor: Supervisor<never> = new Supervisor<never>(
-      { entry: listening, execArgv: [], models: [], options: [] },
+      { entry: listening, execArgv: [], models: [], options: [], watchdog: 0 },
       {
         started: async () => {
           pids.push(supervisor.pid);
@@ -326,7 +326,7 @@ describe("embedded models", () => {
        process.send({ lintel: "listening" });`,
     );
     const supervisor: Supervisor<number> = new Supervisor<number>(
-      { entry: stubborn, execArgv: [], models: [], options: [] },
+      { entry: stubborn, execArgv: [], models: [], options: [], watchdog: 0 },
       { started: async () => supervisor.pid ?? 0, ended: async () => {}, failed: () => {} },
       silent,
       { ...timeDefaults, grace: 20 },

@@ -381,8 +381,8 @@ describe("files", () => {
 
   it("loads no file to its end that nobody will have", async () => {
     const leaving = new AbortController();
-    const watch = <T>(_: string, load: () => Promise<T>) => {
-      const loaded = load();
+    const watch = <T>(_: string, load: (moved: () => void) => Promise<T>) => {
+      const loaded = load(() => {});
       leaving.abort();
       return loaded;
     };

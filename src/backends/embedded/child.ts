@@ -5,10 +5,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Logger } from "../../core/log.js";
+import type { Clock } from "../../core/routing/clock.js";
 import { isSocketPath } from "../../socket-path.js";
-import { embeddedMark, type LoadReport } from "./mark.js";
+import { embeddedMark, type Report } from "./mark.js";
 import type { Quarantine } from "./quarantine.js";
 import { relog } from "./relog.js";
+import { Watchdog } from "./watchdog.js";
 
 /** What to start. */
 export interface ChildSettings {
@@ -20,6 +22,10 @@ export interface ChildSettings {
   readonly models: readonly string[];
   /** Options of `lintel node`, besides the models and the address. */
   readonly options: readonly string[];
+  /** How long an engine may be at one piece of work, milliseconds; 0: for as long as it likes. */
+  readonly watchdog: number;
+  /** The watchdog's time; default: the process's own. */
+  readonly clock?: Clock | undefined;
 }
 
 const prefix = "lintel-";
@@ -38,6 +44,9 @@ export class Child {
   /** Resolves when the process is gone and its socket removed, with how it ended, in words. */
   readonly ended: Promise<string>;
   #process: ChildProcess | undefined;
+  #watchdog: Watchdog | undefined;
+  /** Why it was killed, if it was for hanging. */
+  #hung: string | undefined;
   #listens = false;
   #stopping = false;
 
@@ -63,6 +72,7 @@ export class Child {
   /** Asks the process to leave, and makes it after the grace. Resolves when it is gone. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;
+    this.#watchdog?.end();
     // Signals that reach the whole group are not for the child: it leaves when the channel closes.
     if (this.#process?.connected) this.#process.disconnect();
     // One that only starts has nothing to end, and would hear of it once it has started.
@@ -72,7 +82,7 @@ export class Child {
   }
 
   async #live(
-    { entry, execArgv, models, options }: ChildSettings,
+    { entry, execArgv, models, options, watchdog, clock }: ChildSettings,
     quarantine: Quarantine,
     log: Logger,
     listen: (address: string) => void,
@@ -95,8 +105,17 @@ export class Child {
         },
       );
       this.#process = child;
-      child.on("message", (message: { lintel: "listening" } | LoadReport) => {
-        if (message.lintel === "listening") {
+      // From its start on: one that never listens hangs as well.
+      const watched = new Watchdog(
+        watchdog,
+        () => child.connected && child.send({ lintel: "beat" }, () => {}),
+        (how) => this.#kill(how, log),
+        clock,
+      );
+      this.#watchdog = watched;
+      child.on("message", (message: Report) => {
+        if (message.lintel === "alive") watched.answered(message.work);
+        else if (message.lintel === "listening") {
           this.#listens = true;
           listen(address);
         } else quarantine.heard(message);
@@ -104,10 +123,22 @@ export class Child {
       if (child.stderr) {
         createInterface({ input: child.stderr }).on("line", (line) => relog(line, log));
       }
-      return await endingOf(child);
+      const ending = await endingOf(child);
+      return this.#hung ?? ending;
     } finally {
+      this.#watchdog?.end();
       await rm(folder, { recursive: true, force: true });
     }
+  }
+
+  #kill(how: string, log: Logger): void {
+    const { pid } = this;
+    log.error(
+      { node: "embedded", pid, how },
+      "the process of the embedded models hangs: it is killed",
+    );
+    this.#hung = `was killed: ${how}`;
+    this.#process?.kill("SIGKILL");
   }
 }
 

@@ -8,6 +8,7 @@ import type { Call, Handle } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { type ErrorCode, toLintelError } from "../../core/errors.js";
 import { type BackendMethod, backendServices, type Output } from "../../core/methods.js";
+import type { Clock } from "../../core/routing/clock.js";
 import { fromConfiguration } from "../configured-model.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
 import { findModels } from "../local.js";
@@ -15,6 +16,7 @@ import { NodeBackend } from "../node/index.js";
 import { nodeSchema } from "../node/schema.js";
 import type { EmbeddedConfig } from "./schema.js";
 import { Supervisor, type Times, timeDefaults } from "./supervisor.js";
+import { watchdogDefault } from "./watchdog.js";
 
 /** A backend of the kind `embedded`. */
 export const createEmbeddedBackend: CreateBackend<EmbeddedConfig> = (config, context) =>
@@ -27,6 +29,8 @@ export interface EmbeddedOptions {
   /** Arguments of Node itself, in front of the entry. */
   readonly execArgv?: readonly string[];
   readonly times?: Partial<Times>;
+  /** Time of the watchdog. */
+  readonly clock?: Clock;
 }
 
 /** Lintel's root, seen from `dist/src/backends/embedded` as well as from `src/backends/embedded`. */
@@ -73,6 +77,8 @@ export class EmbeddedBackend implements Backend {
         execArgv: options.execArgv ?? [],
         models: paths,
         options: nodeOptions(config, downloads),
+        watchdog: config.watchdog ?? watchdogDefault,
+        clock: options.clock,
       },
       {
         started: (address) => this.#started(address, { log }),

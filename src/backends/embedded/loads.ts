@@ -1,8 +1,12 @@
-/** The child's side of the quarantine: says what it loads, and leaves out what it is told to. */
+/**
+ * The child's side of the quarantine, and what the watchdog is told of: says what it loads, leaves
+ * out what it is told to, and knows what its engines are at.
+ */
 import { createHash } from "node:crypto";
 import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import { LintelError } from "../../core/errors.js";
+import { EngineProgress, type EngineReport } from "../engine-progress.js";
 import { partsOf } from "../llama/memory.js";
 import { lookAt } from "../local.js";
 import type { LoadWatch } from "../resident.js";
@@ -14,6 +18,7 @@ export class ReportedLoads implements LoadWatch {
   readonly #oneByOne: boolean;
   readonly #held: ReadonlyMap<string, HeldBack>;
   readonly #begin = performance.now();
+  readonly #engines = new Set<EngineProgress>();
   #turn: Promise<unknown> = Promise.resolve();
 
   /** @param send to the process that started this one; resolves once it is on its way */
@@ -35,30 +40,37 @@ export class ReportedLoads implements LoadWatch {
     );
   }
 
-  load<T>(model: string, path: string, load: () => Promise<T>): Promise<T> {
+  progress(model: string): EngineProgress {
+    const progress = new EngineProgress(`running ${model}`);
+    this.#engines.add(progress);
+    return progress;
+  }
+
+  /** What engines are in the middle of. */
+  work(): readonly EngineReport[] {
+    return [...this.#engines].flatMap((one) => one.report() ?? []);
+  }
+
+  load<T>(model: string, path: string, load: (moved: () => void) => Promise<T>): Promise<T> {
     if (!this.#oneByOne) return this.#load(model, path, load);
     const loaded = this.#turn.then(() => this.#load(model, path, load));
     this.#turn = loaded.catch(() => {});
     return loaded;
   }
 
-  async #load<T>(model: string, path: string, load: () => Promise<T>): Promise<T> {
+  async #load<T>(model: string, path: string, load: (moved: () => void) => Promise<T>): Promise<T> {
     await this.#send({ lintel: "loading", model, stamp: stampOf(path) });
+    const progress = new EngineProgress(`loading ${model}`);
+    progress.begin();
+    this.#engines.add(progress);
     try {
-      return await load();
+      return await load(() => progress.moved());
     } finally {
+      this.#engines.delete(progress);
       void this.#send({ lintel: "loaded", model });
     }
   }
 }
-
-/** Tells the process that started this one. */
-export const sendToParent = (report: LoadReport): Promise<void> =>
-  new Promise((resolve) => {
-    // Without a channel this process is about to leave.
-    if (process.connected) process.send?.(report, () => resolve());
-    else resolve();
-  });
 
 /** Changes with the files at a path: a model's file, with its further parts, or its folder. */
 function stampOf(path: string): string {

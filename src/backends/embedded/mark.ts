@@ -1,5 +1,6 @@
 /** How the child process knows that it is one, and what it is told at its start. */
 import { isObject, parseJson } from "../../core/json.js";
+import type { EngineReport } from "../engine-progress.js";
 
 /**
  * Variable in its environment. The channel alone does not tell: process managers
@@ -42,3 +43,10 @@ export function ordersOf(environment: NodeJS.ProcessEnv): Orders {
 export type LoadReport =
   | { readonly lintel: "loading"; readonly model: string; readonly stamp: string }
   | { readonly lintel: "loaded"; readonly model: string };
+
+/** All that a child says over the channel. */
+export type Report =
+  | LoadReport
+  | { readonly lintel: "listening" }
+  /** It was asked whether it is there; `work` is what its engines are in the middle of. */
+  | { readonly lintel: "alive"; readonly work: readonly EngineReport[] };

@@ -1,10 +1,13 @@
 /** What the configuration says of embedded models. */
 import { z } from "zod";
 import { path } from "../../config/fields.js";
-import { size } from "../../config/quantities.js";
+import { size, waitOrNone } from "../../config/quantities.js";
 import { backendName, loadField } from "../fields.js";
 import { gpuField } from "../gpu.js";
 import { chatEngineFields } from "../llama/schema.js";
+
+/** Milliseconds: what takes less is no sign that an engine hangs. */
+const leastWatchdog = 60_000;
 
 /** An entry of type `embedded`. */
 export const embeddedSchema = z.strictObject({
@@ -24,6 +27,12 @@ export const embeddedSchema = z.strictObject({
     .optional()
     .describe(
       "Memory that the models may take together; who was not wanted longest leaves. Default: whatever they take.",
+    ),
+  watchdog: waitOrNone()
+    .refine((ms) => ms === 0 || ms >= leastWatchdog, { error: "must be 0, or at least 1m" })
+    .optional()
+    .describe(
+      "How long an engine may be at one piece of work, as a batch of tokens, a step of a picture or a load that does not get on, until the process is killed and started anew; also where it does not answer for that long, at most 5m. 0: for as long as it likes. Default: 30m.",
     ),
 });
 

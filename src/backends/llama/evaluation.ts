@@ -3,6 +3,7 @@
 import type { LlamaContextSequence, Token } from "node-llama-cpp";
 import { unlessAborted } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
+import { EngineProgress } from "../engine-progress.js";
 import { rankOf } from "./batching.js";
 import type { Constraint } from "./grammar/grammars.js";
 
@@ -36,6 +37,7 @@ export interface Work {
 export class Evaluation {
   readonly place: Place;
   readonly #work: Work;
+  readonly #progress: EngineProgress;
   #tokens: ReturnType<LlamaContextSequence["evaluate"]> | undefined;
   #made = 0;
   /** The token after the one that was asked for last. */
@@ -43,9 +45,11 @@ export class Evaluation {
   #running: Promise<unknown> = Promise.resolve();
   #ended = false;
 
-  constructor(place: Place, work: Work) {
+  /** @param progress told what is computed; default: nobody is */
+  constructor(place: Place, work: Work, progress = new EngineProgress()) {
     this.place = place;
     this.#work = work;
+    this.#progress = progress;
   }
 
   /**
@@ -77,16 +81,21 @@ export class Evaluation {
   async #evaluate(signal: CallSignal): Promise<Token | undefined> {
     const { sequence, number } = this.place;
     const { grammar } = this.#work;
-    this.#tokens ??= sequence.evaluate(await this.#prefill(signal), {
-      ...this.#work.sampling,
-      ...(grammar && { grammarEvaluationState: grammar.state, tokenBias: grammar.bias }),
-      yieldEogToken: true,
-      evaluationPriority: rankOf(number),
-    });
-    this.#made++;
-    const { value } = await this.#tokens.next();
-    if (value !== undefined) grammar?.take(value);
-    return value ?? undefined;
+    this.#progress.begin();
+    try {
+      this.#tokens ??= sequence.evaluate(await this.#prefill(signal), {
+        ...this.#work.sampling,
+        ...(grammar && { grammarEvaluationState: grammar.state, tokenBias: grammar.bias }),
+        yieldEogToken: true,
+        evaluationPriority: rankOf(number),
+      });
+      this.#made++;
+      const { value } = await this.#tokens.next();
+      if (value !== undefined) grammar?.take(value);
+      return value ?? undefined;
+    } finally {
+      this.#progress.end();
+    }
   }
 
   /** Evaluates all but the end of the prompt, which is returned. */
@@ -105,6 +114,7 @@ export class Evaluation {
       await sequence.evaluateWithoutGeneratingNewTokens(prompt.slice(at, at + batchSize), {
         evaluationPriority: rankOf(number),
       });
+      this.#progress.moved();
     }
     signal.throwIfAborted();
     return prompt.slice(at);

@@ -49,7 +49,7 @@ export async function* generate(
   const isAlone = grammar !== undefined && !asked.thinksFirst;
   const ends = (token: Token) => (isAlone ? loaded.model.isEogToken(token) : loaded.ends(token));
   const work = { prompt, sampling: samplingOf(request), grammar, limit, ends };
-  const evaluation = loaded.begin(new Evaluation(place, work));
+  const evaluation = loaded.begin(new Evaluation(place, work, loaded.progress));
   try {
     const detokenizer = new Detokenizer(loaded.model, prompt);
     const known = tools && schemasOf(request);

@@ -10,6 +10,7 @@ import { LintelError, toLintelError } from "../../core/errors.js";
 import { once } from "../../core/iterate.js";
 import type { Output } from "../../core/methods.js";
 import { modelOf } from "../../core/model.js";
+import type { EngineProgress } from "../engine-progress.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
 import { ggufName } from "../local.js";
 import {
@@ -57,6 +58,7 @@ class LlamaBackend implements ResidentBackend {
   readonly #running = new Running();
   readonly #residency: Residency<LoadedModel>;
   readonly #closing = new AbortController();
+  readonly #progress: EngineProgress | undefined;
   readonly #lazy: boolean;
   #models: readonly Model[];
   #bytes: number;
@@ -74,6 +76,7 @@ class LlamaBackend implements ResidentBackend {
       countTokens: (call) => this.#count(call),
     };
     const id = config.id ?? ggufName(config.path);
+    this.#progress = context.watch?.progress(id);
     const model = modelOf(id, Task.CHAT, {
       state: this.#lazy ? State.IDLE : State.LOADING,
       // One that was not loaded yet may support all of it.
@@ -168,6 +171,7 @@ class LlamaBackend implements ResidentBackend {
           await admit?.(resident);
         },
         watch: watch && ((path, load) => watch.load(id, path, load)),
+        progress: this.#progress,
       },
     );
     const maxTokens = loaded.contextSize;

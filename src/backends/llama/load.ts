@@ -5,6 +5,7 @@ import { basename } from "node:path";
 import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
+import type { EngineProgress } from "../engine-progress.js";
 import type { Gpu } from "../gpu.js";
 import { freeMemory, inGb } from "../memory.js";
 import { batchingStrategy } from "./batching.js";
@@ -46,7 +47,9 @@ export interface LoadOptions {
   /** Called before memory is taken; resolves when it may be. */
   admit?(bytes: number, path: string): Promise<void>;
   /** Does what the engine does: it may end the process. */
-  watch?<T>(path: string, load: () => Promise<T>): Promise<T>;
+  watch?<T>(path: string, load: (moved: () => void) => Promise<T>): Promise<T>;
+  /** Told what the engine does once it is loaded. */
+  readonly progress?: EngineProgress | undefined;
 }
 
 const largestDefaultContext = 4096;
@@ -102,7 +105,7 @@ async function loadOn(
   options: LoadOptions,
 ): Promise<LoadedModel> {
   const { path } = settings;
-  const { log, signal, watch } = options;
+  const { log, signal, watch, progress } = options;
   const shape = { ...settings, largestDefault: largestDefaultContext };
   const size = bytesOf(path);
   const weigh = options.weigh || size >= smallBytes;
@@ -113,7 +116,7 @@ async function loadOn(
     const why = `the model needs about ${inGb(needed)} GB of memory, and ${inGb(free)} GB are free`;
     throw notLoaded(path, why);
   }
-  const load = async (said: readonly string[]) => {
+  const load = async (said: readonly string[], moved = () => {}) => {
     if (signal.aborted) throw unloading();
     let model: LlamaModel | undefined;
     try {
@@ -121,6 +124,7 @@ async function loadOn(
         modelPath: path,
         gpuLayers: llama.gpu === false ? 0 : gpuLayersOf(settings),
         loadSignal: signal,
+        onLoadProgress: moved,
       });
       if (settings.contextSize && settings.contextSize > model.trainContextSize) {
         log.warn(
@@ -138,14 +142,14 @@ async function loadOn(
       const speech = chatTemplateOf(library, model);
       await warmUp(model, context);
       const grammars = new Grammars(library, model);
-      return new LoadedModel(model, context, grammars, speech);
+      return new LoadedModel(model, context, grammars, speech, progress);
     } catch (cause) {
       await model?.dispose();
       if (signal.aborted) throw unloading();
       throw notLoaded(path, await whyNotLoaded(said, cause, llama), cause);
     }
   };
-  return loading((said) => (watch ? watch(path, () => load(said)) : load(said)));
+  return loading((said) => (watch ? watch(path, (moved) => load(said, moved)) : load(said)));
 }
 
 const notLoaded = (path: string, why: string, cause?: unknown) =>

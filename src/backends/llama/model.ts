@@ -4,6 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import type { LlamaContext, LlamaModel, Token } from "node-llama-cpp";
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import type { CallSignal } from "../../core/cancellation.js";
+import { EngineProgress } from "../engine-progress.js";
 import { type ChannelTokens, onChannel } from "./channels.js";
 import type { Evaluation, Place } from "./evaluation.js";
 import type { Speech } from "./file-template.js";
@@ -36,6 +37,8 @@ export class LoadedModel {
   readonly where: { readonly runs: string; readonly gpuLayers?: string };
   /** Hold answers to a form. */
   readonly grammars: Grammars;
+  /** What it computes. */
+  readonly progress: EngineProgress;
   readonly #context: LlamaContext;
   readonly #template: Speech["template"];
   readonly #evaluations = new Set<Evaluation>();
@@ -45,9 +48,11 @@ export class LoadedModel {
     context: LlamaContext,
     grammars: Grammars,
     { template, stops, channels, thoughts, hasEffort, tools, marks }: Speech,
+    progress = new EngineProgress(),
   ) {
     this.model = model;
     this.grammars = grammars;
+    this.progress = progress;
     this.#context = context;
     this.#template = template;
     this.stops = stops;
@@ -144,7 +149,9 @@ export class LoadedModel {
   /** Frees the memory, after what runs at this moment. Calls must have been aborted. */
   async close(): Promise<void> {
     await Promise.all([...this.#evaluations].map((evaluation) => evaluation.end()));
+    this.progress.begin();
     await this.#context.dispose();
     await this.model.dispose();
+    this.progress.end();
   }
 }

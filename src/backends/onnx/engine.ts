@@ -1,6 +1,7 @@
 /** One image model: loads it, runs its jobs one at a time, and stops what nobody wants any more. */
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
+import type { EngineProgress } from "../engine-progress.js";
 import { retryMs } from "../resident.js";
 import { Line } from "./line.js";
 import type { ImageJob, ThreadSettings, Where } from "./protocol.js";
@@ -23,6 +24,8 @@ export interface EngineOptions {
   check(): void;
   /** Does that part of a load that may end the process. */
   watch<T>(load: () => Promise<T>): Promise<T>;
+  /** Told what the thread does once the model is loaded. */
+  readonly progress?: EngineProgress | undefined;
   /** Told of each change. */
   onState(state: EngineState): void;
 }
@@ -109,7 +112,7 @@ export class ImageEngine {
   }
 
   async #start(): Promise<PipelineThread> {
-    const { admit, check, watch, onState } = this.#options;
+    const { admit, check, watch, progress, onState } = this.#options;
     this.#failedAt = Number.POSITIVE_INFINITY;
     try {
       onState({ name: "loading" });
@@ -117,7 +120,7 @@ export class ImageEngine {
       await admit();
       const { thread, where } = await watch(async () => {
         if (this.#closed) throw closing();
-        const begun = new PipelineThread(this.#settings, admit);
+        const begun = new PipelineThread(this.#settings, admit, progress);
         this.#thread = begun;
         return { thread: begun, where: await begun.loaded };
       });

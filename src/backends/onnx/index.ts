@@ -83,6 +83,7 @@ class OnnxBackend implements ResidentBackend {
       admit: async () => context.admit?.(resident),
       check: () => context.watch?.check(id, this.#folder),
       watch: (load) => context.watch?.load(id, this.#folder, load) ?? load(),
+      progress: context.watch?.progress(id),
       onState: (state) => this.#become(state),
     });
   }

@@ -2,6 +2,7 @@
 import type { Worker } from "node:worker_threads";
 import type { LintelError } from "../../core/errors.js";
 import { startThread } from "../../thread.js";
+import { EngineProgress } from "../engine-progress.js";
 import type {
   Failure,
   ImageEvent,
@@ -44,14 +45,23 @@ export class PipelineThread {
   readonly gone: Promise<void>;
   readonly #worker: Worker;
   readonly #admit: () => Promise<void>;
+  readonly #progress: EngineProgress;
   #current: Current | undefined;
   #fault: unknown;
   #isGone = false;
   #memory = 0;
 
-  /** @param admit called before a job takes more memory, which `memory` has then; rejects with a LintelError if it may not, `overloaded` if not now */
-  constructor(settings: ThreadSettings, admit: () => Promise<void> = async () => {}) {
+  /**
+   * @param admit called before a job takes more memory, which `memory` has then; rejects with a LintelError if it may not, `overloaded` if not now
+   * @param progress told what it does once the model is loaded; default: nobody is
+   */
+  constructor(
+    settings: ThreadSettings,
+    admit: () => Promise<void> = async () => {},
+    progress = new EngineProgress(),
+  ) {
     this.#admit = admit;
+    this.#progress = progress;
     silenceEngine();
     const data: ThreadSettings = { ...settings, turns: processTurns };
     this.#worker = startThread("./worker", import.meta.url, { name: "lintel-images", data });
@@ -96,6 +106,7 @@ export class PipelineThread {
       const aborted = new Int32Array(new SharedArrayBuffer(4));
       const settle = (failure?: PipelineFailure) => (failure ? reject(failure) : resolve());
       this.#current = { aborted, onEvent, settle };
+      this.#progress.begin();
       this.#order({ type: "run", job, aborted: aborted.buffer as SharedArrayBuffer });
     });
   }
@@ -109,25 +120,33 @@ export class PipelineThread {
   close(): Promise<void> {
     this.abort();
     this.#order({ type: "close" });
-    return this.gone;
+    this.#progress.begin();
+    return this.gone.finally(() => this.#progress.end());
   }
 
   #take(report: Extract<Report, { type: "event" | "ended" }>): void {
-    if (report.type === "event") this.#current?.onEvent(report.event);
-    else this.#end(report.failure && new PipelineFailure(report.failure));
+    if (report.type === "event") {
+      this.#progress.moved();
+      this.#current?.onEvent(report.event);
+    } else this.#end(report.failure && new PipelineFailure(report.failure));
   }
 
   #end(failure?: PipelineFailure): void {
     const current = this.#current;
     this.#current = undefined;
-    current?.settle(failure);
+    if (!current) return;
+    this.#progress.end();
+    current.settle(failure);
   }
 
   async #makeRoom(): Promise<void> {
+    // Others' calls may have to end first.
+    this.#progress.end();
     const refusal = await this.#admit().then(
       () => undefined,
       ({ code, message }: LintelError): Failure => ({ message, passing: code === "overloaded" }),
     );
+    this.#progress.begin();
     this.#order({ type: "room", refusal });
   }
 

@@ -1,5 +1,5 @@
 /** Notices a process that hangs: it is there, and does nothing any more. */
-import { type Clock, systemClock } from "../core/routing/clock.js";
+import { type Clock, systemClock } from "./core/routing/clock.js";
 
 /** How it is looked after. */
 export interface HeartbeatTimes {
