@@ -437,6 +437,19 @@ describe("old records", () => {
     expect(await pass(hour)).toBe(4);
   });
 
+  test("are deleted five minutes after that failed, and not with each record before", async () => {
+    const pass = await keeping();
+    const purge = vi.spyOn(usage, "purge").mockRejectedValueOnce(new DatabaseAway("away"));
+    expect(await pass(1000)).toBe(3);
+    // Nothing is left that would have to wait.
+    expect(await pass(299_000)).toBe(4);
+    expect(purge).toHaveBeenCalledTimes(1);
+    expect(await pass(1000)).toBe(4);
+    expect(purge).toHaveBeenCalledTimes(2);
+    expect(await pass(hour - 1000)).toBe(5);
+    expect(purge).toHaveBeenCalledTimes(2);
+  });
+
   test("are kept for a day after the clock was set, and no longer", async () => {
     const pass = await keeping();
     expect(await pass(1000)).toBe(2);

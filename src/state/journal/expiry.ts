@@ -16,6 +16,12 @@ export interface ExpirySettings {
 /** How often to delete, milliseconds. */
 const purgeMs = 3_600_000;
 
+/**
+ * How soon again where that failed, milliseconds. Not with every record: a database that takes
+ * records and lets none be deleted would count as away each time.
+ */
+const retryMs = 300_000;
+
 /** By how much the time of day may leave the time that passes before it counts as set, milliseconds. */
 const leapMs = 3_600_000;
 
@@ -26,8 +32,8 @@ const doubtMs = 86_400_000;
 export class Expiry {
   readonly #settings: ExpirySettings;
   readonly #clock: Pick<Clock, "now" | "wall">;
-  /** By the clock that is never set, as the next one. */
-  #purgedAt = Number.NEGATIVE_INFINITY;
+  /** When it is time to delete, by the clock that is never set, as the next one. */
+  #due = Number.NEGATIVE_INFINITY;
   #leaptAt = Number.NEGATIVE_INFINITY;
   /** Of the time of day from that clock. */
   #offset: number;
@@ -57,9 +63,10 @@ export class Expiry {
         "the clock was set: no old usage is deleted for a day, in case it is wrong",
       );
     }
-    if (now - this.#leaptAt < doubtMs || now - this.#purgedAt < purgeMs) return;
-    this.#purgedAt = now;
+    if (now - this.#leaptAt < doubtMs || now < this.#due) return;
+    this.#due = now + retryMs;
     const deleted = await usage.purge(wall - retentionMs);
+    this.#due = now + purgeMs;
     if (deleted > 0) log.info({ deleted }, "old usage is deleted");
   }
 }
