@@ -47,16 +47,24 @@ SIGINT running calls may end; a second signal ends the process at once, with 143
       log.info({ signal: early, graceMs: 0 }, "shutting down");
       process.exit(0);
     }
-    serving = early;
-    const reloading = { sources, running: serving, log, file, text };
+    const running = early;
+    serving = running;
+    const reloading = { sources, running, log, file, text };
     onHangUp(reloading);
-    const unwatch = config.reload === "watch" ? await reloadOnChange(reloading) : undefined;
-    show(await serving.banner());
-    const signal = await signalled;
-    unwatch?.();
-    const graceMs = serving.config.timeouts.shutdown;
+    const watched = config.reload === "watch" ? reloadOnChange(reloading) : undefined;
+    let leaves = false;
+    const greeted = (async () => {
+      await watched;
+      const banner = await running.banner();
+      if (!leaves) show(banner);
+    })();
+    // What is said at the start may wait for others: who wants it to end does not.
+    const signal = await Promise.race([signalled, greeted.then(() => signalled)]);
+    leaves = true;
+    void watched?.then((unwatch) => unwatch());
+    const graceMs = running.config.timeouts.shutdown;
     log.info({ signal, graceMs }, "shutting down");
-    await serving.close(graceMs);
+    await running.close(graceMs);
     // Whatever a library still holds open must not keep the process.
     process.exit(0);
   },

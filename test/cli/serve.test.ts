@@ -8,12 +8,13 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer, type Server } from "node:http";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, connect } from "node:net";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { afterEach, beforeAll, expect, onTestFinished, test } from "vitest";
+import { afterEach, beforeAll, expect, onTestFinished, test, vi } from "vitest";
 import { redisBinary, startRedis } from "../support/redis.js";
 import { build, folder, type Lintel, run, start } from "./lintel.js";
+import { noSeconds } from "./several.js";
 
 beforeAll(build);
 
@@ -344,6 +345,30 @@ media: { store: s3, s3: { bucket: pictures, endpoint: "${endpoint}", access_key_
   lintel.kill("SIGTERM");
   expect(await lintel.ended).toEqual({ code: 0, signal: null });
   expect(lintel.stderr).toMatch(/"signal":"SIGTERM","graceMs":0,"msg":"shutting down"/);
+});
+
+test("a signal while what is said at the start waits for a server that hangs ends it at once, with 0", async () => {
+  const server = createServer(() => {});
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  const cwd = folder({
+    "lintel.yaml": `listen: unix:./lintel.sock
+reload: watch
+backends: [{ type: openai, name: hangs, url: "http://127.0.0.1:${port}" }]
+`,
+  });
+  const lintel = start([], cwd, noSeconds);
+  started.push(lintel);
+  const there = () =>
+    new Promise<void>((resolve, reject) => {
+      const socket = connect(join(cwd, "lintel.sock"), () => resolve(void socket.destroy()));
+      socket.on("error", reject);
+    });
+  await vi.waitFor(there, 20_000);
+  lintel.kill("SIGTERM");
+  expect(await lintel.ended).toEqual({ code: 0, signal: null });
+  expect(lintel.stdout).toBe("");
 });
 
 test("a bucket that can't be reached is one line and 1", async () => {

@@ -129,3 +129,8 @@ export const inWorkers = (script: string): NodeJS.ProcessEnv =>
 export const preloading = (script: string): NodeJS.ProcessEnv => ({
   NODE_OPTIONS: `--import="data:text/javascript,${encodeURIComponent(script)}"`,
 });
+
+/** An environment in which no second passes: who gives servers that long to list their models waits on. */
+export const noSeconds = preloading(`
+const set = globalThis.setTimeout;
+globalThis.setTimeout = (run, ms, ...more) => set(run, ms === 1000 ? 2 ** 30 : ms, ...more);`);
