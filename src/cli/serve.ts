@@ -112,15 +112,14 @@ async function bySeveral(
 ): Promise<Serving> {
   const { Workers } = await import("../workers/workers.js");
   const workers = new Workers({ config, file, log, lines: (text) => writer.write(text) });
-  const banner = await workers.start();
-  if (banner === undefined) process.exit(1);
+  if (!(await workers.start())) process.exit(1);
   return {
     get config() {
       return workers.config;
     },
     reload: (wanted) => workers.reload(wanted),
     reloaded: (how) => workers.reloaded(how),
-    banner: async () => banner,
+    banner: () => workers.banner,
     calls: () => workers.calls(),
     close: (graceMs) => workers.close(graceMs),
   };

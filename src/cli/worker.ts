@@ -18,8 +18,7 @@ export async function serveAsWorker(): Promise<never> {
   const running = await startGateway(config, log, { metrics: channel.metrics });
   // What is the same for all is said by one.
   const first = worker === 1;
-  if (first) await remark(running, log);
-  channel.listening(bannerOf(running, file), {
+  channel.listening({
     metrics: running.metrics,
     calls: () => running.core.readiness.running,
     reloaded: running.reloaded,
@@ -38,6 +37,7 @@ export async function serveAsWorker(): Promise<never> {
       }
     },
   });
+  if (first) void remark(running, log).then(() => channel.banner(bannerOf(running, file)));
   await running.close(await channel.closing);
   // Whatever a library still holds open must not keep the process.
   process.exit(0);

@@ -63,9 +63,14 @@ export class Channel {
   }
 
   /** The gateway listens. */
-  listening(banner: string, duties: Duties): void {
+  listening(duties: Duties): void {
     this.#duties = duties;
-    tell({ lintel: "listening", banner });
+    tell({ lintel: "listening" });
+  }
+
+  /** It is known what the gateway says at its start. */
+  banner(text: string): void {
+    tell({ lintel: "banner", text });
   }
 
   /** A signal came. Whether it is for this process alone, the first one knows. */

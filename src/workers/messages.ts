@@ -31,8 +31,10 @@ export type ToWorker =
 export type ToPrimary =
   /** It hears messages from now on. */
   | { readonly lintel: "here" }
-  /** With what the gateway says at its start. */
-  | { readonly lintel: "listening"; readonly banner: string }
+  /** The gateway listens. */
+  | { readonly lintel: "listening" }
+  /** What it says at its start, once it is known which models there are. */
+  | { readonly lintel: "banner"; readonly text: string }
   /** A signal told it to end. */
   | { readonly lintel: "terminated" }
   /** It is there. */

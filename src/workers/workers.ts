@@ -42,6 +42,11 @@ export class Workers {
   readonly #inquiry: Inquiry;
   /** Whether the gateway's start succeeded. */
   #up = false;
+  #say: (banner: string) => void = () => {};
+  /** What the first worker says once it is known which models there are. */
+  readonly banner = new Promise<string>((resolve) => {
+    this.#say = resolve;
+  });
   #lastReload = noReload;
   #closing: Promise<void> | undefined;
   #allGone = () => {};
@@ -72,9 +77,9 @@ export class Workers {
   /**
    * Starts all of them: the first alone, so that what is wrong with the addresses is said once. Once that
    * one serves, nobody waits for the others: all of them may be told something, or to end.
-   * @returns what the first one says at its start; `undefined`: it ended, and it is said why
+   * @returns whether the first one listens; if not, it ended, and it is said why
    */
-  async start(): Promise<string | undefined> {
+  async start(): Promise<boolean> {
     cluster.setupPrimary({
       exec: fileURLToPath(new URL("../main.js", import.meta.url)),
       args: ["serve"],
@@ -83,11 +88,10 @@ export class Workers {
       serialization: "advanced",
     });
     const [first, ...others] = this.#slots;
-    const banner = first && (await this.#begin(first));
-    if (banner === undefined) return undefined;
+    if (!first || !(await this.#begin(first))) return false;
     this.#up = true;
     for (const slot of others) void this.#begin(slot);
-    return banner;
+    return true;
   }
 
   /**
@@ -129,8 +133,8 @@ export class Workers {
     return this.#closing;
   }
 
-  /** Starts one; resolves when it listens, or with `undefined` once it ended. */
-  #begin(slot: Slot): Promise<string | undefined> {
+  /** Starts one; resolves with whether it listens, once it does or ended. */
+  #begin(slot: Slot): Promise<boolean> {
     const { lines, log } = this.#options;
     const { number: worker } = slot;
     const begun = performance.now();
@@ -145,11 +149,13 @@ export class Workers {
           case "listening":
             slot.listens = true;
             log.info({ worker, pid: slot.process?.pid }, "a worker listens");
-            resolve(message.banner);
+            resolve(true);
             for (const waiting of this.#slots) this.#replace(waiting);
             this.#tellOfReload(slot);
             // There was a reload while it started.
             return void this.#rollout.catchUp(slot);
+          case "banner":
+            return this.#say(message.text);
           case "terminated": {
             const { process } = slot;
             const alone = () => {
@@ -173,7 +179,7 @@ export class Workers {
       const hangs = (forMs: number) =>
         log.error({ worker, pid: slot.process?.pid, forMs }, "a worker hangs: it is killed");
       const ended = (how: string) => {
-        resolve(undefined);
+        resolve(false);
         this.#ended(slot, performance.now() - begun, how);
       };
       try {

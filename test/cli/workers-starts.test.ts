@@ -1,10 +1,21 @@
 /** Workers that begin, can't begin, or begin again and again. */
 import { writeFileSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { redisBinary } from "../support/redis.js";
 import { build, folder } from "./lintel.js";
-import { chat, gateway, impatient, inWorkers, listening, preloading, startOne } from "./several.js";
+import {
+  chat,
+  gateway,
+  impatient,
+  inWorkers,
+  listening,
+  noSeconds,
+  preloading,
+  startOne,
+} from "./several.js";
 
 beforeAll(build);
 
@@ -83,6 +94,29 @@ state: { redis: { url: "redis://127.0.0.1:1" } }
 backends: []
 `,
 };
+
+test.each([
+  ["single", ""],
+  ["watched", "reload: watch\n"],
+])(
+  "workers listen, and leave when told to, though a server hangs that may have models (%s)",
+  async (_what, more) => {
+    const server = createServer(() => {});
+    onTestFinished(() => void server.close().closeAllConnections());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    const hanging = unready["lintel.yaml"].replace(
+      "backends: []",
+      `backends: [{ type: openai, name: hangs, url: "http://127.0.0.1:${port}" }]`,
+    );
+    const lintel = startOne([], folder({ "lintel.yaml": hanging + more }), noSeconds);
+    await lintel.saying(/(?:a worker listens[\s\S]*){2}/);
+    expect(lintel.stdout).toBe("");
+    lintel.kill("SIGTERM");
+    expect(await lintel.ended).toEqual({ code: 0, signal: null });
+    expect(lintel.stdout).toBe("");
+  },
+);
 
 test.each([
   [
