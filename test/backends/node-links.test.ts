@@ -1,5 +1,7 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import type { Http2Session } from "node:http2";
-import { type AddressInfo, createServer, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { expect, it, onTestFinished, vi } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import { never } from "../support/calls.js";
@@ -180,6 +182,59 @@ it("a connection that does not come about in its time is given up, and the next 
     expect(asked.size).toBeGreaterThanOrEqual(least);
   }
 });
+
+it("a connection behind one that its server leaves has no more time to come about", async () => {
+  const { port, goaway, stop } = await leavingServer();
+  const models = [{ id: "m", task: "chat" }];
+  const backend = connectTo(`http://127.0.0.1:${port}`, { models, timeouts: { connect: "50ms" } });
+  const running = start(backend, chatRequest("hello"));
+  await running.next();
+  goaway();
+  // It came behind the word that the server leaves.
+  await running.next();
+  await stop();
+  const next = start(backend, chatRequest("hello")).next();
+  await expect(next).rejects.toMatchObject({ code: "timeout", retry: "anywhere" });
+});
+
+/** A server of gRPC that leaves its connection when told to; stopped, it takes no other. */
+async function leavingServer() {
+  const program = `
+    const server = require("node:http2").createServer();
+    const answer = { ":status": 200, "content-type": "application/grpc+proto" };
+    const empty = Buffer.alloc(5);
+    server.on("stream", (stream, { ":path": path }) => {
+      stream.on("error", () => {});
+      if (!path.endsWith("/Chat")) {
+        return stream.respond({ ...answer, "grpc-status": "12" }, { endStream: true });
+      }
+      stream.respond(answer);
+      stream.write(empty);
+      process.once("message", () => {
+        stream.session.goaway(0, stream.id);
+        stream.write(empty);
+      });
+    });
+    server.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => {
+      process.send(server.address().port);
+    });`;
+  const child = spawn(process.execPath, ["-e", program], {
+    stdio: ["ignore", "ignore", "inherit", "ipc"],
+  });
+  onTestFinished(() => void child.kill("SIGKILL"));
+  const [port] = await once(child, "message");
+  const stop = async () => {
+    child.kill("SIGSTOP");
+    // Those that its queue has room for, and one whose question stays open.
+    const queued = Array.from({ length: 8 }, () => connect(port, "127.0.0.1"));
+    for (const socket of queued) {
+      socket.on("error", () => {});
+      onTestFinished(() => void socket.destroy());
+    }
+    await once(queued[0] as Socket, "connect");
+  };
+  return { port: Number(port), goaway: () => void child.send("leave"), stop };
+}
 
 it("a connection that came about in its time is kept beyond it", async () => {
   vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });

@@ -43,6 +43,12 @@ export class Sessions extends Http2SessionManager {
     return said === unlimited ? undefined : said;
   }
 
+  /** Whether the next call makes a connection, though calls may still run on the one that there is. */
+  get leaves(): boolean {
+    const session = this.#session;
+    return session !== undefined && (session.closed || this.#last.has(session));
+  }
+
   override async request(...asked: Parameters<Http2SessionManager["request"]>) {
     const stream = await super.request(...asked);
     const session = stream.session as ClientHttp2Session | undefined;

@@ -59,8 +59,12 @@ export class Link {
     return this.#running < this.atOnce;
   }
 
-  /** Whether nothing is to be waited for: a connection that nobody used for long is probed first, or made anew. */
+  /**
+   * Whether nothing is to be waited for: a connection that nobody used for long is probed first, or made
+   * anew, and so is one that its server leaves.
+   */
   get isReady(): boolean {
+    if (this.session.leaves) return false;
     const state = this.session.state();
     if (state === "open") return true;
     return state === "idle" && performance.now() - this.#then < this.#pingIntervalMs;
