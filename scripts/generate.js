@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildIfStale } from "./build.js";
+import { replace } from "./replace.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const bin = join(root, "node_modules/.bin");
@@ -66,25 +67,41 @@ async function openapiText() {
 
 const openapi = "gen/openapi.json";
 
-const schemaFile = join(root, "lintel.schema.json");
-if (check) {
+/** Does something with what buf makes, in a folder of its own: where that fails, nothing is lost. */
+async function generated(use) {
   const fresh = mkdtempSync(join(tmpdir(), "lintel-generate-"));
   try {
     buf("generate", "-o", fresh);
-    writeFileSync(join(fresh, openapi), await openapiText());
-    const stale = differences(join(fresh, "gen"), join(root, "gen")).map((name) => `gen/${name}`);
-    const committed = existsSync(schemaFile) ? readFileSync(schemaFile, "utf8") : "";
-    if (committed !== (await schemaText())) stale.push("lintel.schema.json");
-    for (const name of stale) console.error(`stale: ${name}`);
-    if (stale.length) {
-      console.error("run `npm run generate` and commit what it writes");
-      process.exitCode = 1;
-    }
+    return await use(fresh);
   } finally {
     rmSync(fresh, { recursive: true, force: true });
   }
+}
+
+/** Puts what buf made in place. The document is made of it, so that one stays until it is made anew. */
+function take(fresh) {
+  for (const name of differences(join(fresh, "gen"), join(root, "gen"))) {
+    const [made, own] = [join(fresh, "gen", name), join(root, "gen", name)];
+    if (existsSync(made)) replace(own, readFileSync(made));
+    else if (`gen/${name}` !== openapi) rmSync(own);
+  }
+}
+
+const schemaFile = join(root, "lintel.schema.json");
+if (check) {
+  const stale = await generated(async (fresh) => {
+    writeFileSync(join(fresh, openapi), await openapiText());
+    return differences(join(fresh, "gen"), join(root, "gen")).map((name) => `gen/${name}`);
+  });
+  const committed = existsSync(schemaFile) ? readFileSync(schemaFile, "utf8") : "";
+  if (committed !== (await schemaText())) stale.push("lintel.schema.json");
+  for (const name of stale) console.error(`stale: ${name}`);
+  if (stale.length) {
+    console.error("run `npm run generate` and commit what it writes");
+    process.exitCode = 1;
+  }
 } else {
-  buf("generate");
-  writeFileSync(join(root, openapi), await openapiText());
-  writeFileSync(schemaFile, await schemaText());
+  await generated(take);
+  replace(join(root, openapi), await openapiText());
+  replace(schemaFile, await schemaText());
 }
