@@ -75,6 +75,24 @@ test("what can't be copied is said, and nothing is left of it", async () => {
   expect(nothing.stderr).toBe(`lintel: ${below} can't be written (ENOTDIR)\n`);
 });
 
+test.each(["SIGINT", "SIGTERM"] as const)(
+  "a backup that is interrupted in the middle by %s leaves nothing",
+  async (signal) => {
+    const { cwd, config, sql } = await running();
+    await sql.close();
+    const database = await openSqlite(join(cwd, "lintel.db"));
+    onTestFinished(() => database.close());
+    database.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
+    const file = join(cwd, "copy.db");
+    const child = start(["backup", file, "--config", config], cwd);
+    const made = () => readdirSync(cwd).filter((name) => name.startsWith("copy.db"));
+    await expect.poll(made).toEqual([expect.stringMatching(/^copy\.db\..+\.part$/)]);
+    child.kill(signal);
+    expect(await child.ended).toEqual({ code: null, signal });
+    expect(made()).toEqual([]);
+  },
+);
+
 test("a backup that is killed in the middle leaves nothing of its name", async () => {
   const { cwd, config, sql } = await running();
   await sql.close();
