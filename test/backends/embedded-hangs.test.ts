@@ -183,6 +183,25 @@ it("a child that is stopped is killed, its calls are told, and the next child an
   );
 });
 
+it("a child that is well answers each question, and lives on", async () => {
+  const clock = new FakeClock();
+  const { said, log } = errorLog();
+  const answered = vi.spyOn(Watchdog.prototype, "answered");
+  onTestFinished(() => answered.mockRestore());
+  const config = embeddedSchema.parse({ type: "embedded", name: "embedded", models: [tiny] });
+  const backend = new EmbeddedBackend(config, { log }, { entry, clock });
+  onTestFinished(() => backend.close());
+  await answer(backend, chatRequest("hello"));
+  const { pid } = backend;
+  for (let asked = 1; asked <= 40; asked++) {
+    await clock.advance(beat);
+    await vi.waitFor(() => expect(answered).toHaveBeenCalledTimes(asked), { interval: 1 });
+  }
+  // What it is at is told, and that is nothing now.
+  expect(answered).toHaveBeenLastCalledWith([]);
+  expect([backend.pid, said]).toEqual([pid, []]);
+});
+
 it("a child that answers, but whose engine is stuck, is killed, and that is how it ended", async () => {
   const folder = await mkdtemp(join(tmpdir(), "lintel-test-"));
   onTestFinished(() => rm(folder, { recursive: true }));
