@@ -139,7 +139,9 @@ function ofApiCall(error: APICallError): LintelError {
   if (statusCode < 300) {
     return (
       reportedBy(parseJson(responseBody)) ??
-      nonsense("answered with something that can't be read", error)
+      (isConnection(error)
+        ? brokenOff(error)
+        : nonsense("answered with something that can't be read", error))
     );
   }
   // Anthropic's provider knows overload in a stream's first event, and calls all else a 500.
