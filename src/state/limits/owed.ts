@@ -1,5 +1,6 @@
 /** What the store has still to be told: kept while it is away, and sent when it is back. */
 import { randomBytes } from "node:crypto";
+import { atMost } from "../../core/abort.js";
 import type { BudgetPeriod } from "../../core/limits/settings.js";
 import type { Claim } from "../../core/limits/store.js";
 import { systemClock, type Timer } from "../../core/routing/clock.js";
@@ -36,6 +37,8 @@ export class Owed {
   readonly #sending = new Set<Promise<void>>();
   #flushing: Promise<void> | undefined;
   #again: Timer | undefined;
+  /** Hears that nothing is owed any more. */
+  #paid: (() => void) | undefined;
   #closed = false;
 
   /**
@@ -86,12 +89,26 @@ export class Owed {
     if (this.#connection.available) this.#flush();
   }
 
-  /** Waits for what is on its way. */
-  async close(): Promise<void> {
-    this.#closed = true;
-    this.#again?.cancel();
+  /**
+   * Waits for what is on its way, and for a store that is away: what it never hears of stays reserved of a
+   * budget until the period ends.
+   * @param ms how long at most for one that is away, milliseconds
+   */
+  async close(ms: number): Promise<void> {
     if (this.#connection.available) this.#flush();
     await Promise.all([...this.#sending, this.#flushing]);
+    if (this.#owes) {
+      const paid = new Promise<void>((resolve) => {
+        this.#paid = resolve;
+      });
+      await atMost(ms, paid);
+    }
+    this.#closed = true;
+    this.#again?.cancel();
+  }
+
+  get #owes(): boolean {
+    return this.#waiting.size > 0 || this.#charges.size > 0;
   }
 
   #now(): number {
@@ -125,6 +142,7 @@ export class Owed {
         await Promise.all(tasks.map((task) => task().then(() => this.#waiting.delete(task))));
       }
       while (this.#charges.size > 0) await this.#sendCharges();
+      if (!this.#owes) this.#paid?.();
     } catch {
       // What was not sent stays for the next time: when it is back, if it went away again.
       this.#flushLater();

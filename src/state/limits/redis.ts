@@ -33,6 +33,8 @@ export interface RedisLimitOptions {
   readonly leaseMs?: number;
   /** Milliseconds since the epoch, for all counters. Default: the store's clock. */
   readonly clock?: () => number;
+  /** How long the end waits for a store that is away and has to be told something, milliseconds. Default 2000. */
+  readonly closeMs?: number;
 }
 
 /**
@@ -58,6 +60,7 @@ export class RedisLimits implements LimitStore {
   readonly #onFailure: "open" | "closed";
   readonly #leaseMs: number;
   readonly #clock: (() => number) | undefined;
+  readonly #closeMs: number;
   /** What is counted in this process, while the store is away. */
   readonly #local: MemoryLimitStore;
   /** Of all keys. One tag for all: a call's counters have to be in one slot of a cluster. */
@@ -71,11 +74,12 @@ export class RedisLimits implements LimitStore {
 
   /** @param connection stays its owner's */
   constructor(connection: RedisConnection, options: RedisLimitOptions = {}) {
-    const { onFailure = "open", replicas = 1, leaseMs = 30_000, clock } = options;
+    const { onFailure = "open", replicas = 1, leaseMs = 30_000, clock, closeMs = 2000 } = options;
     this.#connection = connection;
     this.#onFailure = onFailure;
     this.#leaseMs = leaseMs;
     this.#clock = clock;
+    this.#closeMs = closeMs;
     this.#local = memoryLimits({ clock, replicas });
     this.#prefix = `${connection.keyPrefix}{limits}:`;
     // What is rarely run comes along then.
@@ -156,7 +160,7 @@ export class RedisLimits implements LimitStore {
 
   async close(): Promise<void> {
     this.#leases.close();
-    await this.#owed.close();
+    await this.#owed.close(this.#closeMs);
   }
 
   /** @param id of a question that was asked and not answered */
