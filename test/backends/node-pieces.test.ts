@@ -3,7 +3,7 @@ import { createServer, type ServerHttp2Stream } from "node:http2";
 import type { AddressInfo } from "node:net";
 import { setImmediate } from "node:timers/promises";
 import { create, toBinary } from "@bufbuild/protobuf";
-import { expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { LLMResponseSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { Peer } from "../../src/backends/node/peer.js";
 import { WholeMessages } from "../../src/backends/node/whole-messages.js";
@@ -119,4 +119,36 @@ it("are whole for the library when a node sends them byte by byte", async () => 
   expect(await modelsSaid(peer)).toEqual([answer.model]);
   // As many as are made one where they are collected.
   expect(added).toBeLessThanOrEqual(256);
+});
+
+describe("what is not the answer that it should be is no refusal of the request", () => {
+  const half = message(40).subarray(0, 20);
+  const whole = Buffer.concat([message(0), message(0)]);
+  const lost = {
+    code: "upstream_unreachable",
+    message: "the connection to the model server was lost",
+  };
+  const unreadable = {
+    code: "upstream_failed",
+    message: "the model server answered with something that can't be read",
+  };
+
+  it.each([
+    ["ends within a message", "complete", half, lost],
+    ["ends within a message", "chat", half, lost],
+    ["ends within a message's length", "chat", half.subarray(0, 3), lost],
+    ["has no message", "complete", Buffer.alloc(0), unreadable],
+    ["has two messages", "complete", whole, unreadable],
+  ] as const)("%s: %s", async (_, method, body, expected) => {
+    const peer = await node((stream) => {
+      stream.respond({ "content-type": "application/grpc" }, { waitForTrailers: true });
+      stream.on("wantTrailers", () => stream.sendTrailers({ "grpc-status": "0" }));
+      stream.end(body);
+    });
+    const call = callOf(method, chatRequest());
+    const reading = (async () => {
+      for await (const _ of peer.handlers[method]?.(call as never) ?? []);
+    })();
+    await expect(reading).rejects.toMatchObject(expected);
+  });
 });

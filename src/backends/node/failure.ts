@@ -2,6 +2,7 @@
 import { Code, ConnectError } from "@connectrpc/connect";
 import { fromConnectError } from "../../core/connect-error.js";
 import { LintelError } from "../../core/errors.js";
+import { nonsense } from "../http/failure.js";
 
 /** The error for whatever a call to a node threw, other than for our own abort. */
 export function failureOf(thrown: unknown): LintelError {
@@ -20,10 +21,14 @@ export function failureOf(thrown: unknown): LintelError {
       },
     );
   }
-  if (!fellSilent(thrown) && (error.code !== "upstream_failed" || !brokeOff(thrown))) return error;
-  return new LintelError("upstream_unreachable", "the connection to the model server was lost", {
-    cause: thrown,
-  });
+  const broke = error.code === "upstream_failed" && brokeOff(thrown);
+  if (broke || fellSilent(thrown) || endsInMessage(thrown)) {
+    return new LintelError("upstream_unreachable", "the connection to the model server was lost", {
+      cause: thrown,
+    });
+  }
+  if (isNoAnswer(thrown)) return nonsense("answered with something that can't be read", thrown);
+  return error;
 }
 
 /** Whether a call found nobody, or lost the connection: not where the node said that of a server behind it. */
@@ -43,6 +48,14 @@ const isTooLarge = (thrown: unknown): boolean =>
   isOurs(thrown) &&
   thrown.code === Code.ResourceExhausted &&
   thrown.rawMessage.includes("readMaxBytes");
+
+/** Whether the library can't make anything of an answer. Its codes for that are those of requests that a server refuses. */
+const isNoAnswer = (thrown: unknown): thrown is ConnectError =>
+  isOurs(thrown) && thrown.rawMessage.startsWith("protocol error: ");
+
+/** Whether an answer ends within a message. Only the words tell. */
+const endsInMessage = (thrown: unknown): boolean =>
+  isNoAnswer(thrown) && /: (?:incomplete envelope$|promised )/.test(thrown.rawMessage);
 
 /** Only who answers sends details. */
 const wasSaid = (thrown: unknown) => thrown instanceof ConnectError && thrown.details.length > 0;
