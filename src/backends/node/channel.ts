@@ -63,7 +63,15 @@ export class Sessions extends Http2SessionManager {
     this.#session = session;
     session.on("error", unheard);
     session.setLocalWindowSize(aheadOfAll);
+    // Behind the manager's own listener: one that closes before another took its place is kept for good.
+    session.once("close", () => this.#forget(session));
     session.on("goaway", (_code, last: number) => this.#last.set(session, last));
+  }
+
+  #forget(session: ClientHttp2Session): void {
+    const left = (this as unknown as { shuttingDown: { readonly conn: unknown }[] }).shuttingDown;
+    const at = left.findIndex(({ conn }) => conn === session);
+    if (at >= 0) left.splice(at, 1);
   }
 
   #look({ id = 0, rstCode }: ClientHttp2Stream, session: ClientHttp2Session, error: Error): void {
