@@ -68,10 +68,11 @@ export class Sessions extends Http2SessionManager {
     session.on("goaway", (_code, last: number) => this.#last.set(session, last));
   }
 
+  /** Takes it off the library's own list, which is nobody's to see; another version may have none. */
   #forget(session: ClientHttp2Session): void {
-    const left = (this as unknown as { shuttingDown: { readonly conn: unknown }[] }).shuttingDown;
-    const at = left.findIndex(({ conn }) => conn === session);
-    if (at >= 0) left.splice(at, 1);
+    const { shuttingDown: left } = this as unknown as { shuttingDown?: { conn: unknown }[] };
+    const at = left?.findIndex(({ conn }) => conn === session) ?? -1;
+    if (at >= 0) left?.splice(at, 1);
   }
 
   #look({ id = 0, rstCode }: ClientHttp2Stream, session: ClientHttp2Session, error: Error): void {
