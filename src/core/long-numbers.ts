@@ -10,10 +10,11 @@ import { randomId } from "./random-id.js";
 const mark = `${randomId(24)}:`;
 /**
  * Those among a JSON text's numbers that may be such: with an exponent, of many digits, or -0. The others, of which
- * there may be millions, are not looked at one by one.
+ * there may be millions, are not looked at one by one. Not `\d{16,}`, of which V8 keeps each digit on a stack: of
+ * five million it has none left, and throws.
  */
 const candidate =
-  /(?<![\d.eE+-])(?:-?\d+(?:\.\d+)?[eE][+-]?\d+|-?\d{16,}(?:\.\d+)?|-0(?:\.0+)?(?![\d.eE]))/g;
+  /(?<![\d.eE+-])(?:-?\d+(?:\.\d+)?[eE][+-]?\d+|-?\d{16}\d*(?:\.\d+)?|-0(?:\.0+)?(?![\d.eE]))/g;
 
 /** A number as it was written, which {@link asWritten} puts back once it stands in JSON. */
 class LongNumber {

@@ -1,8 +1,8 @@
 /** Numbers of cards. */
-import { betweenGroups, type Finder, runAtEnd, type Span, spansOf } from "./finder.js";
+import { betweenGroups, type Finder, runAtEnd, type Span, spansOf, withoutEnd } from "./finder.js";
 
 /** What may be digits in groups. */
-const digits = new RegExp(`[\\d${betweenGroups}]{13,}`, "gu");
+const digits = new RegExp(withoutEnd(`[\\d${betweenGroups}]{13,}`), "gu");
 const inDigits = new RegExp(`[\\d${betweenGroups}]`, "u");
 
 /** What stands between groups on a card: there each of them may be as long as it likes, and each blank another one. */

@@ -28,7 +28,8 @@ const forms =
   "\\u00aa\\u00b2\\u00b3\\u00b9\\u00ba\\u2070-\\u209f\\u2100-\\u2134\\u2460-\\u24ff\\ufe52\\ufe63\\ufe6b" +
   "\\uff05\\uff0b\\uff0d\\uff0e\\uff10-\\uff19\\uff20-\\uff3a\\uff3f\\uff41-\\uff5a\\u{1d400}-\\u{1d7ff}";
 
-const pieces = `${codes}|[${unseen}]+|[${forms}]|(?!\\d)\\p{Nd}`;
+/** Of what nobody sees so many at a time: of a row of millions V8 would keep each on a stack, and throw. */
+const pieces = `${codes}|[${unseen}]{1,1000}|[${forms}]|(?!\\d)\\p{Nd}`;
 const disguised = new RegExp(pieces, "u");
 const eachDisguised = new RegExp(pieces, "gu");
 
@@ -52,10 +53,14 @@ export function undisguised(text: string): Undisguised | undefined {
   if (!disguised.test(text)) return undefined;
   let plain = "";
   let copied = 0;
+  // Few of a text's pieces are others than those before them, and each takes as long as a hundred letters.
+  const known = new Map<string, string>();
   // Behind each piece, where that is in both.
   const behind = { there: [0], here: [0] };
   for (const { index, 0: piece } of text.matchAll(eachDisguised)) {
-    plain += text.slice(copied, index) + plainOf(piece);
+    const sign = known.get(piece) ?? plainOf(piece);
+    known.set(piece, sign);
+    plain += text.slice(copied, index) + sign;
     copied = index + piece.length;
     behind.there.push(plain.length);
     behind.here.push(copied);

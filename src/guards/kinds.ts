@@ -8,6 +8,7 @@ import {
   runBefore,
   type Span,
   spansOf,
+  withoutEnd,
 } from "./finder.js";
 import { iban } from "./ibans.js";
 
@@ -102,7 +103,7 @@ const keysWithSigns = [
   "bedrock-api-key-[A-Za-z0-9+/]{60,}={0,2}",
 ];
 const keys = new RegExp(
-  `(?:(?<![A-Za-z0-9])|(?<=${jsonEscape}))(?:${[...keysWithSigns, ...plainKeys].join("|")})`,
+  `(?:(?<![A-Za-z0-9])|(?<=${jsonEscape}))(?:${withoutEnd([...keysWithSigns, ...plainKeys].join("|"))})`,
   "g",
 );
 /** One of these as far as it is there. */

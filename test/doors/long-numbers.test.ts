@@ -1,5 +1,6 @@
 /** Numbers that JavaScript has none for, in what is handed on as a text. */
 import { describe, expect, test, vi } from "vitest";
+import { jsonText } from "../../src/core/long-numbers.js";
 import { fields } from "../../src/doors/json/known.js";
 import { putBack } from "../../src/doors/json/long-numbers.js";
 import { says, scripted } from "../support/scripted.js";
@@ -53,6 +54,13 @@ test("numbers that only look like one stay numbers", async () => {
   expect(request.messages[1]?.toolCalls[0]?.function?.arguments).toBe(
     '{"a":[0.12345678901234568,-1.5e-7,0,0,-0.5,9007199254740991],"b":1e20,"c":123456789012345678.5e1}',
   );
+});
+
+test("one of millions of digits is put back as well", () => {
+  const text = `{"a":{"b":${"1".repeat(6_000_000)}}}`;
+  const json = JSON.parse(text);
+  putBack(text, json, fields({ a: "verbatim" }));
+  expect(jsonText(json) === text).toBe(true);
 });
 
 test("what is no object is refused as ever", async () => {

@@ -162,6 +162,20 @@ test("rows of what nobody sees are as one", () => {
   );
 });
 
+test.each([
+  ["\u0301", "me@example.com", "email"],
+  ["-", "4111 1111 1111 1111", "credit_card"],
+  ["sk-", "4111 1111 1111 1111", "credit_card"],
+])(
+  "rows of millions are looked through as well: %j",
+  (row, secret, mark) => {
+    const rows = row.repeat(6_000_000 / row.length);
+    const found = masked(`${rows} x ${secret}`);
+    expect(found.slice(-mark.length - 5)).toBe(` x [${mark}]`);
+  },
+  60_000,
+);
+
 test("of what has no end so much is held back, and no more", () => {
   const { upTo } = checker.look("", `4111${"\u200b".repeat(9000)}`, true);
   expect(upTo).toBe(9004);
