@@ -136,12 +136,19 @@ const notBase64 = "must be in base64, as it says";
 
 const inline = /^data:image\/[\w.+-]+;base64,/i;
 
-/** Whether an address is at one of some hosts. */
+/** The host as it is written in an address, where nothing else is with it but a port. */
+const plainHost = /^https?:\/\/([a-z\d.-]+|\[[\da-f:.]+\])(?::\d{1,5})?(?=[/?#]|$)/i;
+
+/**
+ * Whether an address is at one of some hosts. Only one that is written plainly: who fetches it may read others
+ * otherwise, as `http://here\@there/`, whose host is `here` for browsers and `there` for Python.
+ */
 function isAt(url: string, hosts: readonly string[]): boolean {
   if (!/^https?:\/\/[^\s/]/i.test(url)) return false;
   if (hosts.includes("*")) return true;
+  const [, written = ""] = plainHost.exec(url) ?? [];
   const hostname = URL.canParse(url) ? new URL(url).hostname : "";
-  return hosts.some((host) => fits(host, hostname));
+  return written.toLowerCase() === hostname && hosts.some((host) => fits(host, hostname));
 }
 
 function addressAt(hosts: readonly string[]): string {

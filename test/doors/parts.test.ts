@@ -127,6 +127,13 @@ describe.each(["/llm", "/v1/chat/completions"])("POST %s", (path) => {
       "https://example.org/a",
       "https://evil.test/?cdn.example.com",
       "http://cdn.example.com:99999/a",
+      // Others read another host in these, or none, than the gateway does.
+      "http://cdn.example.com\\@169.254.169.254/a",
+      "http://cdn.example.com\\a",
+      "http://me@cdn.example.com/a",
+      "http://cdn.exa\nmple.com/a",
+      "http://cdn%2eexample.com/a",
+      "http://ⓒdn.example.com/a",
       "file:///etc/passwd",
     ];
     for (const url of others) expect(await asked(url)).toBe(must);
