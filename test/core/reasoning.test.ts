@@ -1,6 +1,6 @@
 /** What models think, on its way through the core. */
 import { create } from "@bufbuild/protobuf";
-import { describe, expect, it, test } from "vitest";
+import { describe, expect, it, test, vi } from "vitest";
 import { LLMRequestSchema, type LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import { estimatePrompt } from "../../src/core/estimate.js";
 import { Thoughts } from "../../src/core/reasoning.js";
@@ -174,4 +174,14 @@ describe("what is to be seen again", () => {
     for (const reasoningDetails of ["{", "{}", "[1]", ""]) thoughts.add({ reasoningDetails });
     expect(thoughts.all).toEqual({});
   });
+});
+
+test("a piece without details is not read as JSON, which takes long to refuse it", () => {
+  const thoughts = new Thoughts();
+  const parse = vi.spyOn(JSON, "parse");
+  thoughts.add({ reasoningContent: "a" });
+  thoughts.add({});
+  expect(parse).not.toHaveBeenCalled();
+  parse.mockRestore();
+  expect(thoughts.all).toEqual({ reasoningContent: "a" });
 });

@@ -103,18 +103,18 @@ export class EventSplitter {
     }
     if (this.#afterCr && text[start] === "\n") start++;
     this.#afterCr = text.endsWith("\r");
-    let cr = text.indexOf("\r", start);
-    let lf = text.indexOf("\n", start);
+    let cr = next(carriageReturn, text, start);
+    let lf = next(lineFeed, text, start);
     while (start < text.length) {
       const end = lf === -1 || (cr !== -1 && cr < lf) ? cr : lf;
       this.#line(text, start, end, events);
       start = end + 1;
       if (end === cr) {
         if (text[start] === "\n") start++;
-        cr = text.indexOf("\r", start);
+        cr = next(carriageReturn, text, start);
       }
       // Looked for once: of a text without it each look would go to the end.
-      if (lf !== -1 && lf < start) lf = text.indexOf("\n", start);
+      if (lf !== -1 && lf < start) lf = next(lineFeed, text, start);
     }
   }
 
@@ -180,6 +180,18 @@ export class EventSplitter {
     this.#bare = "";
     this.#dataLength = 0;
   }
+}
+
+const carriageReturn = /\r/g;
+const lineFeed = /\n/g;
+
+/**
+ * Where a sign stands from a place on; -1: nowhere. Not `indexOf`, which V8 takes to have no effect and does ahead
+ * of what it depends on: for each line it would look for the other sign up to the text's end.
+ */
+function next(sign: RegExp, text: string, from: number): number {
+  sign.lastIndex = from;
+  return sign.test(text) ? sign.lastIndex - 1 : -1;
 }
 
 /** Where the last whole line ends; 0: there is none. As a rule what was read ends with one. */
