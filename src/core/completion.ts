@@ -6,6 +6,7 @@ import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../gen/lintel/v1/c
 import { cutShort } from "./adapt.js";
 import type { Call, Middleware } from "./call.js";
 import { deltaChoice, messageChoice } from "./chat-messages.js";
+import { LintelError } from "./errors.js";
 import { iterable } from "./iterate.js";
 import { areObjects, isJsonOf } from "./json.js";
 import { isChat } from "./methods.js";
@@ -119,12 +120,20 @@ class Whole extends Shaped {
   }
 }
 
+/**
+ * Most bytes of a streamed answer with its thoughts, a hundred times what any model says: some doors, and
+ * guards, keep all of it until it ends, and a server that does not end would fill the memory.
+ */
+const longestAnswer = 64 * 1024 * 1024;
+
 /** The pieces of a streamed completion, and one last message. */
 class Stream extends Shaped {
   readonly #stamp: Stamp;
   #usage: LLMTokenUsage | undefined;
   #finishReason = "";
   #bytes = 0;
+  /** Letters of what is only to be seen again of thoughts. */
+  #details = 0;
   #usageEstimated = false;
   #warnings: readonly string[] = [];
   readonly #text = new WholeCharacters();
@@ -148,6 +157,11 @@ class Stream extends Shaped {
     if (step.done) return this.#last();
     const out: LLMResponse[] = [];
     for (const message of step.value) this.#take(message, out);
+    if (this.#said + this.#details > longestAnswer) {
+      this.done = true;
+      this.source.return?.().catch(() => {});
+      throw new LintelError("upstream_failed", "the model server sent an answer that is too large");
+    }
     if (out.length === 0) return undefined;
     // What was delivered counts, also if the caller leaves or upstream fails from here on.
     settle(this.call, undefined, this.#said);
@@ -173,6 +187,7 @@ class Stream extends Shaped {
     this.#thinking ??= new WholeCharacters();
     const text = this.#thinking.push(reasoningContent);
     const details = detailsFor(reasoningDetails);
+    this.#details += details.length;
     if (text !== "" || details !== "") this.#tellThought(text, details, out);
   }
 

@@ -185,3 +185,25 @@ test("a piece without details is not read as JSON, which takes long to refuse it
   parse.mockRestore();
   expect(thoughts.all).toEqual({ reasoningContent: "a" });
 });
+
+test.each([
+  ["text", (text: string) => piece(text)],
+  ["thoughts", (text: string) => thought(text)],
+  ["details of thoughts", (text: string) => thought("", JSON.stringify([{ text }]))],
+])("an answer whose %s do not end is ended, and its server is told", async (_, said) => {
+  let ended = false;
+  let sent = 0;
+  async function* chat() {
+    try {
+      for (; sent < 200; sent++) yield [said("x".repeat(1024 * 1024))];
+    } finally {
+      ended = true;
+    }
+  }
+  await expect(run(coreOf([scripted({ chat }, models)]), "chat", hello)).rejects.toMatchObject({
+    code: "upstream_failed",
+    message: "the model server sent an answer that is too large",
+  });
+  expect(sent).toBeLessThan(70);
+  expect(ended).toBe(true);
+});
