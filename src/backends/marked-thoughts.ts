@@ -45,6 +45,8 @@ export class MarkedThoughts {
   #at: "start" | "thoughts" | "behind" | "answer" = "start";
   /** What may be the beginning of a mark, or blank lines around one. */
   #held = "";
+  /** Whether that is blanks alone. */
+  #isBlank = false;
   /** Finds what stands behind the answer; absent: nothing does. */
   #behind: StopScanner | undefined;
   #ended = false;
@@ -77,6 +79,15 @@ export class MarkedThoughts {
 
   #read(piece: string, isLast: boolean): Said {
     this.#held += piece;
+    // Blanks behind blanks tell nothing, and to look at all of them for each would take ever longer.
+    const isBlank = piece.trim() === "";
+    if (!isLast && isBlank && this.#isBlank && this.#at !== "answer") return nothing;
+    const said = this.#take(isLast);
+    this.#isBlank = isBlank && this.#held.trim() === "";
+    return said;
+  }
+
+  #take(isLast: boolean): Said {
     if (this.#at === "start" && !this.#start(isLast)) return nothing;
     const thought = this.#at === "thoughts" ? this.#thoughts(isLast) : "";
     if (this.#at === "behind") this.#passMarks(isLast);
