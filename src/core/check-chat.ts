@@ -137,7 +137,7 @@ const notBase64 = "must be in base64, as it says";
 const inline = /^data:image\/[\w.+-]+;base64,/i;
 
 /** The host as it is written in an address, where nothing else is with it but a port. */
-const plainHost = /^https?:\/\/([a-z\d.-]+|\[[\da-f:.]+\])(?::\d{1,5})?(?=[/?#]|$)/i;
+const plainHost = /^https?:\/\/([\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?(?=[/?#]|$)/i;
 
 /**
  * Whether an address is at one of some hosts. Only one that is written plainly: who fetches it may read others

@@ -116,7 +116,7 @@ describe.each(["/llm", "/v1/chat/completions"])("POST %s", (path) => {
     const allowed = [
       "https://cdn.example.com/a.png",
       "HTTP://CDN.Example.com:8080/a",
-      "https://a.example.org?b",
+      "https://a_b.example.org?b",
       "http://[::1]/a",
     ];
     for (const url of allowed) expect(await asked(url)).toBe(some ? "taken" : must);
