@@ -33,6 +33,16 @@ async function* steps(of: object) {
   yield of;
 }
 
+/** Put together name by name, where these are not known to the code. */
+function grown(fields: number): Record<string, unknown> {
+  const made: Record<string, unknown> = { first: "a" };
+  for (let i = 1; i < fields; i++) made[`field${i}`] = "b";
+  return made;
+}
+const sixteen = grown(16);
+const seventeen = grown(17);
+const inOnePiece = JSON.parse(JSON.stringify(seventeen)) as object;
+
 const ways: Readonly<Record<string, () => unknown>> = {
   "{ ...sent }": () => ({ ...sent() }),
   "{ ...sent, messages }": () => ({ ...sent(), messages: 1 }),
@@ -43,6 +53,9 @@ const ways: Readonly<Record<string, () => unknown>> = {
     const { ...all } = sent();
     return Object.assign(all, { stop: 1, tools: 2, user: 3 });
   },
+  "{ ...grown } of 16 names": () => ({ ...sixteen }),
+  "{ ...grown } of 17 names": () => ({ ...seventeen }),
+  "the same, read from JSON": () => ({ ...inOnePiece }),
   "{ ...ours }": () => ({ ...ours() }),
   "{ ...ours, stop, tools, user }": () => ({ ...ours(), stop: 1, tools: 2, user: 3 }),
   "{ stop, ...ours, tools, user }": () => ({ stop: 1, ...ours(), tools: 2, user: 3 }),

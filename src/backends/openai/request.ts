@@ -66,7 +66,7 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
     reasoning_effort: effort || undefined,
     ...(effort && dialect.thinking?.(effort)),
     [dialect.user]: refused.has(endUser) ? undefined : options.user,
-    [promptCacheKey]: refused.has(promptCacheKey) ? undefined : options.cacheKey,
+    prompt_cache_key: refused.has(promptCacheKey) ? undefined : options.cacheKey,
     stream,
     stream_options: stream && takes("stream_options") ? includeUsage : undefined,
   };
