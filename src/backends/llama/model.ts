@@ -150,8 +150,11 @@ export class LoadedModel {
   async close(): Promise<void> {
     await Promise.all([...this.#evaluations].map((evaluation) => evaluation.end()));
     this.progress.begin();
-    await this.#context.dispose();
-    await this.model.dispose();
-    this.progress.end();
+    try {
+      await this.#context.dispose();
+      await this.model.dispose();
+    } finally {
+      this.progress.end();
+    }
   }
 }
