@@ -89,6 +89,7 @@ test.each<[DescMessage, (message: never, map: MapText) => unknown, Record<string
       "FunctionName.name": "that of one of the tools, which is looked at there",
       "LLMRequest.model": model,
       "LLMRequest.user": user,
+      "LLMRequest.prompt_cache_key": "no model reads it, and vendors are told a hash",
     },
   ],
   [
