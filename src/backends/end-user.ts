@@ -20,6 +20,9 @@ export const passUser = (usual: PassUser) =>
 /** OpenAI takes no longer one. */
 export const longestOfOpenai = 64;
 
+/** What vendors are told in the place of what callers write: its SHA-256 in hex, 64 characters. */
+export const hashed = (text: string): string => createHash("sha256").update(text).digest("hex");
+
 /**
  * What a server is told of a user; `undefined`: nothing.
  * @param user as the contract has it: empty where nobody is named
@@ -27,7 +30,5 @@ export const longestOfOpenai = 64;
  */
 export function toldUser(user: string, pass: PassUser, longest = Infinity): string | undefined {
   if (user === "" || pass === "never") return undefined;
-  return pass === "hashed" || user.length > longest
-    ? createHash("sha256").update(user).digest("hex")
-    : user;
+  return pass === "hashed" || user.length > longest ? hashed(user) : user;
 }

@@ -114,7 +114,7 @@ export interface Call<M extends MethodName = MethodName> {
    * thinks for who wants no thoughts: it counts as neither late nor silent then. Set by routing.
    */
   readonly alive?: (() => void) | undefined;
-  /** What a header says that the operator chose: calls with the same value go to the same target where they can. */
+  /** What the header of its session says: calls with the same value go to the same target where they can. */
   readonly affinity?: string | undefined;
   /** Place in a trace: the caller's own, and for a backend that of the attempt. */
   readonly trace?: TraceContext | undefined;

@@ -80,10 +80,8 @@ const longestAffinity = 256;
 /** What the first of the headers says that has anything to say. */
 function affinityIn({ header }: Origin, { routing }: CoreSettings): string | undefined {
   if (!header) return undefined;
-  const names = routing.affinityHeaders;
-  // By index: it is in the way of every call.
-  for (let i = 0; i < names.length; i++) {
-    const value = header(names[i] as string);
+  for (const name of routing.affinityHeaders) {
+    const value = header(name);
     if (value) return value.slice(0, longestAffinity);
   }
   return undefined;

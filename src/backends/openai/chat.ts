@@ -102,11 +102,11 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
   const { address, models, cap } = server;
   const { request, signal, connectMs } = call;
   const user = toldUser(request.user, server.passUser, longestOfOpenai);
-  const told = toldCacheKey(call);
   const { keyField, keyHeader } = models.dialect;
+  const header = server.sessionHeader ?? keyHeader;
+  const told = keyField || header !== undefined ? toldCacheKey(call) : undefined;
   const cacheKey = keyField ? told : undefined;
   const path = address.at("/chat/completions");
-  const header = server.sessionHeader ?? keyHeader;
   const headers =
     told === undefined || header === undefined
       ? traceHeaders(call)

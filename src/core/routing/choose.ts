@@ -80,7 +80,7 @@ function pick(candidates: readonly Target[], random: () => number, but?: Target)
   return last;
 }
 
-/** A target with more requests than half as many again as its share, and these, is too busy for a session of its. */
+/** A target with more requests than half as many again as its share, and so many, is too busy for a session of its. */
 const evenSo = 4;
 
 /** Those that aren't much busier than the others: what a target has of a prompt is not worth a queue. */
@@ -91,11 +91,9 @@ function withoutBusy(candidates: readonly Target[]): readonly Target[] {
     requests += endpoint.inFlight;
     weights += weight;
   }
-  const most = (weight: number) => (1.5 * requests * weight) / weights + evenSo;
-  const busy = candidates.some(({ endpoint, weight }) => endpoint.inFlight > most(weight));
-  return busy
-    ? candidates.filter(({ endpoint, weight }) => endpoint.inFlight <= most(weight))
-    : candidates;
+  return candidates.filter(
+    ({ endpoint, weight }) => endpoint.inFlight <= (1.5 * requests * weight) / weights + evenSo,
+  );
 }
 
 /**
