@@ -103,6 +103,18 @@ export class EventSplitter {
     }
     if (this.#afterCr && text[start] === "\n") start++;
     this.#afterCr = text.endsWith("\r");
+    if (text.includes("\r", start)) this.#mixedLines(text, start, events);
+    else
+      while (start < text.length) {
+        const end = text.indexOf("\n", start);
+        this.#line(text, start, end, events);
+        start = end + 1;
+      }
+  }
+
+  /** Lines that end in LF, CR or both, whichever comes first. */
+  #mixedLines(text: string, from: number, events: ServerEvent[]): void {
+    let start = from;
     let cr = next(carriageReturn, text, start);
     let lf = next(lineFeed, text, start);
     while (start < text.length) {
