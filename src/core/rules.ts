@@ -29,6 +29,15 @@ export type Check = (message: object, path: string, into: Violation[]) => void;
 
 type Values = Record<string, unknown>;
 
+const known = new WeakMap<DescField, FieldRules>();
+
+/** The rules of a field in the proto. Protobuf decodes an option anew each time it is asked for one: here once. */
+export function rulesOf(field: DescField): FieldRules {
+  const rules = known.get(field) ?? getOption(field, fieldRules);
+  known.set(field, rules);
+  return rules;
+}
+
 /**
  * Compiles the checks of a message type, those of nested messages included.
  * @param bounds the operator's, by field name; they replace the proto's
@@ -44,7 +53,7 @@ export function compileRules(desc: DescMessage, bounds: Bounds): Check {
 }
 
 function compileField(field: DescField, bounds: Bounds): Check | undefined {
-  const rules = getOption(field, fieldRules);
+  const rules = rulesOf(field);
   const bound = bounds[field.name];
   if (field.fieldKind === "list") return compileList(field, rules, bound, bounds);
   if (field.fieldKind === "message") return compileNested(field, rules, bounds);
@@ -108,8 +117,7 @@ function compileList(
 }
 
 /** What the values of a field must be multiples of; `undefined`: of nothing. */
-export const multipleOf = (field: DescField): number | undefined =>
-  multipleIn(getOption(field, fieldRules));
+export const multipleOf = (field: DescField): number | undefined => multipleIn(rulesOf(field));
 
 /** Says what is wrong with a value; `undefined` if nothing is. */
 type ValueCheck = (value: unknown) => string | undefined;
@@ -171,7 +179,7 @@ function multipleIn({ type }: FieldRules): number | undefined {
 
 /** The texts that a field may have, but for the empty one. */
 export function choicesOf(field: DescField): string[] {
-  const { type } = getOption(field, fieldRules);
+  const { type } = rulesOf(field);
   return type.case === "string" ? type.value.in.filter(isNamed) : [];
 }
 
@@ -185,8 +193,7 @@ export const moved = (range: Range, { min, max }: Bound = {}): Range => ({
 });
 
 /** The contract's range of a field's numbers; `undefined`: any. */
-export const rangeOf = (field: DescField): Range | undefined =>
-  contractRange(getOption(field, fieldRules));
+export const rangeOf = (field: DescField): Range | undefined => contractRange(rulesOf(field));
 
 function contractRange(rules: FieldRules): Range | undefined {
   const { type } = rules;

@@ -74,11 +74,20 @@ interface Field {
  * missing is not looked for: that is a rule, and rules are the core's.
  */
 export function compileDecoder<D extends DescMessage>(desc: D): Decode<D> {
-  const read = compileMessage(desc);
+  const read = readerOfMessage(desc);
   return (json) => {
     const violations: Violation[] = [];
     return { message: read(json, "", violations) as MessageShape<D>, violations };
   };
+}
+
+/** By message type: several doors take the same, and they have messages in common. */
+const compiled = new WeakMap<DescMessage, Read>();
+
+function readerOfMessage(desc: DescMessage): Read {
+  const read = compiled.get(desc) ?? compileMessage(desc);
+  compiled.set(desc, read);
+  return read;
 }
 
 function compileMessage(desc: DescMessage): Read {
@@ -173,7 +182,7 @@ function compileField(field: DescField): Read {
     case "message": {
       const text = asText[field.message.typeName];
       if (text !== undefined) return readText(field.message, text);
-      const nested = compileMessage(field.message);
+      const nested = readerOfMessage(field.message);
       const short = abbreviated[field.message.typeName];
       if (short === undefined) return (value, path, into) => nested(value, `${path}.`, into);
       return (value, path, into) => {
@@ -185,7 +194,7 @@ function compileField(field: DescField): Read {
     }
     case "list": {
       if (field.listKind === "enum") break;
-      const nested = field.listKind === "message" ? compileMessage(field.message) : undefined;
+      const nested = field.listKind === "message" ? readerOfMessage(field.message) : undefined;
       const item: Read = nested
         ? (value, path, into) => nested(value, `${path}.`, into)
         : readerOf(field.scalar as ScalarType, field);

@@ -2,9 +2,8 @@
  * What requests of REST look like, as JSON Schema: the contract's messages, with its rules. Defaults stand in the
  * descriptions alone: of what has a `default` openapi-typescript makes a member that has to be there.
  */
-import { type DescField, type DescMessage, getOption, ScalarType } from "@bufbuild/protobuf";
-import { field as fieldRules } from "../../../../gen/buf/validate/validate_pb.js";
-import { choicesOf, rangeOf } from "../../../core/rules.js";
+import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
+import { choicesOf, rangeOf, rulesOf } from "../../../core/rules.js";
 import { mostItems } from "../../items.js";
 import { abbreviated, embeddedForm, partsFor } from "../../json/decode.js";
 import { commentOf } from "./contract.js";
@@ -47,7 +46,7 @@ export function addRequest(message: DescMessage, to: Record<string, Part>): void
 
 /** Whether a message without the field is refused. */
 function isRequired(field: DescField): boolean {
-  const { required, type } = getOption(field, fieldRules);
+  const { required, type } = rulesOf(field);
   if (required) return true;
   if (type.case === "repeated") return (type.value.minItems ?? 0n) > 0n;
   if (type.case !== "string" || field.proto.proto3Optional) return false;
@@ -82,7 +81,7 @@ function messageOf(message: DescMessage, to: Record<string, Part>): Part {
 
 /** A list; of texts also one alone. */
 function listOf(field: DescField & { fieldKind: "list" }, to: Record<string, Part>): Part {
-  const { type } = getOption(field, fieldRules);
+  const { type } = rulesOf(field);
   const rules = type.case === "repeated" ? type.value : undefined;
   const array = (items: Part): Part => ({
     type: "array",
@@ -112,7 +111,7 @@ export function fieldForm(field: DescField): Part {
 }
 
 function textRules(field: DescField): Part {
-  const { type } = getOption(field, fieldRules);
+  const { type } = rulesOf(field);
   if (type.case !== "string") return {};
   const { in: choices, minLen, maxLen, pattern } = type.value;
   // Required ones have no empty text among them.
