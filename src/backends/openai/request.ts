@@ -46,6 +46,7 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
   // Chat templates of local models may need blank ones for roles to alternate.
   const messages = refused.has(blankMessages) ? withoutBlank(told) : told;
   const idOf = idsFor(refused);
+  const user = refused.has(endUser) ? undefined : options.user;
   return {
     model: request.model,
     messages: messages.map((message) => writeMessage(message, dialect, refused, unsigned, idOf)),
@@ -65,7 +66,8 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
     response_format: responseFormat && writeFormat(responseFormat),
     reasoning_effort: effort || undefined,
     ...(effort && dialect.thinking?.(effort)),
-    [dialect.user]: refused.has(endUser) ? undefined : options.user,
+    safety_identifier: dialect.user === "safety_identifier" ? user : undefined,
+    user: dialect.user === "user" ? user : undefined,
     prompt_cache_key: refused.has(promptCacheKey) ? undefined : options.cacheKey,
     stream,
     stream_options: stream && takes("stream_options") ? includeUsage : undefined,
