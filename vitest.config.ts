@@ -20,7 +20,7 @@ const report = process.env.LINTEL_TEST_REPORT;
 
 export default defineConfig({
   test: {
-    globalSetup: "test/support/temporary.ts",
+    globalSetup: ["test/support/temporary.ts", "test/support/built.ts"],
     setupFiles: "test/support/waiting.ts",
     env: {
       // Some tests load the engine without the thread that sees to it.

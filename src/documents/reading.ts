@@ -20,11 +20,10 @@ export class Reading {
 
   /** @param timeout milliseconds */
   constructor(order: Order, timeout: number) {
-    const { file, execArgv } = codeOf("./read-process", import.meta.url);
-    this.#process = fork(fileURLToPath(file), [], {
+    this.#process = fork(fileURLToPath(codeOf("./read-process", import.meta.url)), [], {
       // What it reads may be hostile: it gets no secrets.
       env: {},
-      execArgv: execArgv ?? [],
+      execArgv: [],
       serialization: "advanced",
       stdio: ["ignore", "ignore", "ignore", "ipc"],
     });

@@ -3,6 +3,7 @@
  * a card or a Vulkan driver that computes on the CPU (`.ci/run` takes that of Chromium); `cuda,vulkan`.
  */
 import { once } from "node:events";
+import { Worker } from "node:worker_threads";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import type { Gpu } from "../../src/backends/gpu.js";
@@ -19,7 +20,6 @@ import { loadRuntime } from "../../src/backends/onnx/runtime.js";
 import { PipelineThread } from "../../src/backends/onnx/thread.js";
 import { giveUp, Turn } from "../../src/backends/onnx/turns.js";
 import { silent } from "../../src/core/log.js";
-import { startThread } from "../../src/thread.js";
 import { never } from "../support/calls.js";
 import { drawCase, ParityModels, parityCases } from "./onnx/parity.js";
 import { die, faulty, folderOf, jobOf } from "./onnx/support.js";
@@ -211,7 +211,11 @@ describe("turns", () => {
       taken: new SharedArrayBuffer(4),
     };
     const take = async (name: string, said: (what: string) => void) => {
-      const worker = startThread("./onnx/turn-taker", import.meta.url, { name, data });
+      const worker = new Worker(new URL("./onnx/turn-taker.ts", import.meta.url), {
+        workerData: data,
+        name,
+        execArgv: ["--import", new URL("../../scripts/typescript-loader.js", import.meta.url).href],
+      });
       worker.on("message", said);
       await once(worker, "online");
       return worker;
