@@ -105,6 +105,7 @@ class Whole extends Shaped {
     const { content: said = "", toolCalls = [] } = choice.message ?? {};
     const content = wellFormed(said);
     const reasoning = reasoningIn(choice.message);
+    if (toolCalls.length > mostCalls) throw tooLarge();
     const called = toolCalls.length > 0 ? new ToolCalls() : undefined;
     const reason = finishReasonOf(choice.finishReason, called !== undefined);
     const calls = called && toolCalls.map((call) => called.takeWhole(call, isCut(reason)));
@@ -125,6 +126,12 @@ class Whole extends Shaped {
  * guards, keep all of it until it ends, and a server that does not end would fill the memory.
  */
 const longestAnswer = 64 * 1024 * 1024;
+
+/** Most calls of tools in one answer: a request that shows them to a model again can have no more. */
+const mostCalls = 10_000;
+
+const tooLarge = () =>
+  new LintelError("upstream_failed", "the model server sent an answer that is too large");
 
 /** The pieces of a streamed completion, and one last message. */
 class Stream extends Shaped {
@@ -157,15 +164,17 @@ class Stream extends Shaped {
     if (step.done) return this.#last();
     const out: LLMResponse[] = [];
     for (const message of step.value) this.#take(message, out);
-    if (this.#said + this.#details > longestAnswer) {
-      this.done = true;
-      this.source.return?.().catch(() => {});
-      throw new LintelError("upstream_failed", "the model server sent an answer that is too large");
-    }
+    if (this.#said + this.#details + (this.#calls?.beside ?? 0) > longestAnswer) this.#refuse();
     if (out.length === 0) return undefined;
     // What was delivered counts, also if the caller leaves or upstream fails from here on.
     settle(this.call, undefined, this.#said);
     return { done: false, value: out };
+  }
+
+  #refuse(): never {
+    this.done = true;
+    this.source.return?.().catch(() => {});
+    throw tooLarge();
   }
 
   #take(message: LLMResponse, out: LLMResponse[]): void {
@@ -210,6 +219,7 @@ class Stream extends Shaped {
     if (this.#thinking) this.#endThinking(out);
     this.#calls ??= new ToolCalls();
     const called = this.#calls;
+    if (Math.max(calls.length, called.count) > mostCalls) this.#refuse();
     const pieces = calls.map((call) => called.take(call)).filter((piece) => piece !== undefined);
     if (pieces.length > 0) out.push(response(this.#stamp, noUsage, deltaChoice("", "", pieces)));
   }

@@ -108,6 +108,17 @@ export class ToolCalls {
   readonly #begun = new Map<number, Begun>();
   readonly #ids = new Set<string>();
   #bytes = 0;
+  #beside = 0;
+
+  /** How many there are so far. */
+  get count(): number {
+    return this.#begun.size;
+  }
+
+  /** Letters so far of what is no part of a completion: ids, what a server wants to see again, what waits for a name. */
+  get beside(): number {
+    return this.#beside;
+  }
 
   /** Bytes of names and arguments so far, UTF-8. */
   get bytes(): number {
@@ -123,7 +134,9 @@ export class ToolCalls {
   /** The piece as callers get it; `undefined`: it waits for the name, with which clients begin a call. */
   take(piece: ToolCall): ToolCall | undefined {
     const call = this.#at(piece.index);
+    this.#beside += piece.id.length + piece.extraContent.length;
     if (!call.told) {
+      this.#beside += piece.function?.arguments.length ?? 0;
       const [all = piece] = call.nameless ? joinCalls([call.nameless, piece]) : [piece];
       call.nameless = all.function?.name ? undefined : all;
       return call.nameless ? undefined : this.#takeSome(all, call);

@@ -203,4 +203,20 @@ describe("event splitter", () => {
       ]);
     },
   );
+
+  it("reads JSON that stands in no field once, however many lines may end it", () => {
+    const splitter = new EventSplitter();
+    const text = `[[]\n${",[]\n".repeat(4000)}`;
+    const parse = vi.spyOn(JSON, "parse");
+    splitter.push(Buffer.from(text));
+    const read = parse.mock.calls.reduce((sum, [json]) => sum + json.length, 0);
+    parse.mockRestore();
+    expect(read).toBeLessThan(2 * text.length);
+  });
+
+  it("finds an error in several lines, behind what looked like one", () => {
+    const lines = ['{"error":', '  {"message": "}crashed",', '"code": 500}', "}"];
+    const bytes = Buffer.from(`{ no JSON }\n${lines.join("\n")}\n`);
+    expect(split([bytes])).toEqual([{ data: lines.join(""), failed: true }]);
+  });
 });

@@ -180,7 +180,7 @@ async function answered(script: Script, method: "chat" | "complete") {
 }
 
 const streaming = (...deltas: object[]) => streamOf(deltas, "tool_calls");
-const made = (index: number | undefined, id?: string, name?: string, args?: unknown) => ({
+const made = (index: unknown, id?: string, name?: string, args?: unknown) => ({
   ...(index !== undefined && { index }),
   ...(id !== undefined && { id, type: "function" }),
   function: { ...(name !== undefined && { name }), ...(args !== undefined && { arguments: args }) },
@@ -250,6 +250,15 @@ describe("streams", () => {
         calls(made(undefined, "a", "weather", '{"city":')),
         calls(made(undefined, undefined, undefined, '"Rome"}')),
         calls(made(undefined, "b", "weather", '{"city":"Oslo"}')),
+      ],
+    ],
+    [
+      "an index that is none",
+      [
+        calls(made({}, "a", "weather", '{"city":')),
+        calls(made({}, undefined, undefined, '"Rome"}')),
+        calls(made("x".repeat(40), "b", "weather", '{"city":')),
+        calls(made("y".repeat(40), undefined, undefined, '"Oslo"}')),
       ],
     ],
     [

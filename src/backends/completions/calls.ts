@@ -13,7 +13,7 @@ export class CallPieces {
   /** Ids of the calls so far. */
   readonly #ids: string[] = [];
   /** Calls by the index that the server gave last. */
-  readonly #places = new Map<unknown, number>();
+  readonly #places = new Map<Index, number>();
 
   /** The pieces in a `delta`. */
   read({ tool_calls }: JsonObject): ToolCall[] {
@@ -21,7 +21,8 @@ export class CallPieces {
   }
 
   /** Google's servers leave `index` out, or have 0 for all, and name each call once. */
-  #placeOf({ index, id, function: called }: Call): number {
+  #placeOf({ index: given, id, function: called }: Call): number {
+    const index = isIndex(given) ? given : undefined;
     const known = index === undefined ? this.#ids.length - 1 : (this.#places.get(index) ?? -1);
     const goesOn = string(called.name) === "" || isSame(this.#ids[known], string(id), index);
     if (known >= 0 && goesOn) return known;
@@ -32,8 +33,15 @@ export class CallPieces {
 }
 
 /** Whether a piece that has a name is of a call that had begun: some servers repeat id and name in each. */
-const isSame = (known: string | undefined, id: string, index: unknown) =>
+const isSame = (known: string | undefined, id: string, index: Index) =>
   id === "" ? index !== undefined : id === known;
+
+/** What a server numbers its calls by. */
+type Index = number | string | null | undefined;
+
+/** Whether it is a number or a short word: they are kept. */
+const isIndex = (index: unknown): index is Index =>
+  typeof index === "number" || index === null || (typeof index === "string" && index.length <= 32);
 
 /** A call of a function; those of other tools are none that anybody asked for. */
 type Call = JsonObject & { readonly function: JsonObject };

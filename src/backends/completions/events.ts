@@ -1,5 +1,6 @@
 /** Splits the bytes of an event stream into events. */
 import { parseJson } from "../../core/json.js";
+import { JsonEnd } from "../../core/json-end.js";
 import { Collected } from "../../core/pieces.js";
 import { soleObject } from "../http/error-body.js";
 import { failureIn, nonsense } from "../http/failure.js";
@@ -41,6 +42,8 @@ export class EventSplitter {
   #failed = false;
   /** JSON so far that stands in no field. */
   #bare = "";
+  /** Finds where that ends. */
+  #bareEnd: JsonEnd | undefined;
   #afterCr = false;
   #first = true;
 
@@ -166,17 +169,16 @@ export class EventSplitter {
 
   /** Lines without a field mean nothing, but proxies and servers that fail put their errors there. */
   #takeBare(line: string, events: ServerEvent[]): void {
-    if (this.#bare === "" && !/^\s*[[{]/.test(line)) return;
-    if (this.#bare.length + line.length > bareLimit) {
-      this.#bare = "";
-      return;
+    if (this.#bare === "") {
+      if (!/^\s*[[{]/.test(line)) return;
+      this.#bareEnd = new JsonEnd();
     }
-    this.#bare += line;
-    const value = /[\]}]\s*$/.test(line) ? parseJson(this.#bare) : undefined;
-    if (value === undefined) return;
-    const bare = this.#bare;
+    const bare = this.#bare + line;
+    this.#bare = bare.length > bareLimit ? "" : bare;
+    // It is read once: who tried after each line that might end it would read most of it again each time.
+    if (this.#bare === "" || this.#bareEnd?.find(line) === undefined) return;
     this.#bare = "";
-    const object = soleObject(value);
+    const object = soleObject(parseJson(bare));
     if (!object || !failureIn(object)) return;
     this.#endEvent(events);
     events.push({ data: bare, failed: true });
