@@ -100,6 +100,7 @@ export async function start(
       budgets: () => core.budgets?.snapshot() ?? [],
       alerts: () => now.setup.alerts?.counts,
       admin: () => now.administration?.calls(),
+      engines: () => enginesOf(now.setup.backends),
       answers: counting.answers,
       cache: cache.connection,
       images: media.state,
@@ -173,6 +174,13 @@ export async function start(
     },
   };
 }
+
+/** Those of the backends whose models run in a process of their own. */
+const enginesOf = (backends: readonly SetUpBackend[]) =>
+  backends.flatMap(({ backend }) => {
+    const exits = backend.exits?.();
+    return exits ? [{ backend: backend.name, exits }] : [];
+  });
 
 /** Metrics are among the doors where they have no address of their own. */
 function doorsOf(config: Config, text: (() => string | Promise<string>) | undefined) {

@@ -36,11 +36,19 @@ export interface Backend {
    * With an empty or incomplete list of models: until the list is known, whatever the name.
    */
   ready?(model: string, signal: CallSignal): Promise<void>;
+  /** How often the process ended that its models run in, though nobody asked it to; absent: they run in none. */
+  exits?(): EngineExits;
   readonly handlers: Handlers;
   /** Resolves if the backend could take a call now, throws a `LintelError` otherwise. */
   health(signal: CallSignal): Promise<void>;
   /** Frees what the backend holds; running calls are aborted. */
   close(): Promise<void>;
+}
+
+/** How often a process of engines ended, by how: the watchdog killed it for hanging, or any other way. */
+export interface EngineExits {
+  readonly hung: number;
+  readonly ended: number;
 }
 
 /** Whether a backend has said which models it has; until then it may have any. */

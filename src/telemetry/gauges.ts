@@ -1,6 +1,7 @@
 /** What is looked up when somebody asks: targets, stores, the configuration, and the process itself. */
 import type { CertificateEnd } from "../config/certificates.js";
 import type { AdminCalls } from "../core/admin/administration.js";
+import type { EngineExits } from "../core/backend.js";
 import type { BudgetUse } from "../core/limits/budgets.js";
 import type { LimitStore } from "../core/limits/store.js";
 import type { EndpointSnapshot, RoutingSnapshot } from "../core/routing/snapshot.js";
@@ -22,6 +23,8 @@ export interface Sources {
   alerts?(): { readonly sent: number; readonly lost: number } | undefined;
   /** How calls of administration ended; nothing: there is none. */
   admin?(): readonly AdminCalls[] | undefined;
+  /** Backends whose models run in a process of their own, and how often that ended. */
+  engines?(): readonly { readonly backend: string; readonly exits: EngineExits }[];
   /** Where answers for `Idempotency-Key` are, if not in this process. */
   readonly answers?: Outages | undefined;
   /** Where answers are kept for who asks the same, if not in this process. */
@@ -160,6 +163,17 @@ export function gauges(sources: Sources): Metric[] {
         attributes: { "lintel.admin.method": method, "lintel.outcome": code },
         value: calls,
       })),
+    ),
+    counter(
+      "lintel.engine.exits",
+      "{process}",
+      "How often the process of embedded models ended though nobody asked it to.",
+      (sources.engines?.() ?? []).flatMap(({ backend, exits }) =>
+        Object.entries(exits).map(([reason, count]) => ({
+          attributes: { "lintel.backend": backend, "lintel.engine.reason": reason },
+          value: count,
+        })),
+      ),
     ),
     gauge(
       "lintel.usage.waiting",

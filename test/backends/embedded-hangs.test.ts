@@ -181,6 +181,7 @@ it("a child that is stopped is killed, its calls are told, and the next child an
   expect(said).toContainEqual(
     expect.objectContaining({ ending: "was killed: it did not answer for 5m", crashes: 1 }),
   );
+  expect(backend.exits()).toEqual({ hung: 1, ended: 0 });
 });
 
 it("a child that is well answers each question, and lives on", async () => {

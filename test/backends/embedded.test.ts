@@ -97,6 +97,7 @@ describe("embedded models", () => {
     expect(await readdir(folder)).toHaveLength(1);
     await embedded.close();
     expect(isAlive(pid)).toBe(false);
+    expect(embedded.exits()).toEqual({ hung: 0, ended: 0 });
     expect(await readdir(folder)).toEqual([]);
     await expect(answer(embedded, chatRequest("hello"))).rejects.toMatchObject({
       code: "shutting_down",
@@ -181,6 +182,7 @@ describe("embedded models", () => {
     expect(error.retryAfter).toBeGreaterThan(0);
     expect((await answer(embedded, { ...request, maxTokens: 3 })).completion).toBe(3);
     expect(embedded.pid).not.toBe(pid);
+    expect(embedded.exits()).toEqual({ hung: 0, ended: 1 });
   });
 
   it("can be closed while their process is being started", async () => {

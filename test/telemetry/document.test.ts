@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Agent, fetch } from "undici";
 import { describe, expect, it, onTestFinished } from "vitest";
+import { tiny } from "../backends/llama-subject.js";
 import { drawing } from "../backends/openai-images-subject.js";
 import { echo } from "../backends/openai-subject.js";
 import { type Script, Upstream } from "../backends/upstream.js";
@@ -90,6 +91,7 @@ backends:
 ${at("a")}
 ${at("b")}
   - { type: openai, name: c, url: "${upstream.url}" }
+  - { type: embedded, name: e, models: ["${tiny}"] }
 `;
   const it = await gateway(configuration, { "cert.pem": cert, "key.pem": pem("key") });
   const dispatcher = new Agent({ connect: { ca: cert } });

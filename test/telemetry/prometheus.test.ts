@@ -11,7 +11,10 @@ import { noPrometheus, why } from "./prometheus-programs.js";
 import { startPrometheus } from "./prometheus-server.js";
 
 /** Panels of what does not happen here. */
-const empty = ["Time in the queue", "Issuers' keys", "Certificates end in"];
+const empty = [
+  ...["Time in the queue", "Embedded models' process ended"],
+  ...["Issuers' keys", "Certificates end in"],
+];
 
 /** Answers, draws, thinks for whoever says so, and fails for others. */
 const script: Script = async (exchange) => {

@@ -69,6 +69,11 @@ export class Child {
     return this.#process?.pid;
   }
 
+  /** Whether it was killed because it hung. */
+  get hung(): boolean {
+    return this.#hung !== undefined;
+  }
+
   /** Asks the process to leave, and makes it after the grace. Resolves when it is gone. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true;

@@ -3,7 +3,7 @@
 import { fileURLToPath } from "node:url";
 import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import { unlessAborted } from "../../core/abort.js";
-import type { Backend, Handlers } from "../../core/backend.js";
+import type { Backend, EngineExits, Handlers } from "../../core/backend.js";
 import type { Call, Handle } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { type ErrorCode, toLintelError } from "../../core/errors.js";
@@ -104,6 +104,10 @@ export class EmbeddedBackend implements Backend {
   /** The child's process id, while there is one. */
   get pid(): number | undefined {
     return this.#supervisor.pid;
+  }
+
+  exits(): EngineExits {
+    return this.#supervisor.exits;
   }
 
   models(): readonly Model[] {

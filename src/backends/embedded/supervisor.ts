@@ -1,5 +1,6 @@
 /** Keeps a child process alive: starts it, and again when it dies, with growing pauses. */
 import { setTimeout } from "node:timers/promises";
+import type { EngineExits } from "../../core/backend.js";
 import { LintelError } from "../../core/errors.js";
 import { type Logger, reasonOf } from "../../core/log.js";
 import { type RestartTimes, restartPause, restartTimes } from "../../restart-pause.js";
@@ -53,6 +54,7 @@ export class Supervisor<T> {
   /** What `started` made of the child that runs, once it answers. */
   #connection: T | undefined;
   #crashes = 0;
+  readonly #exits = { hung: 0, ended: 0 };
   /** When the child is started next, by `performance.now`. */
   #due = 0;
   readonly #closing = new AbortController();
@@ -74,6 +76,11 @@ export class Supervisor<T> {
   /** The process that runs now, if any. */
   get pid(): number | undefined {
     return this.#child?.pid;
+  }
+
+  /** How often a child ended though nobody asked it to. */
+  get exits(): EngineExits {
+    return this.#exits;
   }
 
   /**
@@ -165,6 +172,7 @@ export class Supervisor<T> {
     const ending = await child.ended;
     this.#child = undefined;
     this.#connection = undefined;
+    if (!this.#closed) this.#exits[child.hung ? "hung" : "ended"]++;
     // One that was ended because it can't be called says nothing of its models.
     if (!this.#closed && unusable === undefined) this.#quarantine.died(ending);
     if (performance.now() - begin >= this.#times.healthyAfter) this.#crashes = 0;
