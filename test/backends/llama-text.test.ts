@@ -61,6 +61,14 @@ describe("a template that does too much", () => {
     expect(() => rendered(source)).toThrow("it does too much for what it is given");
   });
 
+  it.each([
+    ["it has a thousand blanks in a row", `{{ 1 }}${" \n".repeat(500)}`],
+    ["it has more than 1048576 letters", "{{ 1 }}".repeat(150_000)],
+  ])("is refused before it is parsed: %s", (why, source) => {
+    expect(() => rendered(source)).toThrow(why);
+    expect(rendered(source.slice(0, 700))).not.toBe("");
+  });
+
   it("is refused: a range of two billion", () => {
     expect(() => rendered("{{ range(2000000000) }}")).toThrow(
       "range() has more than 100000 numbers",

@@ -306,6 +306,20 @@ describe("files", () => {
     expect(await checked).toBe(why);
   });
 
+  it("takes no key whose name has parts without end", async () => {
+    const name = Buffer.from("a.".repeat(1000));
+    const head = Buffer.alloc(4 + 4 + 8 + 8 + 8);
+    head.write("GGUF");
+    head.writeUInt32LE(3, 4);
+    head.writeBigUInt64LE(1n, 16);
+    head.writeBigUInt64LE(BigInt(name.length), 24);
+    const path = join(folder, "parts.gguf");
+    await writeFile(path, Buffer.concat([head, name, Buffer.alloc(8)]));
+    await expect(checkFile(path)).rejects.toThrow(
+      "the file is damaged or incomplete: the name of a key has 2000 bytes",
+    );
+  });
+
   it("names the part of a model in several files that is not there", async () => {
     await copyFile(tiny, join(folder, "big-00001-of-00002.gguf"));
     const backend = backendFor(join(folder, "big-00001-of-00002.gguf"));

@@ -60,6 +60,10 @@ const forEachObject = 2000;
 /** Steps that a round of a loop takes, besides its body's. */
 const forEachRound = 20;
 
+/** Letters of a template, and its blanks in a row: the library's parser looks at these once for each of them. */
+const longestTemplate = 1024 * 1024;
+const manyBlanks = /\s{1000}/;
+
 /** Numbers of one `range`. */
 const longestRange = 100_000;
 
@@ -74,6 +78,9 @@ const looks: ReadonlySet<string> = new Set(["length", "count", "first", "last"])
  * @throws Error if it can't be parsed
  */
 export function boundedTemplate(jinja: Jinja, source: string): Rendering {
+  if (source.length > longestTemplate)
+    throw new Error(`it has more than ${longestTemplate} letters`);
+  if (manyBlanks.test(source)) throw new Error("it has a thousand blanks in a row");
   const { parsed } = new jinja.Template(source);
   nameByTexts(parsed);
   const Bounded = boundedInterpreter(jinja);

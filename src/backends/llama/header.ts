@@ -26,6 +26,9 @@ const listType = 9;
 
 const mostDimensions = 4;
 
+/** Bytes of a key's name. node-llama-cpp takes time with the cube of its parts, and real ones have some fifty. */
+const longestKey = 1024;
+
 /** That of a vocabulary of a quarter of a million has some 20 MB. */
 const largestHeader = 64 * 1024 * 1024;
 
@@ -75,7 +78,8 @@ class Header {
     const tensors = this.#int64();
     const keys = this.#int64();
     for (let key = 0; key < keys; key++) {
-      this.#text();
+      const length = this.#text();
+      if (length > longestKey) throw damaged(`the name of a key has ${length} bytes`);
       this.#value(this.#int32());
     }
     for (let tensor = 0; tensor < tensors; tensor++) this.#tensor();
@@ -105,8 +109,11 @@ class Header {
     this.#skip(4 + 8);
   }
 
-  #text(): void {
-    this.#skip(this.#int64());
+  /** @returns its bytes */
+  #text(): number {
+    const length = this.#int64();
+    this.#skip(length);
+    return length;
   }
 
   #int32(): number {

@@ -175,7 +175,7 @@ function attributeOf(file: ProtobufFile, span: Span): Attribute {
     if (field.number === 3) value = field.value;
     if (field.number === 5) tensor = tensorOf(file, field);
     if (field.number === 6 || field.number === 11) isGraph = true;
-    if (field.number === 8) values.push(...file.numbers(field));
+    if (field.number === 8) for (const number of file.numbers(field)) values.push(number);
   }
   return { value, values, tensor, isGraph };
 }
@@ -192,7 +192,7 @@ export function tensorOf(file: ProtobufFile, span: Span): Omit<Initializer, "fie
   let raw: Span | undefined;
   const external = new Map<string, string>();
   for (const field of file.fields(span)) {
-    if (field.number === 1) dims.push(...file.numbers(field));
+    if (field.number === 1) for (const number of file.numbers(field)) dims.push(number);
     if (field.number === 2) type = field.value;
     if (field.number === 8) name = file.text(field);
     if (field.number === 9) raw = { start: field.start, end: field.end };
@@ -213,16 +213,36 @@ function entryOf(file: ProtobufFile, span: Span): [key: string, value: string] {
   return entry;
 }
 
+const constantsOf = ({ nodes }: Pick<OnnxFile, "nodes">) =>
+  nodes.flatMap(({ attributes }) => [...attributes.values()].flatMap(({ tensor }) => tensor ?? []));
+
+/** Whether weights may lie there: not outside of the folder, as ONNX has it, nor before a file's begin. */
+const canLie = (file: string, { start, end }: Span): boolean =>
+  !file.split(/[\\/]/).includes("..") &&
+  Number.isSafeInteger(start) &&
+  Number.isSafeInteger(end) &&
+  0 <= start &&
+  start <= end;
+
+const placeOf = ({ file, at }: NonNullable<Initializer["data"]>): string =>
+  `${JSON.stringify(file?.slice(0, 100))}, bytes ${at.start} to ${at.end}`;
+
 /** Looks at the files that hold the weights, and sums up. */
 function checked(content: Omit<OnnxFile, "bytes" | "singleBytes">): OnnxFile {
   const ends = new Map<string, number>();
   let bytes = 0;
   let halves = 0;
-  for (const { type, dims, data } of content.initializers) {
+  for (const { type, dims } of content.initializers) {
     const taken = dims.reduce((product, size) => product * size, elementSizes[type] ?? 1);
     bytes += taken;
     if (type === 10 || type === 16) halves += taken;
-    if (data?.file) ends.set(data.file, Math.max(ends.get(data.file) ?? 0, data.at.end));
+  }
+  for (const { data } of [...content.initializers, ...constantsOf(content)]) {
+    if (!data?.file) continue;
+    if (!canLie(data.file, data.at)) {
+      throw new ModelProblem(`${content.name}: has weights where none can be: ${placeOf(data)}`);
+    }
+    ends.set(data.file, Math.max(ends.get(data.file) ?? 0, data.at.end));
   }
   for (const [file, end] of ends) {
     const name = join(dirname(content.name), file);

@@ -74,6 +74,8 @@ export class ProtobufFile {
           break;
         case 2: {
           const [length, afterLength] = this.#varint(afterKey);
+          // It would lead back to a field that was read, for ever.
+          if (length < 0) throw new NotProtobuf();
           isBytes = true;
           from = afterLength;
           at = afterLength + length;

@@ -70,8 +70,15 @@ export class Safetensors {
       cutAt(8 + length);
       const header = JSON.parse((await bytesAt(file, 8, length)).toString("utf8"));
       const opened = new Safetensors(file, name, header, 8 + length);
-      const ends = [...opened.#entries.values()].map((entry) => entry.data_offsets[1]);
-      cutAt(8 + length + Math.max(0, ...ends));
+      let end = 0;
+      let taken = 0;
+      for (const { data_offsets: at } of opened.#entries.values()) {
+        end = Math.max(end, at[1]);
+        taken += Math.max(0, at[1] - at[0]);
+      }
+      cutAt(8 + length + end);
+      // They would take any multiple of the file in memory.
+      if (taken > end) throw new ModelProblem(`${name}: its tensors overlap`);
       return opened;
     } catch (error) {
       await file.close();
