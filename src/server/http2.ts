@@ -21,6 +21,7 @@ import {
   destroyBroken,
   endAfterRead,
   farewell,
+  isFlooded,
   limitControlFrames,
   resetBounds,
 } from "./sessions.js";
@@ -126,8 +127,9 @@ export function createHttp2Side(
   server.emit = (name: string, ...args: unknown[]) => {
     if (name === "stream") {
       const [stream, headers, , raw] = args as StreamEvent;
-      if (stream.destroyed || stream.closed) {
-        // It was reset in what was read together with its headers: to answer would throw.
+      const isLate = stream.session && isFlooded(stream.session as ServerHttp2Session);
+      if (isLate || stream.destroyed || stream.closed) {
+        // Else it was reset in what was read together with its headers: to answer would throw.
         stream.on("error", () => {});
         return true;
       }

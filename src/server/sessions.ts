@@ -100,6 +100,12 @@ export function endAfterRead(session: ServerHttp2Session): void {
   };
 }
 
+/** Sessions that are about to be ended because their clients wear them out. */
+const flooded = new WeakSet<object>();
+
+/** Whether a session is about to be ended: what it still brings, which may be thousands of requests, is not begun. */
+export const isFlooded = (session: ServerHttp2Session): boolean => flooded.has(session);
+
 /** Every ping, settings frame and reset costs work; a leaking bucket says how many are too many. */
 export function limitControlFrames(session: ServerHttp2Session, limits: ConnectionLimits): void {
   let level = 0;
@@ -113,6 +119,7 @@ export function limitControlFrames(session: ServerHttp2Session, limits: Connecti
     then = now;
     if (level > limits.controlFrameBurst && !over) {
       over = true;
+      flooded.add(session);
       // `destroy` says a code only with an error, which would be every stream's.
       session.goaway(constants.NGHTTP2_ENHANCE_YOUR_CALM);
       // Outside of the read that brought it, which still has the streams: see `resetSoon`.

@@ -89,6 +89,23 @@ describe("a flood ends its connection and no other", () => {
     expect(stream.rstCode).toBe(0);
   });
 
+  it("of which no more is begun once it is known for one, whatever was read with it", async () => {
+    const served = await serve({ limits });
+    const socket = tcp(served.port);
+    const all = Array.from({ length: 1000 }, (_, n) =>
+      Buffer.concat([open(2 * n + 1), reset(2 * n + 1)]),
+    );
+    socket.write(Buffer.concat([preface, settings]));
+    // What comes with the preface is read in another way.
+    await once(socket, "data");
+    socket.resume().write(Buffer.concat(all));
+    await once(socket, "close");
+    // A hundred resets are over the bound.
+    expect(served.begun()).toBeGreaterThanOrEqual(100);
+    expect(served.begun()).toBeLessThan(300);
+    expect((await http1({ port: served.port, path: "/hello" })).body).toBe("hello");
+  });
+
   it("pings whose answers nobody reads", async () => {
     const { port } = await serve();
     await flood(port, repeat(ping), false);

@@ -12,6 +12,8 @@ export interface Served extends Listener {
   readonly app: FastifyInstance;
   /** Answers to requests of `/hold` and `/late` that wait; see `release`. */
   readonly held: Set<() => void>;
+  /** How many requests were begun. */
+  begun(): number;
   /** Resolves when so many of these have come. */
   holding(count: number): Promise<void>;
 }
@@ -27,6 +29,11 @@ export async function serve(
   const app = await createApp(settings);
   const held = new Set<() => void>();
   let came = () => {};
+  let begun = 0;
+  app.addHook("onRequest", (_request, _reply, done) => {
+    begun++;
+    done();
+  });
   app.get("/hello", () => "hello");
   app.post("/echo", (request) => request.body);
   for (const path of ["/hold", "/late"]) {
@@ -63,7 +70,7 @@ export async function serve(
       came = () => held.size >= count && resolve();
       came();
     });
-  return { ...listener, app, held, holding };
+  return { ...listener, app, held, begun: () => begun, holding };
 }
 
 export interface Answer {
