@@ -11,6 +11,7 @@ import { stateSettings } from "./config/state.js";
 import { operatorSettings, telemetrySettings } from "./config/telemetry.js";
 import type { Core } from "./core/core.js";
 import type { Logger } from "./core/log.js";
+import { QuotaUses } from "./core/routing/quota.js";
 import type { Door } from "./doors/door.js";
 import { doors } from "./doors/index.js";
 import { metrics as metricsAt } from "./doors/watch.js";
@@ -210,8 +211,19 @@ async function openStores(
     const providers = new Map<string, string>();
     const telemetry = await openTelemetry(telemetrySettings(config, providers, version()), log);
     const context = backendContext(config, log);
-    const blurring = new Blurring();
-    return { log, media, blurring, state, counting, cache, context, telemetry, providers };
+    const [blurring, quotaUses] = [new Blurring(), new QuotaUses()];
+    return {
+      log,
+      media,
+      blurring,
+      quotaUses,
+      state,
+      counting,
+      cache,
+      context,
+      telemetry,
+      providers,
+    };
   } catch (error) {
     for (const store of open) await store.close();
     throw error;

@@ -15,6 +15,7 @@ import type { Backend } from "./core/backend.js";
 import { type Core, createCore } from "./core/core.js";
 import type { Logger } from "./core/log.js";
 import type { MediaStore } from "./core/media.js";
+import type { QuotaUses } from "./core/routing/quota.js";
 import { KeptTexts, type OwnedReader } from "./documents/kept.js";
 import { PdfReader } from "./documents/reader.js";
 import { type OwnedGuards, openGuards } from "./guards/open.js";
@@ -33,6 +34,8 @@ export interface Stores {
   readonly log: Logger;
   readonly media: MediaStore;
   readonly blurring: Blurring;
+  /** What was used of targets' quotas. */
+  readonly quotaUses: QuotaUses;
   readonly state: State;
   readonly counting: Counting;
   readonly cache: OpenCache;
@@ -132,7 +135,7 @@ export async function setUp(config: Config, stores: Stores, before?: Setup): Pro
 
 function coreFor(
   config: Config,
-  { log, media, blurring, state, counting, cache, telemetry }: Stores,
+  { log, media, blurring, quotaUses, state, counting, cache, telemetry }: Stores,
   {
     backends,
     checker,
@@ -160,6 +163,7 @@ function coreFor(
     cache: caches(config) ? cache : undefined,
     media,
     peers: counting.peers,
+    quotaUses,
     telemetry: telemetry?.telemetry,
     checker,
     guards: guards?.guards,

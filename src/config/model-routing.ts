@@ -16,6 +16,10 @@ export const maxInFlight = z
   .optional()
   .describe("Most requests at once; further ones wait in a queue. Default: any number.");
 
+/** Of what whoever runs a target allows in any 60 seconds. */
+const quota = (what: string) =>
+  z.int().min(1).optional().describe(`${what}, in any 60 seconds. Default: any number.`);
+
 const target = z.strictObject({
   backend: name().describe("Name of the backend."),
   model: name()
@@ -36,6 +40,12 @@ const target = z.strictObject({
     .default(0)
     .describe("Lower ones are asked first; the others where those are out or full."),
   max_in_flight: maxInFlight,
+  requests_per_minute: quota(
+    "Its vendor's quota: most requests that it is asked, retries, hedges and mirrored calls among them",
+  ),
+  tokens_per_minute: quota(
+    "Its vendor's quota: most tokens that it is asked for, of prompts and completions together",
+  ),
 });
 
 const mirror = z.strictObject({
@@ -128,11 +138,7 @@ export type Timeouts = Readonly<
 
 /** A model's part in the core's terms. */
 export function modelRoutingSettings(model: {
-  readonly targets?:
-    | readonly (Omit<TargetSettings, "maxInFlight"> & {
-        readonly max_in_flight?: number | undefined;
-      })[]
-    | undefined;
+  readonly targets?: readonly z.output<typeof target>[] | undefined;
   readonly timeouts?: Timeouts | undefined;
   readonly max_in_flight?: number | undefined;
   readonly hedge?: z.output<typeof hedge> | undefined;
@@ -141,10 +147,7 @@ export function modelRoutingSettings(model: {
   const { targets, timeouts, hedge, mirrors, max_in_flight: maxInFlight } = model;
   return {
     maxInFlight,
-    targets: targets?.map(({ max_in_flight, ...rest }) => ({
-      ...rest,
-      maxInFlight: max_in_flight,
-    })),
+    targets: targets?.map(targetOf),
     timeouts: timeouts && { ...timesOf(timeouts), total: timeouts.total },
     hedge: hedge && hedgeOf(hedge),
     mirrors: mirrors?.map(({ max_in_flight, ...rest }) => ({
@@ -153,6 +156,18 @@ export function modelRoutingSettings(model: {
     })),
   };
 }
+
+const targetOf = ({
+  max_in_flight: maxInFlight,
+  requests_per_minute: requestsPerMinute,
+  tokens_per_minute: tokensPerMinute,
+  ...rest
+}: z.output<typeof target>): TargetSettings => ({
+  ...rest,
+  maxInFlight,
+  requestsPerMinute,
+  tokensPerMinute,
+});
 
 /** In the core's terms. */
 export const hedgeOf = ({ percentile, at_least }: z.output<typeof hedge>): HedgeSettings => ({

@@ -19,6 +19,7 @@ import { ask, type Waiter } from "../steps.js";
 import { hidesReasoning, unseenThoughts } from "../unseen.js";
 import { Warnings } from "../warnings.js";
 import { AttemptReader } from "./attempt-reader.js";
+import { AttemptTokens } from "./attempt-tokens.js";
 import { verdictOf } from "./blame.js";
 import type { Clock, Timer } from "./clock.js";
 import { fellSilent, tooLate, unfinished } from "./late.js";
@@ -44,6 +45,8 @@ export interface AttemptOptions {
   readonly hedge: boolean;
   /** Whether it may be given up alone, while the call goes on. */
   readonly detached: boolean;
+  /** Of the prompt, as they were taken from the target's quota. */
+  readonly tokens: number;
 }
 
 /** An attempt. The place at the target is taken before, and freed by `end`. */
@@ -63,6 +66,8 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
   readonly #reader: AttemptReader | undefined;
   /** Where somebody wants to know. */
   readonly #name: NamedAnswer | undefined;
+  /** Where a quota counts them. */
+  readonly #tokens: AttemptTokens | undefined;
   readonly #startedAt: number;
   readonly #alive = () => {
     if (!this.#ended) this.#timer?.refresh();
@@ -77,7 +82,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
 
   /** @throws LintelError if the target can't do what is asked; nothing has begun then */
   constructor(call: Call, options: AttemptOptions) {
-    const { target, clock, now, timeouts, bounds, documents, hedge, detached } = options;
+    const { target, clock, now, timeouts, bounds, documents, hedge, detached, tokens } = options;
     const { backend, model } = target;
     this.target = target;
     this.#call = call;
@@ -98,6 +103,8 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
         ? new Cancellation()
         : undefined;
     this.#name = call.observation?.wantsNames ? new NamedAnswer() : undefined;
+    const { quota } = target.endpoint;
+    this.#tokens = quota?.countsTokens ? new AttemptTokens(quota, tokens) : undefined;
     this.#startedAt = now;
     this.record = {
       backend: backend.name,
@@ -225,6 +232,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     const outcome = ending instanceof LintelError ? ending.code : ending;
     record.outcome = outcome;
     record.durationMs = now - this.#startedAt;
+    this.#tokens?.end(this.#startedAt, now);
     const { endpoint } = target;
     const tookMs = record.durationMs - this.#readMs(now);
     if (outcome === "ok") endpoint.whole.add(tookMs);
@@ -238,7 +246,9 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
   }
 
   #note(step: IteratorResult<Batch>): void {
-    if (this.#name && !step.done) this.#name.add(step.value);
+    if (step.done) return;
+    this.#name?.add(step.value);
+    this.#tokens?.add(step.value);
   }
 
   /** Of the time since it began that which is not the target's. */

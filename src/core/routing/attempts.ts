@@ -4,7 +4,9 @@ import { callerLeft, LintelError, toLintelError } from "../errors.js";
 import { Attempt, type Batch } from "./attempt.js";
 import { isDeadline } from "./blame.js";
 import type { Candidates } from "./candidates.js";
+import type { Endpoint } from "./endpoint.js";
 import type { Started } from "./hedge.js";
+import { promptTokensOf } from "./quota.js";
 import type { RoutingTools } from "./routing.js";
 import type { Target } from "./target.js";
 
@@ -17,6 +19,8 @@ export class Attempts {
   #running: Attempt[] = [];
   #winner: Attempt | undefined;
   #asked = 0;
+  /** Of the prompt; absent: nobody wanted to know. */
+  #promptTokens: number | undefined;
 
   /** @param detached whether one may be given up alone, while the call goes on */
   constructor(call: Call, tools: RoutingTools, candidates: Candidates, detached: boolean) {
@@ -36,6 +40,13 @@ export class Attempts {
     return this.#winner;
   }
 
+  /** Tokens of the prompt, where the quota of a target counts them; else 0. */
+  promptTokens({ quota }: Endpoint): number {
+    if (quota === undefined || !quota.countsTokens) return 0;
+    this.#promptTokens ??= promptTokensOf(quota, this.#call);
+    return this.#promptTokens;
+  }
+
   /** Targets that are being asked. */
   targets(): Target[] {
     return this.#running.map(({ target }) => target);
@@ -48,14 +59,15 @@ export class Attempts {
   begin(target: Target, probe: boolean, now: number, hedge = false): Started | undefined {
     const { clock, bounds, documents } = this.#tools;
     const { attributes, metadata } = this.#call;
+    const tokens = this.promptTokens(target.endpoint);
     let attempt: Attempt;
     try {
       const timeouts = this.#tools.timeoutsOf(this.#call);
       const detached = this.#detached;
-      const options = { target, clock, now, timeouts, bounds, documents, hedge, detached };
+      const options = { target, clock, now, timeouts, bounds, documents, hedge, detached, tokens };
       attempt = new Attempt(this.#call, options);
     } catch (thrown) {
-      target.endpoint.giveBack(clock.now(), probe, this.#call.caller?.id ?? "");
+      target.endpoint.giveBack(clock.now(), probe, this.#call.caller?.id ?? "", tokens);
       const why = toLintelError(thrown);
       this.#candidates.unfit(target, why);
       if (why.retry !== "elsewhere") throw why;

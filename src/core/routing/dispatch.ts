@@ -60,10 +60,6 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
     this.#attempts = new Attempts(call, tools, this.#candidates, detached);
   }
 
-  get #caller(): string {
-    return this.#call.caller?.id ?? "";
-  }
-
   ask(by: Waiter<Step>): void {
     const { winner } = this.#attempts;
     if (!winner) tell(this.#open(), by);
@@ -117,13 +113,17 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
         this.#waiting = undefined;
         start = place && this.#attempts.begin(this.#targetOf(place), place.probe, clock.now());
       } else {
-        start = this.#attempts.begin(chosen, chosen.endpoint.take(this.#caller), now);
+        start = this.#attempts.begin(chosen, this.#take(chosen), now);
       }
       if (!start) continue;
       this.#waitsUntil = undefined;
       const answer = await this.#ask(start);
       if (answer) return answer;
     }
+  }
+
+  #take({ endpoint }: Target): boolean {
+    return endpoint.take(this.#call.caller?.id ?? "", this.#attempts.promptTokens(endpoint));
   }
 
   /** The first messages; `undefined`: it failed, and another attempt may follow. */
@@ -226,7 +226,7 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
     const chosen = this.#candidates.second(now, this.#attempts.targets());
     if (!chosen || !budget.take(now)) return undefined;
     try {
-      return this.#attempts.begin(chosen, chosen.endpoint.take(this.#caller), now, true);
+      return this.#attempts.begin(chosen, this.#take(chosen), now, true);
     } catch {
       return undefined;
     }
@@ -238,11 +238,12 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
     const { size, timeoutMs } = settings.queue;
     const now = clock.now();
     const endpoints = this.#candidates.awaited(now).map(({ endpoint }) => endpoint);
+    const tokens = Math.max(...endpoints.map((it) => this.#attempts.promptTokens(it)));
     this.#waitsUntil ??= now + timeoutMs;
     const most = this.#call.begun ? Number.POSITIVE_INFINITY : size;
     const patience = { size: most, timeoutMs: this.#waitsUntil - now };
     try {
-      return new Waiting(this.#call, endpoints, patience, bounds, clock);
+      return new Waiting(this.#call, endpoints, tokens, patience, bounds, clock);
     } catch (thrown) {
       if (!this.#candidates.settle()) throw thrown;
       return undefined;

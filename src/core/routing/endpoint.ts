@@ -5,6 +5,7 @@ import { Circuit, type Verdict } from "./circuit.js";
 import type { Clock, Timer } from "./clock.js";
 import { Latency } from "./latency.js";
 import { FairQueue, type Waiter } from "./queue.js";
+import { Quota, type QuotaSettings, QuotaUse } from "./quota.js";
 import { isAboutTarget, Rest } from "./rest.js";
 import type { HealthSettings } from "./settings.js";
 import type { Shares } from "./shares.js";
@@ -21,6 +22,14 @@ export interface EndpointEvents {
   back(endpoint: Endpoint): void;
 }
 
+/** What an endpoint has of what outlives it, and of what others tell. */
+export interface EndpointParts {
+  /** What each caller has running there; absent: nobody tells of other gateways. */
+  readonly shares?: Shares | undefined;
+  /** What was used of its quota; absent: nothing yet. */
+  readonly use?: (() => QuotaUse) | undefined;
+}
+
 /** A model on a backend: its load, its health, its latency, and the calls that wait for it. */
 export class Endpoint {
   readonly backend: string;
@@ -33,6 +42,9 @@ export class Endpoint {
   readonly first = new Latency();
   /** To the end of complete answers. */
   readonly whole = new Latency();
+  /** How much it may be asked for in a minute; absent: any number. */
+  quota: Quota | undefined;
+  readonly #use: () => QuotaUse;
   readonly #clock: Clock;
   readonly #events: EndpointEvents;
   #inFlight = 0;
@@ -51,8 +63,10 @@ export class Endpoint {
     health: HealthSettings,
     { clock, random }: { readonly clock: Clock; readonly random: () => number },
     events: EndpointEvents,
-    shares?: Shares,
+    { shares, use = () => new QuotaUse() }: EndpointParts = {},
   ) {
+    this.quota = undefined;
+    this.#use = use;
     this.shares = shares;
     this.queue = new FairQueue(shares && ((caller) => shares.of(caller)));
     this.backend = backend;
@@ -75,9 +89,26 @@ export class Endpoint {
     this.#maxInFlight = Math.min(this.#maxInFlight, maxInFlight);
   }
 
-  /** Whether it is healthy enough for a call. */
+  /** Of several quotas the smallest counts. */
+  allow(settings: QuotaSettings): void {
+    if (settings.requestsPerMinute === undefined && settings.tokensPerMinute === undefined) return;
+    this.quota ??= new Quota(this.#use());
+    this.quota.bound(settings);
+  }
+
+  /** Whether a call may go there: it is well, and something is left of its quota. */
   usable(now: number): boolean {
+    return this.isWell(now) && (this.quota === undefined || this.quota.hasRoom(now));
+  }
+
+  /** Whether it is healthy enough for a call, whatever is left of its quota. */
+  isWell(now: number): boolean {
     return now >= this.#rest.until && this.circuit.usable(now);
+  }
+
+  /** Whether nothing but its quota keeps calls from it. */
+  isUsedUp(now: number): boolean {
+    return this.isWell(now) && this.quota?.hasRoom(now) === false;
   }
 
   /**
@@ -86,6 +117,7 @@ export class Endpoint {
    * its health check fails.
    */
   lastResort(now: number): number | undefined {
+    if (this.quota?.hasRoom(now) === false) return undefined;
     if (this.circuit.usable(now)) return this.#rest.leftAt(now);
     return this.isAway(now) ? Number.POSITIVE_INFINITY : undefined;
   }
@@ -95,9 +127,13 @@ export class Endpoint {
     return now >= this.#rest.until && this.circuit.lastResort(now);
   }
 
-  /** Whether it takes calls, or will when the time is over for which it asked to be left alone, unless that is too late. */
+  /**
+   * Whether it takes calls, or will when the time is over for which it asked to be left alone, and something is
+   * left of its quota, unless that is too late.
+   */
   usableBy(until: number, now: number): boolean {
-    return this.#rest.until <= until && this.circuit.usable(now);
+    const resting = this.#rest.until > until || (this.quota?.roomAt(now) ?? 0) > until;
+    return !resting && this.circuit.usable(now);
   }
 
   /** Whether a call that comes now need not wait. Nobody overtakes those who do. */
@@ -112,16 +148,18 @@ export class Endpoint {
     const { circuit } = this;
     const unknown = circuit.probing || circuit.lastResort(now);
     const back = !circuit.out ? 0 : unknown ? now + 1000 : circuit.until;
-    return Math.max(this.#rest.until, back);
+    return Math.max(this.#rest.until, back, this.quota?.roomAt(now) ?? 0);
   }
 
   /**
    * A call goes there.
    * @param caller whose it is
+   * @param tokens of its prompt, where the quota counts them; default: 0
    * @returns whether it is the one that tries whether the endpoint is back
    */
-  take(caller: string): boolean {
+  take(caller: string, tokens = 0): boolean {
     this.#inFlight++;
+    this.quota?.take(tokens, this.#clock.now());
     if (this.#maxInFlight !== Number.POSITIVE_INFINITY) this.shares?.took(caller);
     return this.circuit.begin();
   }
@@ -132,9 +170,10 @@ export class Endpoint {
     this.#watch(now);
   }
 
-  /** A place that was kept is not needed. */
-  giveBack(now: number, probe: boolean, caller: string): void {
+  /** A place that was kept is not needed. @param tokens as they were taken */
+  giveBack(now: number, probe: boolean, caller: string, tokens: number): void {
     this.#inFlight--;
+    this.quota?.giveBack(tokens, now);
     this.shares?.gave(caller);
     this.circuit.end("neutral", probe, now);
     this.serve(now);
@@ -208,11 +247,17 @@ export class Endpoint {
     this.#left(now, wasOut);
   }
 
+  /** What other gateways used of its quota in their last minute. */
+  hear(requests: number, tokens: number, now: number): void {
+    this.quota?.hear(requests, tokens, now);
+    if (this.queue.size > 0) this.serve(now);
+  }
+
   /** Hands places that are free to those who wait. */
   serve(now: number): void {
     while (this.queue.size > 0 && this.#inFlight < this.#maxInFlight && this.usable(now)) {
       const waiter = this.queue.shift();
-      waiter?.settle({ endpoint: this, probe: this.take(waiter.caller) });
+      waiter?.settle({ endpoint: this, probe: this.take(waiter.caller, waiter.tokens) });
     }
     this.#watch(now);
   }
@@ -229,6 +274,7 @@ export class Endpoint {
       outForMs: state === "in" ? 0 : Math.max(0, this.usableAt(now) - now),
       inFlight: this.#inFlight,
       ...(Number.isFinite(this.#maxInFlight) && { maxInFlight: this.#maxInFlight }),
+      ...(this.quota && { quota: this.quota.snapshot(now) }),
       waiting: this.queue.size,
       attempts: this.#attempts,
       failures: this.#failures,
@@ -240,9 +286,10 @@ export class Endpoint {
 
   #state(now: number): EndpointSnapshot["state"] {
     const { circuit } = this;
+    if (circuit.out && circuit.probing) return "probing";
+    if (this.isUsedUp(now)) return "used_up";
     const resting = now < this.#rest.until;
     if (!circuit.out) return resting ? "resting" : "in";
-    if (circuit.probing) return "probing";
     return circuit.due(now) && !resting ? "due" : "out";
   }
 
@@ -257,7 +304,8 @@ export class Endpoint {
   /** Calls that wait for nothing else choose anew: another target may have room by now, or none takes calls. */
   #wake(now: number): void {
     if (this.queue.size === 0) return;
-    const nowhere = ({ endpoints }: Waiter) => endpoints.every((one) => !one.usable(now));
+    // Where a quota is used up it is waited for: it comes back by itself.
+    const nowhere = ({ endpoints }: Waiter) => endpoints.every((one) => !one.isWell(now));
     this.queue.sweep((waiter) => waiter.stuck(now) || nowhere(waiter));
     this.#watch(now);
   }

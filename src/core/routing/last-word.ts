@@ -23,21 +23,24 @@ export function lastWord(
   if (failure && (!out || failure.askedDelay === undefined)) return failure;
   const soonest = Math.min(...fit.map(({ endpoint }) => endpoint.usableAt(now)));
   const retryAfter = out && Math.max(1, Math.ceil((soonest - now) / 1000));
+  const usedUp = out && fit.every(({ endpoint }) => endpoint.isUsedUp(now));
   return new LintelError(
     failure?.code ?? "unavailable",
-    failure?.message ?? "no model server can take the request now",
-    { ...(retryAfter && { retryAfter }), cause: failure ? failure.cause : whyOut(fit) },
+    failure?.message ?? (usedUp ? quotaUsedUp : "no model server can take the request now"),
+    { ...(retryAfter && { retryAfter }), cause: failure ? failure.cause : whyOut(fit, now) },
   );
 }
+
+const quotaUsedUp = "as much was asked of this model's servers as they allow in a minute";
 
 /** Most targets of which the log is told why they are out. */
 const mostTold = 3;
 
 /** Why calls find nobody, for the log: the lines of the calls that failed there may be hours old. */
-function whyOut(fit: readonly Target[]): Refusal | undefined {
-  const out = fit.filter(({ endpoint }) => endpoint.whyOut).slice(0, mostTold);
-  const told = out.map(
-    ({ backend, endpoint }) => `${backend.name} is out: ${reasonOf(endpoint.whyOut)}`,
-  );
-  return told.length > 0 ? new Refusal(told.join("; ")) : undefined;
+function whyOut(fit: readonly Target[], now: number): Refusal | undefined {
+  const told = fit.flatMap(({ backend, endpoint }) => {
+    if (endpoint.whyOut) return `${backend.name} is out: ${reasonOf(endpoint.whyOut)}`;
+    return endpoint.isUsedUp(now) ? `${backend.name} has used up its quota` : [];
+  });
+  return told.length > 0 ? new Refusal(told.slice(0, mostTold).join("; ")) : undefined;
 }

@@ -6,6 +6,7 @@ import type { ModelSettings } from "../settings.js";
 import { Behind } from "./behind.js";
 import { fill, Names } from "./names.js";
 import type { Placement } from "./placement.js";
+import type { TargetSettings } from "./settings.js";
 import type { Target } from "./target.js";
 
 /** Where a name leads. */
@@ -27,13 +28,16 @@ const mostRemembered = 4096;
 /** Characters of the longest name of a model; what fits a wildcard is remembered, counted and logged. */
 const longestName = 512;
 
+const isBounded = ({ maxInFlight, requestsPerMinute, tokensPerMinute }: TargetSettings) =>
+  (maxInFlight ?? requestsPerMinute ?? tokensPerMinute) !== undefined;
+
 /** What is found by each name. */
 export class Lookup {
   readonly #backends: readonly Backend[];
   readonly #entries: readonly ModelSettings[];
   readonly #names: Names;
   readonly #placement: Placement;
-  /** Whether some entry bounds what is in flight. */
+  /** Whether some entry bounds what is in flight, or asked in a minute. */
   readonly #bounded: boolean;
   /** What backends said last; as long as they say the same, what was found still holds. */
   #lists: (readonly Model[])[] = [];
@@ -51,8 +55,7 @@ export class Lookup {
     this.#names = new Names(entries);
     this.#placement = placement;
     this.#bounded = entries.some(
-      ({ maxInFlight, targets = [] }) =>
-        maxInFlight !== undefined || targets.some((target) => target.maxInFlight !== undefined),
+      ({ maxInFlight, targets = [] }) => maxInFlight !== undefined || targets.some(isBounded),
     );
   }
 

@@ -20,6 +20,7 @@ import { Warnings } from "../warnings.js";
 import { Attempt, type Batch } from "./attempt.js";
 import { isDeadline } from "./blame.js";
 import type { Mirror, MirrorParts, Mirrors } from "./mirrors.js";
+import { promptTokensOf } from "./quota.js";
 import type { RoutingTools } from "./routing.js";
 import { mirrorDefaults } from "./settings.js";
 import type { Target } from "./target.js";
@@ -64,11 +65,12 @@ export class MirroredCall implements Enrolled {
     const target = this.#mirrors.placeOf(mirror, this.#call);
     if (typeof target === "string") return this.#skip(target);
     const own = this.#own(target);
-    const attempt = this.#attempt(own, target);
+    const tokens = promptTokensOf(target.endpoint.quota, own);
+    const attempt = this.#attempt(own, target, tokens);
     if (!attempt) return this.#skip("unfit");
     mirror.running++;
     try {
-      await this.#read(own, attempt, target.endpoint.take(""));
+      await this.#read(own, attempt, target.endpoint.take("", tokens));
     } finally {
       mirror.running--;
     }
@@ -118,13 +120,13 @@ export class MirroredCall implements Enrolled {
   }
 
   /** `undefined`: the mirror can't do what is asked. */
-  #attempt(own: Call, target: Target): Attempt | undefined {
+  #attempt(own: Call, target: Target, tokens: number): Attempt | undefined {
     const { clock, bounds, documents } = this.#tools;
     const timeouts = this.#tools.timeoutsOf(own);
     const now = clock.now();
-    const options = { target, clock, now, timeouts, bounds, documents, hedge: false };
+    const options = { target, clock, now, timeouts, bounds, documents, tokens };
     try {
-      return new Attempt(own, { ...options, detached: true });
+      return new Attempt(own, { ...options, hedge: false, detached: true });
     } catch (thrown) {
       const { log, id } = this.#call;
       const reason = reasonOf(thrown);

@@ -92,6 +92,8 @@ export class Mirrors {
     const now = this.#tools.clock.now();
     const real = this.#parts.known(place);
     const endpoint = this.#endpoint(place);
+    // Whoever runs it counts the mirrored calls with the others.
+    endpoint.quota = real?.quota;
     if (!endpoint.usable(now) || real?.usable(now) === false) return "out";
     // Those who come later shall not have to wait, nor those who do wait for longer.
     if (real?.hasRoom(now) === false) return "full";

@@ -9,6 +9,8 @@ export interface Report {
   readonly out: readonly string[];
   /** Calls that it runs at targets with a bound. */
   readonly running: readonly (readonly [target: string, caller: string, calls: number])[];
+  /** What it used of targets' quotas in its last minute; absent: nothing. */
+  readonly used?: readonly (readonly [target: string, requests: number, tokens: number])[];
 }
 
 /** Where gateways meet. */
@@ -95,8 +97,11 @@ export class PeerExchange {
       callers.set(caller, (callers.get(caller) ?? 0) + calls);
       running.set(target, callers);
     }
+    const used = reports.length > 0 ? sumsOf(reports) : undefined;
+    const now = this.#clock.now();
     for (const endpoint of this.#endpoints()) {
       const key = targetKey(endpoint);
+      if (used && endpoint.quota) endpoint.hear(...(used.get(key) ?? nothing), now);
       if (endpoint.shares) endpoint.shares.elsewhere = running.get(key);
       if (!out.has(key)) continue;
       endpoint.circuit.suspect();
@@ -112,13 +117,31 @@ export class PeerExchange {
 const knownOut = ({ circuit }: Endpoint, now: number) =>
   circuit.out && (circuit.probing || now < circuit.until + 2 * intervalMs);
 
+type Sums = [requests: number, tokens: number];
+
+const nothing: Readonly<Sums> = [0, 0];
+const noUse = { requests: 0, tokens: 0 };
+
+/** What all of them used of quotas, by target. */
+function sumsOf(reports: readonly Report[]): Map<string, Sums> {
+  const sums = new Map<string, Sums>();
+  for (const [target, requests, tokens] of reports.flatMap(({ used = [] }) => used)) {
+    const [r, t] = sums.get(target) ?? nothing;
+    sums.set(target, [r + requests, t + tokens]);
+  }
+  return sums;
+}
+
 function reportOf(endpoints: Iterable<Endpoint>, now: number): Report {
   const out: string[] = [];
   const running: [string, string, number][] = [];
+  const used: [string, ...Sums][] = [];
   for (const endpoint of endpoints) {
     const key = targetKey(endpoint);
     if (knownOut(endpoint, now)) out.push(key);
     for (const [caller, calls] of endpoint.shares?.here ?? []) running.push([key, caller, calls]);
+    const { requests, tokens } = endpoint.quota?.here(now) ?? noUse;
+    if (requests > 0 || tokens > 0) used.push([key, requests, tokens]);
   }
-  return { out, running };
+  return used.length > 0 ? { out, running, used } : { out, running };
 }

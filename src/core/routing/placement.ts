@@ -70,6 +70,7 @@ export class Placement {
       for (const { maxInFlight } of [more, entry ?? {}]) {
         if (maxInFlight !== undefined) endpoint.bound(maxInFlight);
       }
+      endpoint.allow(more);
       const away = model.state === State.LOADING || model.state === State.FAILED;
       // Models that answer come first; the others are tried when those fail.
       const rank = (away ? 1e9 : 0) + (more.priority ?? 0);

@@ -19,6 +19,8 @@ export class Waiter {
   readonly moved: (() => void) | undefined;
   /** Whether something of its call is made already: it loses its place to nobody. */
   readonly begun: boolean;
+  /** Of its prompt, where a quota counts them. */
+  readonly tokens: number;
   /** Where there is room now, and a place is kept; `undefined`: nowhere any more, choose anew. */
   readonly place: Promise<Place | undefined>;
   /** The queues that it stands in. */
@@ -34,12 +36,14 @@ export class Waiter {
     until = Number.POSITIVE_INFINITY,
     moved?: () => void,
     begun = false,
+    tokens = 0,
   ) {
     this.caller = caller;
     this.endpoints = endpoints;
     this.until = until;
     this.moved = moved;
     this.begun = begun;
+    this.tokens = tokens;
     this.place = new Promise((resolve, reject) => {
       this.#resolve = resolve;
       this.#reject = reject;

@@ -16,6 +16,7 @@ import { Dispatch } from "./dispatch.js";
 import { Endpoint } from "./endpoint.js";
 import { Mirrors } from "./mirrors.js";
 import { PeerExchange, type Peers, targetKey } from "./peers.js";
+import { QuotaUses } from "./quota.js";
 import type { HedgeSettings, RouteTimeouts, RoutingSettings } from "./settings.js";
 import { Shares } from "./shares.js";
 import type { RoutingSnapshot } from "./snapshot.js";
@@ -51,6 +52,8 @@ export interface RoutingParts {
   readonly prices?: readonly Price[] | undefined;
   /** Other gateways that serve the same models; absent: none. */
   readonly peers?: Peers | undefined;
+  /** What was used of targets' quotas under an earlier configuration; absent: nothing. */
+  readonly quotaUses?: QuotaUses | undefined;
   /** Routing's time. Default: the process's. */
   readonly clock?: Clock | undefined;
   /** Routing's chance, from 0 to below 1. Default: `Math.random`. */
@@ -78,6 +81,7 @@ export class Routing implements RoutingTools {
   readonly catalogue: Catalogue;
   readonly #log: Logger;
   readonly #endpoints = new Map<string, Endpoint>();
+  readonly #quotaUses: QuotaUses;
   readonly #checks: HealthChecks | undefined;
   readonly #exchange: PeerExchange | undefined;
   readonly #timeouts = new Map<object, RouteTimeouts>();
@@ -90,6 +94,7 @@ export class Routing implements RoutingTools {
     documents,
     prices = [],
     peers,
+    quotaUses = new QuotaUses(),
     clock = systemClock,
     random = Math.random,
   }: RoutingParts) {
@@ -100,6 +105,7 @@ export class Routing implements RoutingTools {
     this.clock = clock;
     this.random = random;
     this.#log = log;
+    this.#quotaUses = quotaUses;
     for (const model of settings.models) {
       if (model.timeouts) {
         this.#timeouts.set(model, { ...settings.routing.timeouts, ...known(model.timeouts) });
@@ -194,7 +200,7 @@ export class Routing implements RoutingTools {
         },
         back: ({ backend, model }) => this.#log.info({ backend, model }, "a target is back"),
       },
-      shares,
+      { shares, use: () => this.#quotaUses.of(key) },
     );
     if (this.settings.maxInFlight !== undefined) endpoint.bound(this.settings.maxInFlight);
     this.#endpoints.set(key, endpoint);

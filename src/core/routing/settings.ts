@@ -1,7 +1,8 @@
 /** What an operator can set about where calls go. Times in milliseconds. */
+import type { QuotaSettings } from "./quota.js";
 
 /** One of the places that serve a model. */
-export interface TargetSettings {
+export interface TargetSettings extends QuotaSettings {
   /** Name of the backend. */
   readonly backend: string;
   /** Name by which the backend knows the model; a `*` in it stands for what the `*` of the model's name fits. Absent: the model's name. */

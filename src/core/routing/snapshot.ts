@@ -1,6 +1,7 @@
 /** How routing stands, as plain data, for whoever looks at a running gateway. */
 import type { ErrorCode } from "../errors.js";
 import type { Percentiles } from "./latency.js";
+import type { QuotaSnapshot } from "./quota.js";
 
 /** One endpoint; times in milliseconds. */
 export interface EndpointSnapshot {
@@ -9,14 +10,16 @@ export interface EndpointSnapshot {
   /**
    * `in`: it takes calls; `out`: it failed too often, or its health check fails;
    * `due`: it was out, and the next call tries it; `probing`: one does;
-   * `resting`: it asked to be left alone for a while.
+   * `resting`: it asked to be left alone for a while; `used_up`: nothing is left of its quota.
    */
-  readonly state: "in" | "out" | "due" | "probing" | "resting";
+  readonly state: "in" | "out" | "due" | "probing" | "resting" | "used_up";
   /** Until it is tried again; 0 while it is in or due. */
   readonly outForMs: number;
   readonly inFlight: number;
   /** Absent: any number. */
   readonly maxInFlight?: number;
+  /** Absent: none. */
+  readonly quota?: QuotaSnapshot;
   readonly waiting: number;
   /** Attempts that ended, since the start. */
   readonly attempts: number;

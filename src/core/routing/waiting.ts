@@ -31,12 +31,14 @@ export class Waiting {
   #onMoved: (() => void) | undefined;
 
   /**
+   * @param tokens of the prompt, where a quota counts them
    * @param bounds of request fields
    * @throws LintelError `overloaded` if every queue is full, or that of each target that takes calls, or will in time
    */
   constructor(
     call: Call,
     endpoints: readonly Endpoint[],
+    tokens: number,
     { size, timeoutMs }: QueueSettings,
     bounds: Bounds,
     clock: Clock,
@@ -53,6 +55,7 @@ export class Waiting {
       this.#since + timeoutMs,
       this.#moved ? () => this.#move() : undefined,
       call.begun,
+      tokens,
     );
     this.#waiter = waiter;
     // In queues of targets that are out alone, it would wait while later calls are served elsewhere.
@@ -93,8 +96,9 @@ export class Waiting {
     this.#waiter.fail(callerLeft());
     // Whoever logs the call does so at once.
     this.#ended();
+    const { caller, tokens } = this.#waiter;
     const giveBack = (place: Place | undefined) =>
-      place?.endpoint.giveBack(this.#clock.now(), place.probe, this.#waiter.caller);
+      place?.endpoint.giveBack(this.#clock.now(), place.probe, caller, tokens);
     this.#waiter.place.then(giveBack, () => {});
   }
 

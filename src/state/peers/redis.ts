@@ -66,9 +66,9 @@ export function redisPeers(connection: RedisConnection, goneMs = silentMs): Peer
 /** What another one wrote, who may be of another version. */
 function read(text: string): Report[] {
   try {
-    const { out, running } = JSON.parse(text);
-    if (!Array.isArray(out) || !Array.isArray(running)) return [];
-    return [{ out, running }];
+    const { out, running, used = [] } = JSON.parse(text);
+    if (!Array.isArray(out) || !Array.isArray(running) || !Array.isArray(used)) return [];
+    return [{ out, running, used }];
   } catch {
     return [];
   }
