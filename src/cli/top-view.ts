@@ -83,6 +83,7 @@ const targetHeading = [
   "STATE",
   "RUNNING",
   "WAITING",
+  "QUOTA",
   "CALLS",
   "FAILED",
   "FIRST P50",
@@ -98,6 +99,7 @@ const targetRow = (it: EndpointSnapshot): string[] => [
   stateOf(it),
   it.maxInFlight === undefined ? String(it.inFlight) : `${it.inFlight}/${it.maxInFlight}`,
   String(it.waiting),
+  fullest(it.quota),
   String(it.attempts),
   String(it.failures),
   ...times(it.firstMs),
@@ -169,6 +171,12 @@ function passedOver({ passedOver }: MirrorStatus): string {
   const counts = Object.entries(passedOver).sort(([, a], [, b]) => b - a);
   const all = counts.reduce((sum, [, count]) => sum + count, 0);
   return all === 0 ? "0" : `${all} (${counts.map(([why]) => why).join(", ")})`;
+}
+
+/** Of its parts the one of which most is used, in percent. */
+function fullest({ requests, tokens }: NonNullable<EndpointSnapshot["quota"]> = {}): string {
+  const shares = [requests, tokens].flatMap((part) => (part ? part.used / part.limit : []));
+  return shares.length === 0 ? "" : `${Math.round(100 * Math.max(...shares))}%`;
 }
 
 /** Images have none. */

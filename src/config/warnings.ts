@@ -5,6 +5,7 @@ import { mediaWarnings } from "./media-warnings.js";
 import { nameWarnings } from "./name-warnings.js";
 import { orderWarnings } from "./order-warnings.js";
 import { formatListen, isPublic } from "./quantities.js";
+import { quotaWarnings } from "./quota-warnings.js";
 import { safetyWarnings } from "./safety-warnings.js";
 import type { BackendConfig, Config } from "./schema.js";
 import { teamWarnings } from "./team-warnings.js";
@@ -62,6 +63,7 @@ export function warningsOf(config: Config): string[] {
     ...mediaWarnings(config),
     ...nameWarnings(config),
     ...orderWarnings(config),
+    ...quotaWarnings(config),
     ...safetyWarnings(config),
     ...teamWarnings(config),
     ...timeoutWarnings(config),

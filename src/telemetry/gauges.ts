@@ -85,7 +85,7 @@ export function gauges(sources: Sources): Metric[] {
     gauge(
       "lintel.target.available",
       "{target}",
-      "1 while a target takes calls or the next one would try it; 0 while it is out, being tried, or rests.",
+      "1 while a target takes calls or the next one would try it, whatever is left of its quota; 0 while it is out, being tried, or rests.",
       per(endpoints, takesCalls),
     ),
     gauge(
@@ -99,6 +99,12 @@ export function gauges(sources: Sources): Metric[] {
       "{request}",
       "Calls that wait for room at a target now.",
       per(endpoints, ({ waiting }) => waiting),
+    ),
+    gauge(
+      "lintel.target.quota.used",
+      "1",
+      "Share of a target's quota that was used in the last minute.",
+      endpoints.flatMap(quotaShares),
     ),
     counter(
       "lintel.target.failures",
@@ -219,7 +225,19 @@ export function gauges(sources: Sources): Metric[] {
   ];
 }
 
-const takesCalls = ({ state }: EndpointSnapshot) => Number(state === "in" || state === "due");
+/** One whose quota is used up is well: that is no outage. */
+const takesCalls = ({ state }: EndpointSnapshot) =>
+  Number(state === "in" || state === "due" || state === "used_up");
+
+const quotaShares = ({ backend, model, quota = {} }: EndpointSnapshot) =>
+  Object.entries(quota).map(([quantity, { used, limit }]) => ({
+    attributes: {
+      "lintel.backend": backend,
+      "gen_ai.request.model": model,
+      "lintel.limit.quantity": quantity,
+    },
+    value: used / limit,
+  }));
 
 /** What names are called in which scope. */
 const nameAttributes = {

@@ -1,12 +1,20 @@
 /** Several workers at a glance, as one gateway. */
 import type { Percentiles } from "../core/routing/latency.js";
+import type { QuotaPart } from "../core/routing/quota.js";
 import type { EndpointSnapshot } from "../core/routing/snapshot.js";
 import { mirrorKey } from "./mirror-tally.js";
 import type { MirrorStatus, Status } from "./status.js";
 import type { ModelTally } from "./tally.js";
 
 /** How well a target is, the worst first. */
-const states: readonly EndpointSnapshot["state"][] = ["out", "resting", "probing", "due", "in"];
+const states: readonly EndpointSnapshot["state"][] = [
+  "out",
+  "resting",
+  "probing",
+  "used_up",
+  "due",
+  "in",
+];
 
 /**
  * What all of them do together: counts and rates are added up; of times, and of a target's states,
@@ -78,11 +86,24 @@ function mergedTarget(all: readonly [EndpointSnapshot, ...EndpointSnapshot[]]): 
     ...(first.maxInFlight !== undefined && {
       maxInFlight: sum(all, ({ maxInFlight = 0 }) => maxInFlight),
     }),
+    ...mergedQuota(all),
     waiting: sum(all, ({ waiting }) => waiting),
     attempts: sum(all, ({ attempts }) => attempts),
     failures: sum(all, ({ failures }) => failures),
     ...slowest(all),
   };
+}
+
+/** Each tells what all of them used, as far as it heard: the most that one knows of. */
+function mergedQuota(all: readonly EndpointSnapshot[]): Pick<EndpointSnapshot, "quota"> {
+  const most = (of: "requests" | "tokens") =>
+    all.reduce<QuotaPart | undefined>((a, { quota }) => {
+      const b = quota?.[of];
+      return a && b && a.used > b.used ? a : (b ?? a);
+    }, undefined);
+  const [requests, tokens] = [most("requests"), most("tokens")];
+  if (!requests && !tokens) return {};
+  return { quota: { ...(requests && { requests }), ...(tokens && { tokens }) } };
 }
 
 function mergedMirror(all: readonly [MirrorStatus, ...MirrorStatus[]]): MirrorStatus {

@@ -218,7 +218,11 @@ test("workers, calls without a model, targets that are out, and times in few dig
   const status = {
     ...{ version: "1", pid: 7, gateway: 7, workers: 2, uptime: 59.9, running: 8, away: [] },
     models: [model],
-    targets: [target, { ...target, state: "due" as const, outForMs: 0 }],
+    targets: [
+      { ...target, quota: { requests: { used: 3, limit: 60 }, tokens: { used: 9, limit: 8 } } },
+      { ...target, quota: { requests: { used: 3, limit: 60 } }, state: "used_up" as const },
+      { ...target, state: "due" as const, outForMs: 0 },
+    ],
     retries: { requests: 0, retries: 0, denied: 0 },
   };
   const [head, models, targets] = topView(status).split("\n\n");
@@ -230,7 +234,8 @@ test("workers, calls without a model, targets that are out, and times in few dig
     ...["(none)", "0", "12", "1", "2", "3", "99.9", "34", "5", "9.9", "10", "13", "1235"],
   ]);
   expect(targets?.split("\n").slice(1).map(cells)).toEqual([
-    ["b", "m", "resting 3s", "1/4", "3", "20", "6", "timeout"],
+    ["b", "m", "resting 3s", "1/4", "3", "113%", "20", "6", "timeout"],
+    ["b", "m", "used_up 3s", "1/4", "3", "5%", "20", "6", "timeout"],
     ["b", "m", "due", "1/4", "3", "20", "6", "timeout"],
   ]);
   const up = (uptime: number) => /up (\w+(?: \w+)?) {3}/.exec(topView({ ...status, uptime }))?.[1];

@@ -85,7 +85,7 @@ models:
     backends: [a, b]
     cache_ttl: 0s
     mirrors: [{ backend: b, model: scarce }, { backend: c, model: m }]
-  - { name: narrow, backends: [a], max_in_flight: 1 }
+  - { name: narrow, targets: [{ backend: a, requests_per_minute: 60 }], max_in_flight: 1 }
   - { name: draw, backends: [a], mirrors: [{ backend: b }] }
 backends:
 ${at("a")}

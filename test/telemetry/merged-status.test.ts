@@ -65,7 +65,7 @@ test("workers count together, and are as well as the worst of them", () => {
   });
 });
 
-test.each(["due", "probing", "resting", "out"] as const)(
+test.each(["due", "used_up", "probing", "resting", "out"] as const)(
   "of a target that is %s at one worker the failure is told that any of them had",
   (state) => {
     const well = { ...target, lastFailure: "timeout" as const };
@@ -76,3 +76,18 @@ test.each(["due", "probing", "resting", "out"] as const)(
     expect(merged).toMatchObject({ state, outForMs: 7, lastFailure: "timeout" });
   },
 );
+
+test("of a quota the most that a worker knows of is told: each heard of the others", () => {
+  const part = (used: number) => ({ used, limit: 10 });
+  const merged = (...quotas: NonNullable<(typeof target & Status["targets"][number])["quota"]>[]) =>
+    mergedStatus(
+      [one, other].map((it, i) => ({ ...it, targets: [{ ...target, quota: quotas[i] }] })) as never,
+    ).targets[0]?.quota;
+  const [few, many] = [
+    { requests: part(3), tokens: part(7) },
+    { requests: part(5), tokens: part(6) },
+  ];
+  expect(merged(few, many)).toEqual({ requests: part(5), tokens: part(7) });
+  expect(merged(many, few)).toEqual({ requests: part(5), tokens: part(7) });
+  expect(merged({ requests: part(3) }, {})).toEqual({ requests: part(3) });
+});

@@ -49,7 +49,7 @@ telemetry: { prometheus: true }
 prices: [{ model: m, output: 1 }, { model: scarce, input: 1 }]
 models:
   - { name: m, backends: [a, b], mirrors: [{ backend: b, model: scarce }, { backend: c, model: m }] }
-  - { name: draw, backends: [a], mirrors: [{ backend: b }] }
+  - { name: draw, targets: [{ backend: a, requests_per_minute: 60 }], mirrors: [{ backend: b }] }
   - { name: kept, model: m, backends: [a], cache_ttl: 1h }
 routing: { retry: { floor: 1, budget: 0.0001 } }
 admin: { tokens: [{ name: ops, hash: "sha256:0000000000000000000000000000000000000000000000000000000000000000" }] }
