@@ -66,8 +66,9 @@ export function redisPeers(connection: RedisConnection, goneMs = silentMs): Peer
 /** What another one wrote, who may be of another version. */
 function read(text: string): Report[] {
   try {
-    const { out, running, used = [] } = JSON.parse(text);
-    if (!Array.isArray(out) || !Array.isArray(running) || !Array.isArray(used)) return [];
+    const { out, running, used } = JSON.parse(text);
+    if (!Array.isArray(out) || !Array.isArray(running)) return [];
+    if (used !== undefined && !Array.isArray(used)) return [];
     return [{ out, running, used }];
   } catch {
     return [];

@@ -11,7 +11,11 @@ import { type RedisServer, redisBinary, redisServers, startRedis } from "../../s
 import { backend, equals, fails, hello, routing, stateOf } from "../../support/routing.js";
 
 const nothing: Report = { out: [], running: [] };
-const told = (name: string): Report => ({ out: [name], running: [["a\nm", name, 2]] });
+const told = (name: string): Report => ({
+  out: [name],
+  running: [["a\nm", name, 2]],
+  used: [["a\nm", 3, 40]],
+});
 
 describe.skipIf(!redisBinary).each(redisServers)("peers in %s", (_, binary) => {
   let server: RedisServer;
