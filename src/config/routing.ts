@@ -70,6 +70,12 @@ export const routingSchema = z.strictObject({
       longest_pause: waitOrNone()
         .prefault(spelled(retry.longestPauseMs))
         .describe("Longest such pause."),
+      blocked: z
+        .boolean()
+        .default(retry.blocked)
+        .describe(
+          "Whether another target is asked where a model server's moderation refuses a prompt, or blocks an answer of which nothing was said.",
+        ),
     })
     .prefault({})
     .describe("When a call is tried again, before its first message."),
@@ -135,6 +141,7 @@ export function routingSettings(
       windowMs: retry.window,
       firstPauseMs: retry.first_pause,
       longestPauseMs: retry.longest_pause,
+      blocked: retry.blocked,
     },
     health: {
       failures: health.failures,

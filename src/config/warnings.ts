@@ -48,6 +48,10 @@ export function warningsOf(config: Config): string[] {
   if (config.memory_budget !== undefined && !config.backends?.some(countsMemory)) {
     warnings.push("memory_budget bounds nothing: there is no backend of type llama or onnx");
   }
+  const { retry } = config.routing;
+  if (retry.blocked && retry.attempts === 1) {
+    warnings.push("routing.retry.blocked does nothing: routing.retry.attempts is 1");
+  }
   if (config.backends?.length === 0) warnings.push("backends is empty: there is nothing to serve");
   for (const backend of config.backends ?? []) {
     // Who is on a socket was let in by the file system.

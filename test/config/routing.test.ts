@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { coreSettings } from "../../src/config/settings.js";
+import { warningsOf } from "../../src/config/warnings.js";
 import { routingDefaults } from "../../src/core/routing/settings.js";
 import { mistakes, valid } from "./text.js";
 
@@ -26,7 +27,7 @@ routing:
   affinity_header: X-Session-Id
   max_in_flight: 8
   queue: { size: 10, timeout: 5s }
-  retry: { attempts: 2, budget: 0.1, floor: 1, window: 1m, first_pause: 10ms, longest_pause: 1s }
+  retry: { attempts: 2, budget: 0.1, floor: 1, window: 1m, first_pause: 10ms, longest_pause: 1s, blocked: true }
   health:
     failures: 2
     failure_rate: 0.3
@@ -63,6 +64,7 @@ routing:
         windowMs: 60_000,
         firstPauseMs: 10,
         longestPauseMs: 1000,
+        blocked: true,
       },
       health: {
         failures: 2,
@@ -76,6 +78,15 @@ routing:
       hedge: { percentile: 90, leastMs: 1000 },
       timeouts: { connect: 2000, firstToken: 60_000, betweenTokens: 30_000 },
     });
+  });
+
+  test("asking elsewhere what was blocked is warned of where nobody is asked again", () => {
+    const said = (retry: string) => warningsOf(valid(`routing: { retry: { ${retry} } }\n`));
+    expect(said("blocked: true, attempts: 1")).toEqual([
+      "routing.retry.blocked does nothing: routing.retry.attempts is 1",
+    ]);
+    expect([said("blocked: true"), said("attempts: 1")]).toEqual([[], []]);
+    expect(mistakes("routing: { retry: { blocked: 1 } }\n")).toHaveLength(1);
   });
 
   test("the defaults are the core's", () => {

@@ -3,6 +3,7 @@ import type { Call, CallEnd } from "../call.js";
 import { callerLeft, LintelError, toLintelError } from "../errors.js";
 import { Attempt, type Batch } from "./attempt.js";
 import { isDeadline } from "./blame.js";
+import { askElsewhere } from "./blocked.js";
 import type { Candidates } from "./candidates.js";
 import type { Endpoint } from "./endpoint.js";
 import type { Started } from "./hedge.js";
@@ -100,7 +101,8 @@ export class Attempts {
    * @returns why
    */
   lost(attempt: Attempt, thrown: unknown): LintelError {
-    const failure = toLintelError(thrown);
+    const error = toLintelError(thrown);
+    const failure = this.#tools.settings.retry.blocked ? askElsewhere(error) : error;
     const { target, record } = attempt;
     this.#running = this.#running.filter((it) => it !== attempt);
     if (this.#winner === attempt) this.#winner = undefined;

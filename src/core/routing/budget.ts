@@ -20,14 +20,18 @@ export class RetryBudget {
 
   /** Takes one further attempt out of the budget. False: there is none left. */
   take(now: number): boolean {
-    const { budget, floor } = this.#settings;
-    const most = floor + budget * this.#counts.total(now);
-    if (this.#counts.marked(now) + 1 > most) {
+    if (!this.hasRoom(now)) {
       this.#denied++;
       return false;
     }
     this.#counts.add(now, 0, 1);
     return true;
+  }
+
+  /** Whether a further attempt is left. */
+  hasRoom(now: number): boolean {
+    const { budget, floor } = this.#settings;
+    return this.#counts.marked(now) + 1 <= floor + budget * this.#counts.total(now);
   }
 
   /** Of the last window; `denied` since the start. */

@@ -56,6 +56,12 @@ export class Candidates {
     return chosen.endpoint.circuit.out ? undefined : chosen;
   }
 
+  /** Whether one that was not asked yet takes calls, besides this one. */
+  hasOther(target: Target, now: number): boolean {
+    const without = new Set(this.#passed()).add(target);
+    return this.#choose(now, without) !== undefined;
+  }
+
   /** Those that could do what is asked. */
   fit(): Target[] {
     return this.all.filter((target) => !this.#unfit?.has(target));

@@ -10,6 +10,7 @@ import { affinityOf } from "./affinity.js";
 import type { Attempt, Batch } from "./attempt.js";
 import { Attempts } from "./attempts.js";
 import { isDeadline } from "./blame.js";
+import { blockedAnswer, isBlockedAnswer } from "./blocked.js";
 import { Candidates } from "./candidates.js";
 import { hedgeDelay, hedged, type Outcome, type Started } from "./hedge.js";
 import { lesserFor } from "./lesser.js";
@@ -128,7 +129,7 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
 
   /** The first messages; `undefined`: it failed, and another attempt may follow. */
   async #ask(start: Started): Promise<Step | undefined> {
-    const { attempt, probe } = start;
+    const { attempt } = start;
     const after = hedgeDelay(this.#call, this.#hedge, attempt.target);
     if (after !== undefined) {
       const outcome = await this.#hedged(start, after);
@@ -138,7 +139,7 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
     }
     let first: Step;
     try {
-      first = await attempt.first(probe);
+      first = await this.#first(start);
     } catch (thrown) {
       this.#unbegun = undefined;
       await this.#failed(attempt, this.#lost(attempt, thrown));
@@ -150,10 +151,28 @@ export class Dispatch extends Steps<Batch> implements CallEnd {
     return this.#unbegun ? first : this.#won(attempt, first);
   }
 
+  #first({ attempt, probe }: Started): Promise<Step> {
+    const first = attempt.first(probe);
+    return this.#tools.settings.retry.blocked ? this.#unblocked(attempt, first) : first;
+  }
+
+  /** The first messages, unless a filter blocked all of the answer, and another target may give one. */
+  async #unblocked({ target }: Attempt, asked: Promise<Step>): Promise<Step> {
+    const first = await asked;
+    if (!isBlockedAnswer(first, this.#call.request)) return first;
+    if (this.#attempts.targets().length > 1) throw blockedAnswer();
+    const { budget, clock, settings } = this.#tools;
+    const now = clock.now();
+    const mayFollow = this.#attempts.asked < settings.retry.attempts && budget.hasRoom(now);
+    if (mayFollow && this.#candidates.hasOther(target, now)) throw blockedAnswer();
+    return first;
+  }
+
   #hedged(start: Started, after: number): Promise<Outcome> {
     return hedged(start, {
       clock: this.#tools.clock,
       after,
+      first: (started) => this.#first(started),
       second: () => this.#second(),
       lost: (loser, thrown) => this.#lost(loser, thrown),
     });

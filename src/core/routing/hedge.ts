@@ -40,6 +40,8 @@ export interface Hedge {
   readonly clock: Clock;
   /** Milliseconds until the second one is asked. */
   readonly after: number;
+  /** Asks one, and waits for its first messages. */
+  first(started: Started): Promise<IteratorResult<Batch>>;
   /** The second one, if there may be one. */
   second(): Started | undefined;
   /**
@@ -59,9 +61,10 @@ export function hedged(start: Started, hedge: Hedge): Promise<Outcome> {
       over = true;
       resolve(outcome);
     };
-    const run = ({ attempt, probe }: Started) => {
+    const run = (started: Started) => {
+      const { attempt } = started;
       running++;
-      attempt.first(probe).then(
+      hedge.first(started).then(
         (first) => {
           timer.cancel();
           end({ attempt, first });

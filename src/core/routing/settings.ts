@@ -53,6 +53,8 @@ export interface RetrySettings {
   /** Pause before a target is asked again; doubles each time, and half of it is chance. */
   readonly firstPauseMs: number;
   readonly longestPauseMs: number;
+  /** Whether another target is asked where the moderation of one refuses a prompt, or blocks the whole answer. */
+  readonly blocked: boolean;
 }
 
 /** When a target is taken out, and how it comes back. */
@@ -124,6 +126,7 @@ export const routingDefaults: RoutingSettings = {
     windowMs: 10_000,
     firstPauseMs: 50,
     longestPauseMs: 2000,
+    blocked: false,
   },
   health: {
     failures: 5,
