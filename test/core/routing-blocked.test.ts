@@ -106,7 +106,10 @@ describe("a blocked answer", () => {
         backend("a", inTurn(...Array(20).fill(says("a")), late)),
         backend("b", slow.handle),
       ];
-      const { core, clock } = wanted(all, { hedge: { percentile: 95, leastMs: 50 } });
+      const { core, clock } = wanted(all, {
+        hedge: { percentile: 95, leastMs: 50 },
+        retry: { attempts: 2 },
+      });
       for (let i = 0; i < 20; i++) await ask(core);
       const answer = ask(core);
       await clock.advance(60);

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import { CurrentCore } from "../../src/core/current.js";
+import { LintelError } from "../../src/core/errors.js";
 import { reasonOf } from "../../src/core/log.js";
 import { QuotaUses } from "../../src/core/routing/quota.js";
 import type { TargetSettings } from "../../src/core/routing/settings.js";
@@ -365,25 +366,36 @@ describe("calls that wait for a full target", () => {
     await Promise.all(answers);
   });
 
-  it("wait on when another target goes out, since a quota comes back by itself", async () => {
+  /** One call at each of two targets, of which `a` has used up its quota, one that waits, and `b` goes out. */
+  async function outage(timeoutMs: number) {
     const doors = { a: gate("a"), b: gate("b") };
     const all = [backend("a", doors.a.handle), backend("b", doors.b.handle)];
-    const models = inOrder({ a: { ...quota, requestsPerMinute: 1 }, b: { maxInFlight: 1 } });
-    const some = { queue, health: { failures: 1 }, retry: { attempts: 1 } };
-    const { core, clock } = bench(all, some, models);
+    const models = inOrder({ a: { requestsPerMinute: 1 }, b: { maxInFlight: 1 } });
+    const some = { queue: { timeoutMs }, health: { failures: 1, firstPauseMs: 300_000 } };
+    const { core, clock } = bench(all, { ...some, retry: { attempts: 1 } }, models);
     const first = ask(core);
-    const second = ask(core);
-    const waits = ask(core);
+    const second = ask(core).catch(() => "lost");
+    const waits = ask(core).catch(({ code }) => code);
     await settled();
+    expect(stateOf(core, "a")).toMatchObject({ state: "used_up", waiting: 1 });
     doors.a.open();
-    expect(await first).toBe("a");
-    const lost = expect(second).rejects.toThrow("gone");
-    doors.b.fail(new Error("gone"));
-    await lost.catch(() => {});
+    doors.b.fail(new LintelError("unavailable", "gone"));
+    expect([await first, await second]).toEqual(["a", "lost"]);
+    return { core, clock, doors, waits };
+  }
+
+  it("wait on when another target goes out, since a quota comes back by itself", async () => {
+    const { core, clock, doors, waits } = await outage(120_000);
+    expect(stateOf(core, "a").waiting).toBe(1);
     await clock.advance(61_000);
     doors.a.open();
-    doors.b.open();
-    expect(["a", "b"]).toContain(await waits);
+    expect(await waits).toBe("a");
+  });
+
+  it("are told at once then where it comes back too late for them", async () => {
+    const { core, waits } = await outage(30_000);
+    expect(await waits).toBe("unavailable");
+    expect(stateOf(core, "a").waiting).toBe(0);
   });
 
   it("give back what was kept for them where they leave", async () => {
@@ -531,30 +543,33 @@ describe("several gateways", () => {
     expect(await ask(two)).toBe("a");
   });
 
-  it("serve those who wait once others have used less", async () => {
+  it("serve those who wait as soon as others have used less", async () => {
     const clock = new FakeClock();
     const peers = meeting();
     const door = gate("a");
-    const quota = { requestsPerMinute: 2, maxInFlight: 1 };
+    const models = inOrder({ a: { requestsPerMinute: 2, maxInFlight: 1 } });
     const made = (handle: Handle<"chat">) => {
-      const settings = {
-        routing: routing({ queue: { timeoutMs: 120_000 } }),
-        models: inOrder({ a: quota }),
-      };
+      const settings = { routing: routing({ queue: { timeoutMs: 200_000 } }), models };
       const core = coreOf([backend("a", handle)], settings, { clock, peers, random: seeded(1) });
       core.routing.start();
       return core;
     };
     const [one, two] = [made(says("a")), made(door.handle)];
+    peers.away = true;
+    await ask(one);
+    await clock.advance(30_000);
     const first = ask(two);
     await settled();
     const waits = ask(two);
-    await ask(one);
-    await clock.advance(1000);
+    await settled();
+    peers.away = false;
+    await clock.advance(2000);
     door.open();
     await first;
     expect(stateOf(two, "a")).toMatchObject({ state: "used_up", waiting: 1 });
-    await clock.advance(62_000);
+    // A minute after the first one's, of which the second one knows no time, and half a minute before its own.
+    await clock.advance(31_000);
+    expect(door.begun).toBe(2);
     door.open();
     expect(await waits).toBe("a");
   });
