@@ -9,7 +9,6 @@ import { Quota, type QuotaSettings, QuotaUse } from "./quota.js";
 import { isAboutTarget, Rest } from "./rest.js";
 import type { HealthSettings } from "./settings.js";
 import type { Shares } from "./shares.js";
-import type { EndpointSnapshot } from "./snapshot.js";
 
 /** What an endpoint tells of a turn in its life; for the log. */
 export interface EndpointEvents {
@@ -20,6 +19,15 @@ export interface EndpointEvents {
    */
   out(endpoint: Endpoint, forMs: number, reason: string | undefined): void;
   back(endpoint: Endpoint): void;
+}
+
+/** How attempts ended. */
+export interface Tally {
+  readonly attempts: number;
+  /** Those that the model server failed. */
+  readonly failures: number;
+  /** The last of these; absent: none. */
+  readonly lastFailure: LintelError | undefined;
 }
 
 /** What an endpoint has of what outlives it, and of what others tell. */
@@ -76,6 +84,11 @@ export class Endpoint {
     this.#events = events;
   }
 
+  /** Of attempts that ended, since the start. */
+  get tally(): Tally {
+    return { attempts: this.#attempts, failures: this.#failures, lastFailure: this.#lastFailure };
+  }
+
   get inFlight(): number {
     return this.#inFlight;
   }
@@ -103,7 +116,12 @@ export class Endpoint {
 
   /** Whether it is healthy enough for a call, whatever is left of its quota. */
   isWell(now: number): boolean {
-    return now >= this.#rest.until && this.circuit.usable(now);
+    return !this.isResting(now) && this.circuit.usable(now);
+  }
+
+  /** Whether it asked to be left alone, until later. */
+  isResting(now: number): boolean {
+    return now < this.#rest.until;
   }
 
   /** Whether nothing but its quota keeps calls from it. */
@@ -124,7 +142,7 @@ export class Endpoint {
 
   /** Whether a call could try it, but for its health check, which fails. */
   isAway(now: number): boolean {
-    return now >= this.#rest.until && this.circuit.lastResort(now);
+    return !this.isResting(now) && this.circuit.lastResort(now);
   }
 
   /**
@@ -260,37 +278,6 @@ export class Endpoint {
       waiter?.settle({ endpoint: this, probe: this.take(waiter.caller, waiter.tokens) });
     }
     this.#watch(now);
-  }
-
-  /** @param now as the clock says */
-  snapshot(now: number): EndpointSnapshot {
-    const state = this.#state(now);
-    const firstMs = this.first.percentiles();
-    const totalMs = this.whole.percentiles();
-    return {
-      backend: this.backend,
-      model: this.model,
-      state,
-      outForMs: state === "in" ? 0 : Math.max(0, this.usableAt(now) - now),
-      inFlight: this.#inFlight,
-      ...(Number.isFinite(this.#maxInFlight) && { maxInFlight: this.#maxInFlight }),
-      ...(this.quota && { quota: this.quota.snapshot(now) }),
-      waiting: this.queue.size,
-      attempts: this.#attempts,
-      failures: this.#failures,
-      ...(this.#lastFailure && { lastFailure: this.#lastFailure.code }),
-      ...(firstMs && { firstMs }),
-      ...(totalMs && { totalMs }),
-    };
-  }
-
-  #state(now: number): EndpointSnapshot["state"] {
-    const { circuit } = this;
-    if (circuit.out && circuit.probing) return "probing";
-    if (this.isUsedUp(now)) return "used_up";
-    const resting = now < this.#rest.until;
-    if (!circuit.out) return resting ? "resting" : "in";
-    return circuit.due(now) && !resting ? "due" : "out";
   }
 
   #left(now: number, wasOut: boolean, failure?: LintelError): void {

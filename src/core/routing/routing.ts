@@ -19,7 +19,7 @@ import { PeerExchange, type Peers, targetKey } from "./peers.js";
 import { QuotaUses } from "./quota.js";
 import type { HedgeSettings, RouteTimeouts, RoutingSettings } from "./settings.js";
 import { Shares } from "./shares.js";
-import type { RoutingSnapshot } from "./snapshot.js";
+import { type RoutingSnapshot, snapshotOf } from "./snapshot.js";
 
 /** What a dispatch uses of it. */
 export interface RoutingTools {
@@ -168,7 +168,7 @@ export class Routing implements RoutingTools {
     const now = this.clock.now();
     const told = (endpoints: Iterable<Endpoint>) =>
       [...endpoints]
-        .map((endpoint) => endpoint.snapshot(now))
+        .map((endpoint) => snapshotOf(endpoint, now))
         .sort((a, b) => order(a.backend, b.backend) || order(a.model, b.model));
     return {
       endpoints: told(this.#all()),

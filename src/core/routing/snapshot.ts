@@ -1,5 +1,6 @@
 /** How routing stands, as plain data, for whoever looks at a running gateway. */
 import type { ErrorCode } from "../errors.js";
+import type { Endpoint } from "./endpoint.js";
 import type { Percentiles } from "./latency.js";
 import type { QuotaSnapshot } from "./quota.js";
 
@@ -46,4 +47,37 @@ export interface RoutingSnapshot {
     /** Retries that the budget did not allow, since the start. */
     readonly denied: number;
   };
+}
+
+/** How an endpoint stands. @param now as the clock says */
+export function snapshotOf(endpoint: Endpoint, now: number): EndpointSnapshot {
+  const { backend, model, inFlight, maxInFlight, quota, queue, first, whole } = endpoint;
+  const { attempts, failures, lastFailure } = endpoint.tally;
+  const state = stateOf(endpoint, now);
+  const firstMs = first.percentiles();
+  const totalMs = whole.percentiles();
+  return {
+    backend,
+    model,
+    state,
+    outForMs: state === "in" ? 0 : Math.max(0, endpoint.usableAt(now) - now),
+    inFlight,
+    ...(Number.isFinite(maxInFlight) && { maxInFlight }),
+    ...(quota && { quota: quota.snapshot(now) }),
+    waiting: queue.size,
+    attempts,
+    failures,
+    ...(lastFailure && { lastFailure: lastFailure.code }),
+    ...(firstMs && { firstMs }),
+    ...(totalMs && { totalMs }),
+  };
+}
+
+function stateOf(endpoint: Endpoint, now: number): EndpointSnapshot["state"] {
+  const { circuit } = endpoint;
+  if (circuit.out && circuit.probing) return "probing";
+  if (endpoint.isUsedUp(now)) return "used_up";
+  const resting = endpoint.isResting(now);
+  if (!circuit.out) return resting ? "resting" : "in";
+  return circuit.due(now) && !resting ? "due" : "out";
 }
