@@ -15,12 +15,11 @@ import { refuseConnectStreams } from "./connect.js";
 import type { CorsHeaders } from "./cors.js";
 import { serveUnexpected } from "./expectation.js";
 import { headersTooLarge, refuseStream } from "./failure.js";
+import { type Farewell, farewell } from "./farewell.js";
 import { closeAnswered, headerBytes, limitBody } from "./requests.js";
 import {
-  closeWhenIdle,
   destroyBroken,
   endAfterRead,
-  farewell,
   isFlooded,
   limitControlFrames,
   resetBounds,
@@ -80,7 +79,7 @@ export function createHttp2Side(
   cors?: CorsHeaders,
 ): Http2Side {
   /** With what lets each end. */
-  const sessions = new Map<ServerHttp2Session, () => void>();
+  const sessions = new Map<ServerHttp2Session, Farewell>();
   /** What the next session is about to run on: its own `socket` can't be written to. */
   let arriving: Socket;
   /** Streams whose clients have not ended their bodies. */
@@ -105,18 +104,17 @@ export function createHttp2Side(
   });
   server.on("session", (session) => {
     session.setLocalWindowSize(mostAhead);
-    const leave = farewell(session, arriving, timeouts.notice);
-    sessions.set(session, leave);
+    const parting = farewell(session, arriving, timeouts);
+    sessions.set(session, parting);
     session.on("close", () => sessions.delete(session));
     // A broken connection is the end of its streams, which they hear of themselves.
     session.on("error", () => session.destroy());
     endAfterRead(session);
-    closeWhenIdle(session, timeouts.idleSession, leave);
     limitControlFrames(session, limits);
     endStalledStreams(session, timeouts.stalled);
     destroyBroken(session, timeouts.ping);
-    whenOld(session, limits.maxAge, leave);
-    if (leaving) leave();
+    whenOld(session, limits.maxAge, parting.leave);
+    if (leaving) parting.leave();
   });
   server.on("request", handler);
   serveUnexpected(server);
@@ -150,11 +148,11 @@ export function createHttp2Side(
     server,
     drain() {
       leaving = true;
-      for (const leave of sessions.values()) leave();
+      for (const parting of sessions.values()) parting.leave();
     },
     close() {
       // A request that comes behind this is not begun, which its client knows by that.
-      for (const session of sessions.keys()) session.close();
+      for (const parting of sessions.values()) parting.close();
       // Once for each, though this is called until all are gone.
       for (const stream of sending) closeAnswered(stream);
       sending.clear();

@@ -1,7 +1,5 @@
-/** What ends sessions of HTTP/2, and keeps a client from wearing them out. */
+/** What ends sessions of HTTP/2 that are broken, and keeps a client from wearing them out. */
 import { constants, type ServerHttp2Session } from "node:http2";
-import type { Socket } from "node:net";
-import { TLSSocket } from "node:tls";
 import { every } from "./every.js";
 import type { ConnectionLimits } from "./settings.js";
 import { waitingIn } from "./stalled.js";
@@ -17,74 +15,6 @@ export const resetBounds = (limits: ConnectionLimits) => ({
   streamResetBurst: (2 * limits.controlFrameBurst) / resetCost,
   streamResetRate: (2 * limits.controlFrameRate) / resetCost,
 });
-
-/**
- * A GOAWAY that leaves no stream out: "begin none from now on" (RFC 9113, 6.8). Node has none:
- * behind its `goaway`, whatever it names as the last stream, nghttp2 drops all that comes.
- */
-const notice = Buffer.from("0000080700000000007fffffff00000000", "hex");
-
-/**
- * Gives what closes a session so that no call is lost: its client is told to begin no more, and those that
- * were on their way are served. `close` alone drops them, of which most proxies make a 502.
- *
- * Over TLS it only closes: there a write beside the session's own ends the process.
- * @param socket what the session runs on
- * @param patience milliseconds for the client to hear, behind all that waits to be sent to it
- * @returns may be called again, and does nothing then
- */
-export function farewell(
-  session: ServerHttp2Session,
-  socket: Socket,
-  patience: number,
-): () => void {
-  let said = false;
-  return () => {
-    if (said) return;
-    said = true;
-    const close = () => {
-      clearTimeout(timer);
-      session.close();
-    };
-    const timer = setTimeout(close, patience);
-    if (socket instanceof TLSSocket) return close();
-    session.once("close", close);
-    // What a session says first, its settings, is written by then.
-    setImmediate(() => {
-      if (session.closed || !socket.writable) return close();
-      // Frames are never split over two writes, so this one comes between two of them.
-      socket.write(notice);
-      // What its client began before it read the notice comes ahead of its answer to this.
-      session.ping(close);
-    });
-  };
-}
-
-/** Closes a session without streams. Node's own timeout does not ask whether a stream is only waiting for its answer. */
-export function closeWhenIdle(
-  session: ServerHttp2Session,
-  timeout: number,
-  close: () => void,
-): void {
-  let open = 0;
-  let timer: NodeJS.Timeout | undefined;
-  const arm = () => {
-    timer = setTimeout(() => {
-      close();
-      // A client that does not answer the goodbye has no say in it.
-      timer = setTimeout(() => session.destroy(), timeout);
-    }, timeout);
-  };
-  session.on("stream", (stream) => {
-    open++;
-    clearTimeout(timer);
-    stream.on("close", () => {
-      if (--open === 0 && !session.destroyed) arm();
-    });
-  });
-  session.on("close", () => clearTimeout(timer));
-  arm();
-}
 
 /**
  * Ends a session that Node gives up after the read that brought the reason: a goodbye with an error, a

@@ -15,6 +15,8 @@ export interface Timeouts {
   readonly idleSession: number;
   /** To hear that an HTTP/2 connection is about to close. */
   readonly notice: number;
+  /** To close an HTTP/2 connection over TLS by itself, once the last stream has ended behind a goodbye. */
+  readonly parting: number;
   /** Between looks at whether an HTTP/2 connection still works. */
   readonly ping: number;
   /** Without the client taking any of what waits to be sent to it. */
@@ -29,6 +31,7 @@ export const timeoutDefaults: Timeouts = {
   keepAlive: 75_000,
   idleSession: 600_000,
   notice: 10_000,
+  parting: 1000,
   ping: 30_000,
   stalled: 120_000,
 };

@@ -1,9 +1,12 @@
 /** Sessions that are closed: a request that is on its way to them then is served. */
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
-import { expect, it } from "vitest";
+import { connect } from "node:tls";
+import { expect, it, onTestFinished } from "vitest";
+import type { Listener } from "../../src/server/listen.js";
 import { frame, open, preface, settings } from "./frames.js";
-import { serve, tcp } from "./serve.js";
+import { serve, session, tcp } from "./serve.js";
 
 /** Longer than any test may take. */
 const never = 600_000;
@@ -35,7 +38,22 @@ function reader(socket: Socket): (type: number) => Promise<Frame> {
   };
 }
 
-const [headers, ping, goaway] = [1, 6, 7];
+const [data, headers, ping, goaway] = [0, 1, 6, 7];
+
+const file = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url));
+
+/** Over TLS: one that has an answer under way, and what ends that. */
+async function answered(parting: number) {
+  const tls = { cert: file("cert.pem"), key: file("key.pem") };
+  const listener = await serve({ tls, host: "localhost", timeouts: { parting } });
+  const { holding, held, port } = listener;
+  const socket = connect({ host: "localhost", port, ca: tls.cert, ALPNProtocols: ["h2"] });
+  onTestFinished(() => void socket.destroy());
+  socket.write(Buffer.concat([preface, settings, open(1)]));
+  await holding(1);
+  const [release = () => {}] = held;
+  return { listener, socket, next: reader(socket), release };
+}
 
 it.each([
   ["by the listener", {}],
@@ -100,4 +118,41 @@ it("a client may send much ahead of our word, in all its requests together", asy
   expect(stream).toBe(0);
   expect(65_535 + payload.readUInt32BE(0)).toBeGreaterThanOrEqual(1024 * 1024);
   socket.destroy();
+});
+
+const goodbyes: Record<string, (listener: Listener, socket: Socket) => void> = {
+  "by a listener that leaves": ({ drain }) => drain(),
+  "by a listener that closes": ({ close }) => void close(never),
+  "by its client": (_, socket) => void socket.write(frame(goaway, 0, 0, Buffer.alloc(8))),
+};
+
+it.each(Object.keys(goodbyes))(
+  "over TLS one that is ended %s does not end with its last answer, but behind it",
+  async (by) => {
+    const { listener, socket, next, release } = await answered(never);
+    let ended = false;
+    socket.on("end", () => {
+      ended = true;
+    });
+    const other = session(listener.url, { ca: file("cert.pem") });
+    const turns = [1, 2, 3].map(() => other.request({ ":path": "/hold" }).resume());
+    await listener.holding(1 + turns.length);
+    goodbyes[by]?.(listener, socket);
+    await next(goaway);
+    release();
+    while ((await next(data)).payload.length > 0);
+    // By then its end would have come.
+    for (const turn of turns) {
+      [...listener.held][0]?.();
+      await once(turn, "close");
+    }
+    expect(ended).toBe(false);
+  },
+);
+
+it("over TLS a client that does not close it behind its last answer is not waited for long", async () => {
+  const { listener, socket, release } = await answered(1);
+  listener.drain();
+  release();
+  await once(socket.resume(), "end");
 });
