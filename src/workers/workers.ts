@@ -216,7 +216,8 @@ export class Workers {
     }
     if (lived >= this.#times.healthyAfter) slot.ends = 0;
     const pause = restartPause(slot.ends++, this.#times);
-    const left = slot.leaves && how === "with 0";
+    // The second is of one that was told before it ran any code of ours.
+    const left = (slot.leaves && how === "with 0") || how === "by SIGTERM";
     if (left) log.info({ worker: slot.number, pause }, "a worker left: it is started again");
     else {
       const told = { worker: slot.number, ending: how, ends: slot.ends, pause };

@@ -3,9 +3,10 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { redisBinary } from "../support/redis.js";
-import { build } from "./lintel.js";
+import { build, folder } from "./lintel.js";
 import { chat, gateway, impatient, inWorkers, linesOf, listening, startIn } from "./several.js";
 
 beforeAll(build);
@@ -123,6 +124,24 @@ describe.runIf(redisBinary)("workers", () => {
     for (const stream of streams) expect(await stream.text()).toMatch(/ two[\s\S]*\[DONE\]\n\n$/);
     await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
     for (let i = 0; i < 2; i++) expect(await (await chat(base, "another")).text()).toContain("two");
+    expect(linesOf(lintel).filter(({ level }) => level > 30)).toEqual([]);
+  });
+
+  test("one that is terminated before it runs any code is started again, which is no error", async () => {
+    const preload = join(
+      folder({
+        "terminated.mjs": `
+import cluster from "node:cluster";
+if (cluster.worker?.id === 3) process.kill(process.pid, "SIGTERM");
+`,
+      }),
+      "terminated.mjs",
+    );
+    const options = `--import=${pathToFileURL(preload)}`;
+    const { lintel } = await gateway("", { NODE_OPTIONS: options });
+    process.kill(listening(lintel)[0]?.pid ?? 0, "SIGTERM");
+    await lintel.saying(/(?:a worker left[\s\S]*){2}/);
+    await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
     expect(linesOf(lintel).filter(({ level }) => level > 30)).toEqual([]);
   });
 
