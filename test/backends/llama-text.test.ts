@@ -62,11 +62,11 @@ describe("a template that does too much", () => {
   });
 
   it.each([
-    ["it has a thousand blanks in a row", `{{ 1 }}${" \n".repeat(500)}`],
+    ["it has 256 blanks in a row", `{{ 1 }}${" \n".repeat(128)}`],
     ["it has more than 1048576 letters", "{{ 1 }}".repeat(150_000)],
   ])("is refused before it is parsed: %s", (why, source) => {
     expect(() => rendered(source)).toThrow(why);
-    expect(rendered(source.slice(0, 700))).not.toBe("");
+    expect(rendered(source.slice(0, 210))).not.toBe("");
   });
 
   it("is refused: a range of two billion", () => {
