@@ -1,5 +1,6 @@
 /** What ends sessions of HTTP/2 that are broken, and keeps a client from wearing them out. */
 import { constants, type ServerHttp2Session } from "node:http2";
+import { wasResetHere } from "../doors/reset.js";
 import { every } from "./every.js";
 import type { ConnectionLimits } from "./settings.js";
 import { waitingIn } from "./stalled.js";
@@ -59,7 +60,10 @@ export function limitControlFrames(session: ServerHttp2Session, limits: Connecti
   session.on("ping", () => count(1)).on("remoteSettings", () => count(1));
   session.on("stream", (stream) => {
     stream.on("close", () => {
-      if (stream.rstCode === constants.NGHTTP2_CANCEL) count(resetCost);
+      const isCancelled = stream.rstCode === constants.NGHTTP2_CANCEL;
+      // Of a client that resets with whatever code, or none, before the answer is out.
+      const isGivenUp = stream.aborted && !wasResetHere(stream);
+      if (isCancelled || isGivenUp) count(resetCost);
     });
   });
 }

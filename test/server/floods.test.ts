@@ -17,7 +17,7 @@ import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 afterEach(() => vi.restoreAllMocks());
 
 const ping = frame(6, 0, 0, Buffer.alloc(8));
-const reset = (stream: number) => frame(3, 0, stream, Buffer.from([0, 0, 0, 8]));
+const reset = (stream: number, code = 8) => frame(3, 0, stream, Buffer.from([0, 0, 0, code]));
 
 /** Sends a flood for as long as the server takes it, reading what it answers or not. */
 async function flood(port: number, part: (i: number) => Buffer, reads = true): Promise<void> {
@@ -89,22 +89,29 @@ describe("a flood ends its connection and no other", () => {
     expect(stream.rstCode).toBe(0);
   });
 
-  it("of which no more is begun once it is known for one, whatever was read with it", async () => {
-    const served = await serve({ limits });
-    const socket = tcp(served.port);
-    const all = Array.from({ length: 1000 }, (_, n) =>
-      Buffer.concat([open(2 * n + 1), reset(2 * n + 1)]),
-    );
-    socket.write(Buffer.concat([preface, settings]));
-    // What comes with the preface is read in another way.
-    await once(socket, "data");
-    socket.resume().write(Buffer.concat(all));
-    await once(socket, "close");
-    // A hundred resets are over the bound.
-    expect(served.begun()).toBeGreaterThanOrEqual(100);
-    expect(served.begun()).toBeLessThan(300);
-    expect((await http1({ port: served.port, path: "/hello" })).body).toBe("hello");
-  });
+  it.each([
+    ["CANCEL", 8],
+    ["INTERNAL_ERROR", 2],
+    ["NO_ERROR", 0],
+  ])(
+    "resets, of which no more is begun once it is known, whatever was read: %s",
+    async (_, code) => {
+      const served = await serve({ limits });
+      const socket = tcp(served.port);
+      const all = Array.from({ length: 1000 }, (_, n) =>
+        Buffer.concat([open(2 * n + 1), reset(2 * n + 1, code)]),
+      );
+      socket.write(Buffer.concat([preface, settings]));
+      // What comes with the preface is read in another way.
+      await once(socket, "data");
+      socket.resume().write(Buffer.concat(all));
+      await once(socket, "close");
+      // A hundred resets are over the bound.
+      expect(served.begun()).toBeGreaterThanOrEqual(100);
+      expect(served.begun()).toBeLessThan(300);
+      expect((await http1({ port: served.port, path: "/hello" })).body).toBe("hello");
+    },
+  );
 
   it("pings whose answers nobody reads", async () => {
     const { port } = await serve();
