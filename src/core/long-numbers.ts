@@ -9,12 +9,16 @@ import { randomId } from "./random-id.js";
 /** Not known to anybody, who could write it otherwise. */
 const mark = `${randomId(24)}:`;
 /**
- * Those among a JSON text's numbers that may be such: with an exponent, of many digits, or -0. The others, of which
- * there may be millions, are not looked at one by one. Not `\d{16,}`, of which V8 keeps each digit on a stack: of
- * five million it has none left, and throws.
+ * How those among a JSON text's numbers begin that may be such: with an exponent, of many digits, or -0. The others, of
+ * which there may be millions, are not looked at one by one. No row is without a bound here: V8 keeps each sign of `\d{16,}`
+ * on a stack, and of `\d+`, too, once a process has made so much code for expressions that it makes it no better; of
+ * five million there is no room left, and it throws.
  */
 const candidate =
-  /(?<![\d.eE+-])(?:-?\d+(?:\.\d+)?[eE][+-]?\d+|-?\d{16}\d*(?:\.\d+)?|-0(?:\.0+)?(?![\d.eE]))/g;
+  /(?<![\d.eE+-])(?=-?\d{16}|-?\d{1,15}(?:\.\d{1,30})?[eE]|-?\d{1,15}\.\d{31}|-0(?:\.0{1,30})?(?![\d.eE]))/g;
+
+/** What is no part of a number. */
+const other = /[^\d.eE+-]/g;
 
 /** A number as it was written, which {@link asWritten} puts back once it stands in JSON. */
 class LongNumber {
@@ -65,11 +69,14 @@ export const losesNumbers = (text: string): boolean => suspicious.test(text);
 
 const suspicious = /\d{16}|[eE]\+?\d{3}|-0(?![\d.])/;
 
-const marked = new RegExp(`(?:\\\\{0,7}")?${mark}(-?[\\d.eE+-]+)(?:\\\\{0,7}")?`, "g");
+/** A mark, with what begins its string, also in a text of JSON within another one. */
+const opening = new RegExp(`(?:\\\\{0,7}")?${mark}`, "g");
+
+const closing = /\\{0,7}"/y;
 
 /** A text with those numbers as they were written, also in a text of JSON within it. */
 export const asWritten = (text: string): string =>
-  text.includes(mark) ? text.replaceAll(marked, "$1") : text;
+  text.includes(mark) ? replaceNumbers(text, opening, (written) => written, closing) : text;
 
 /** As `JSON.stringify` does it, and with all the digits of those numbers. */
 export const jsonText = (value: unknown): string => asWritten(JSON.stringify(value));
@@ -84,7 +91,7 @@ function withMarks(text: string): string {
     // -0 is the shortest one.
     if (begin - at > 1) {
       const between = text.slice(at, begin);
-      const marked = between.replaceAll(candidate, inMarks);
+      const marked = replaceNumbers(between, candidate, inMarks);
       if (marked !== between) {
         pieces.push(text.slice(copied, at), marked);
         copied = begin;
@@ -92,6 +99,41 @@ function withMarks(text: string): string {
     }
     at = quote < 0 ? begin : endOfString(text, begin);
   }
+  pieces.push(text.slice(copied));
+  return pieces.join("");
+}
+
+/**
+ * A text with something else in the place of numbers.
+ * @param before finds what stands before one, and is replaced with it; global
+ * @param after what may stand behind one, and is replaced with it; sticky
+ */
+function replaceNumbers(
+  text: string,
+  before: RegExp,
+  instead: (written: string) => string,
+  after?: RegExp,
+): string {
+  const pieces: string[] = [];
+  let copied = 0;
+  before.lastIndex = 0;
+  for (let found = before.exec(text); found; found = before.exec(text)) {
+    const begin = before.lastIndex;
+    other.lastIndex = begin;
+    let end = other.test(text) ? other.lastIndex - 1 : text.length;
+    if (end === begin) continue;
+    const written = text.slice(begin, end);
+    if (after) {
+      after.lastIndex = end;
+      if (after.test(text)) end = after.lastIndex;
+    }
+    before.lastIndex = end;
+    const made = instead(written);
+    if (made === written && begin === found.index) continue;
+    pieces.push(text.slice(copied, found.index), made);
+    copied = end;
+  }
+  if (copied === 0) return text;
   pieces.push(text.slice(copied));
   return pieces.join("");
 }

@@ -1,4 +1,5 @@
 /** Numbers that JavaScript has none for, in what is handed on as a text. */
+import { execFileSync } from "node:child_process";
 import { describe, expect, test, vi } from "vitest";
 import { jsonText } from "../../src/core/long-numbers.js";
 import { fields } from "../../src/doors/json/known.js";
@@ -61,6 +62,17 @@ test("one of millions of digits is put back as well", () => {
   const json = JSON.parse(text);
   putBack(text, json, fields({ a: "verbatim" }));
   expect(jsonText(json) === text).toBe(true);
+});
+
+// So it does itself in a process that has made much of it.
+test("one of millions of digits is none too many where V8 improves no code of expressions", () => {
+  const built = new URL("../../dist/src/core/long-numbers.js", import.meta.url).href;
+  const script = `
+    const { asWritten, parseMarked } = await import(${JSON.stringify(built)});
+    const text = '{"a":' + "1".repeat(6_000_000) + "}";
+    console.log(asWritten(JSON.stringify(parseMarked(text))) === text);`;
+  const args = ["--no-regexp-optimization", "--input-type=module", "--eval", script];
+  expect(execFileSync(process.execPath, args, { encoding: "utf8" })).toBe("true\n");
 });
 
 test("what is no object is refused as ever", async () => {
