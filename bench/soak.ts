@@ -4,7 +4,7 @@
  * `-- --requests 5000`, from the sources by `-- --sources`.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,6 +15,7 @@ import { createClient } from "@connectrpc/connect";
 import { createGrpcTransport } from "@connectrpc/connect-node";
 import { Agent, request } from "undici";
 import { ChatService } from "../gen/lintel/v1/chat_pb.js";
+import { Memory } from "../test/faults/memory.js";
 import { startGateway, startTarget } from "../test/faults/processes.js";
 
 const { values } = parseArgs({
@@ -44,21 +45,9 @@ backends:
   - { type: openai, name: t, url: "${target.url}", dialect: localai, image_models: [image] }
 `,
 );
-// Garbage is collected when SIGUSR2 asks for it: what is left then is held by something.
-const collect = join(home, "collect.mjs");
-const held = join(home, "memory.json");
-writeFileSync(
-  collect,
-  `import { writeFileSync } from "node:fs";
-process.on("SIGUSR2", () => {
-  gc();
-  gc();
-  writeFileSync(${JSON.stringify(held)}, JSON.stringify(process.memoryUsage()));
-});
-`,
-);
+const memory = new Memory(home);
 // The young generation grows in steps of some MB whenever the machine stalls: here it has its full size at once.
-const options = ["--expose-gc", "--min-semi-space-size=16", "--import", collect];
+const options = ["--min-semi-space-size=16", ...memory.options];
 const loader = fileURLToPath(new URL("../scripts/typescript-loader.js", import.meta.url));
 const gateway = values.sources
   ? await startGateway(config, [...options, "--import", loader])
@@ -159,17 +148,6 @@ async function caller(until: number): Promise<void> {
   }
 }
 
-/** Memory after garbage was collected, MB: resident, and what JavaScript holds of it. */
-async function memory() {
-  rmSync(held, { force: true });
-  process.kill(pid, "SIGUSR2");
-  while (!existsSync(held)) await pause(100);
-  await pause(100);
-  const { rss, heapUsed, external } = JSON.parse(readFileSync(held, "utf8"));
-  const mb = (bytes: number) => bytes / 2 ** 20;
-  return { resident: mb(rss), js: mb(heapUsed + external) };
-}
-
 /** Sockets that the gateway has open. */
 function sockets(): number {
   const links = execFileSync("ls", ["-l", `/proc/${pid}/fd`], { encoding: "utf8" });
@@ -185,7 +163,7 @@ const from = performance.now();
 for (let i = 1; i <= samples; i++) {
   const until = Math.round((total * i) / samples);
   await Promise.all(Array.from({ length: Number(values.together) }, () => caller(until)));
-  const { resident, js } = await memory();
+  const { resident, js } = await memory.of(pid);
   taken.push(resident);
   const of = `${resident.toFixed(1)} MB, of these JavaScript's ${js.toFixed(1)} MB`;
   console.log(`${String(next).padStart(6)} calls  ${of}`);

@@ -181,9 +181,9 @@ if (redis) await pause(31_000);
 const wrong: string[] = [];
 const metrics = await (await fetch(`${url}/metrics`)).text();
 const expectAll = (name: string, expected: number) => {
-  for (const [line, value] of metrics.matchAll(
-    new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, "gm"),
-  )) {
+  const found = [...metrics.matchAll(new RegExp(`^${name}(?:\\{[^}]*\\})? (\\S+)$`, "gm"))];
+  if (found.length === 0) wrong.push(`no metric ${name}`);
+  for (const [line, value] of found) {
     if (Number(value) !== expected) wrong.push(`not ${expected}: ${line}`);
   }
 };

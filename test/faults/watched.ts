@@ -1,20 +1,12 @@
 /** A built gateway whose memory, handles and log are looked at. */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  existsSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { openSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
-import { setTimeout as pause } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { Memory } from "./memory.js";
 
 /** One that runs. */
 export interface Watched {
@@ -41,22 +33,10 @@ export async function startWatched(
   home: string,
   workers: number,
 ): Promise<Watched> {
-  const held = join(home, "memory");
-  mkdirSync(held);
-  const collect = join(home, "collect.mjs");
-  writeFileSync(
-    collect,
-    `import { writeFileSync } from "node:fs";
-process.on("SIGUSR2", () => {
-  gc();
-  gc();
-  writeFileSync(${JSON.stringify(`${held}/`)} + process.pid, JSON.stringify(process.memoryUsage()));
-});
-`,
-  );
+  const memory = new Memory(home);
   const file = join(home, "log");
   const args = [program, "serve", "--config", config, "--listen", "127.0.0.1:0"];
-  const child = spawn(process.execPath, ["--expose-gc", "--import", collect, ...args], {
+  const child = spawn(process.execPath, [...memory.options, ...args], {
     stdio: ["ignore", "pipe", openSync(file, "w")],
   });
   const gone = once(child, "exit");
@@ -81,16 +61,11 @@ process.on("SIGUSR2", () => {
     log,
     async look() {
       const said: string[] = [];
+      const mb = (amount: number) => `${amount.toFixed(1)} MB`;
       for (const one of processes()) {
-        const answer = join(held, `${one}`);
-        rmSync(answer, { force: true });
-        process.kill(one, "SIGUSR2");
-        while (!existsSync(answer)) await pause(100);
-        await pause(100);
-        const { rss, heapUsed, external } = JSON.parse(readFileSync(answer, "utf8"));
-        const mb = (bytes: number) => `${(bytes / 2 ** 20).toFixed(1)} MB`;
+        const { resident, js } = await memory.of(one);
         const handles = readdirSync(`/proc/${one}/fd`).length;
-        said.push(`${mb(rss)}, JavaScript's ${mb(heapUsed + external)}, ${handles} handles`);
+        said.push(`${mb(resident)}, JavaScript's ${mb(js)}, ${handles} handles`);
       }
       return said.join("; ");
     },
