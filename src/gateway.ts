@@ -211,19 +211,9 @@ async function openStores(
     const providers = new Map<string, string>();
     const telemetry = await openTelemetry(telemetrySettings(config, providers, version()), log);
     const context = backendContext(config, log);
-    const [blurring, quotaUses] = [new Blurring(), new QuotaUses()];
-    return {
-      log,
-      media,
-      blurring,
-      quotaUses,
-      state,
-      counting,
-      cache,
-      context,
-      telemetry,
-      providers,
-    };
+    const blurring = new Blurring();
+    const stores = { log, media, blurring, state, counting, cache, context, telemetry, providers };
+    return { ...stores, quotaUses: new QuotaUses() };
   } catch (error) {
     for (const store of open) await store.close();
     throw error;

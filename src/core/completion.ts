@@ -11,6 +11,7 @@ import { iterable } from "./iterate.js";
 import { areObjects, isJsonOf } from "./json.js";
 import { isChat } from "./methods.js";
 import { type Reasoning, reasoningChoice, reasoningOf } from "./reasoning.js";
+import { mostItems } from "./rules.js";
 import { settle, settled } from "./settle.js";
 import { newStamp, noUsage, response, type Stamp } from "./stamp.js";
 import { ask, Relay, type Waiter } from "./steps.js";
@@ -105,7 +106,7 @@ class Whole extends Shaped {
     const { content: said = "", toolCalls = [] } = choice.message ?? {};
     const content = wellFormed(said);
     const reasoning = reasoningIn(choice.message);
-    if (toolCalls.length > mostCalls) throw tooLarge();
+    if (toolCalls.length > mostItems) throw tooLarge();
     const called = toolCalls.length > 0 ? new ToolCalls() : undefined;
     const reason = finishReasonOf(choice.finishReason, called !== undefined);
     const calls = called && toolCalls.map((call) => called.takeWhole(call, isCut(reason)));
@@ -126,9 +127,6 @@ class Whole extends Shaped {
  * guards, keep all of it until it ends, and a server that does not end would fill the memory.
  */
 const longestAnswer = 64 * 1024 * 1024;
-
-/** Most calls of tools in one answer: a request that shows them to a model again can have no more. */
-const mostCalls = 10_000;
 
 const tooLarge = () =>
   new LintelError("upstream_failed", "the model server sent an answer that is too large");
@@ -219,7 +217,8 @@ class Stream extends Shaped {
     if (this.#thinking) this.#endThinking(out);
     this.#calls ??= new ToolCalls();
     const called = this.#calls;
-    if (Math.max(calls.length, called.count) > mostCalls) this.#refuse();
+    // A request that shows them to a model again can have no more.
+    if (Math.max(calls.length, called.count) > mostItems) this.#refuse();
     const pieces = calls.map((call) => called.take(call)).filter((piece) => piece !== undefined);
     if (pieces.length > 0) out.push(response(this.#stamp, noUsage, deltaChoice("", "", pieces)));
   }

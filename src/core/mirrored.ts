@@ -17,8 +17,8 @@ export interface Mirrored {
 
 /**
  * Why a mirror was not asked: as many mirrored calls run as may, or real ones take all places there;
- * it failed too often, asked to be left alone, has used up its quota, or has not loaded its model; the backend has no such model; or
- * the model can't do what is asked, or is a target of the call.
+ * it failed too often, asked to be left alone, has used up its quota, or has not loaded its model; the backend has no
+ * such model; or the model can't do what is asked, or is a target of the call.
  */
 export type WhyNot = "full" | "out" | "no_model" | "unfit";
 

@@ -27,6 +27,9 @@ import { isHopeless } from "./violations.js";
 /** Adds what is wrong with a message to `into`; of a list that is wrong in many places, the first. */
 export type Check = (message: object, path: string, into: Violation[]) => void;
 
+/** Most items of one list, where the contract says nothing of it. */
+export const mostItems = 10_000;
+
 type Values = Record<string, unknown>;
 
 const known = new WeakMap<DescField, FieldRules>();

@@ -11,9 +11,7 @@ import {
 } from "@bufbuild/protobuf";
 import { BinaryReader, WireType } from "@bufbuild/protobuf/wire";
 import { invalidFields, invalidValue, LintelError, type Violation } from "../core/errors.js";
-
-/** Most items of one list. */
-export const mostItems = 10_000;
+import { mostItems } from "../core/rules.js";
 
 /** Most fields of a message with all that are within it: so many items have three each. */
 const mostFields = 4 * mostItems;

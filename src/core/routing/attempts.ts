@@ -43,7 +43,7 @@ export class Attempts {
 
   /** Tokens of the prompt, where the quota of a target counts them; else 0. */
   promptTokens({ quota }: Endpoint): number {
-    if (quota === undefined || !quota.countsTokens) return 0;
+    if (!quota?.countsTokens) return 0;
     this.#promptTokens ??= promptTokensOf(quota, this.#call);
     return this.#promptTokens;
   }

@@ -1,6 +1,6 @@
 /** The OpenAPI document of a gateway whose operator moved bounds. */
+import { mostItems } from "../../../core/rules.js";
 import type { Bound, Bounds } from "../../../core/settings.js";
-import { mostItems } from "../../items.js";
 import type { Part } from "./schema.js";
 
 interface Document {

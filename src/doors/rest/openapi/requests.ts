@@ -3,8 +3,7 @@
  * descriptions alone: of what has a `default` openapi-typescript makes a member that has to be there.
  */
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import { choicesOf, rangeOf, rulesOf } from "../../../core/rules.js";
-import { mostItems } from "../../items.js";
+import { choicesOf, mostItems, rangeOf, rulesOf } from "../../../core/rules.js";
 import { abbreviated, embeddedForm, partsFor } from "../../json/decode.js";
 import { commentOf } from "./contract.js";
 import { type Part, refer } from "./schema.js";
