@@ -22,14 +22,18 @@ export function lastWord(
   // A failure without a time to wait was not about the target's being busy.
   if (failure && (!out || failure.askedDelay === undefined)) return failure;
   const soonest = Math.min(...fit.map(({ endpoint }) => endpoint.usableAt(now)));
-  const retryAfter = out && Math.max(1, Math.ceil((soonest - now) / 1000));
   const usedUp = out && fit.every(({ endpoint }) => endpoint.isUsedUp(now));
+  const longest = usedUp ? longestHeeded : Number.POSITIVE_INFINITY;
+  const retryAfter = out && Math.min(longest, Math.max(1, Math.ceil((soonest - now) / 1000)));
   return new LintelError(
     failure?.code ?? "unavailable",
     failure?.message ?? (usedUp ? quotaUsedUp : "no model server can take the request now"),
     { ...(retryAfter && { retryAfter }), cause: failure ? failure.cause : whyOut(fit, now) },
   );
 }
+
+/** OpenAI's clients take more seconds for no time at all, and come at once; a minute's use may count for 61. */
+const longestHeeded = 60;
 
 const quotaUsedUp = "as much was asked of this model's servers as they allow in a minute";
 
