@@ -43,7 +43,7 @@ export class Candidates {
   /** A target with room: one that was not asked yet; else, one that may be asked again. */
   choose(now: number): Target | "full" | undefined {
     const chosen = this.#preferred(now, this.#passed());
-    const none = chosen === undefined || chosen === "full" || chosen.endpoint.isAway(now);
+    const none = chosen === undefined || chosen === "full" || chosen.endpoint.health.isAway(now);
     return none && this.#tried ? this.#preferred(now, this.#unfit) : chosen;
   }
 
@@ -53,7 +53,7 @@ export class Candidates {
     const chosen = choose(this.all, { now, random: this.#random, without });
     if (chosen === "full" || !chosen?.endpoint.usable(now)) return undefined;
     // One that may be away is no help against one that is slow.
-    return chosen.endpoint.circuit.out ? undefined : chosen;
+    return chosen.endpoint.health.circuit.out ? undefined : chosen;
   }
 
   /** Whether one that was not asked yet takes calls, besides this one. */
@@ -113,7 +113,7 @@ export class Candidates {
   #preferred(now: number, without: Some): Target | "full" | undefined {
     if (this.#lesser) {
       const better = this.#choose(now, both(without, this.#lesser));
-      if (better === "full" || (better && !better.endpoint.isAway(now))) return better;
+      if (better === "full" || (better && !better.endpoint.health.isAway(now))) return better;
     }
     return this.#choose(now, without);
   }

@@ -102,7 +102,7 @@ export class HealthChecks {
     for (const endpoint of this.#checked.endpointsOf(backend.name)) {
       // That the server is back does not mean that the model answers: one call tries it. Where
       // it was there all the time, that says nothing of why calls fail.
-      if (failures > 0) endpoint.circuit.hasten(now);
+      if (failures > 0) endpoint.health.circuit.hasten(now);
       endpoint.serve(now);
     }
     if (failures >= convinced && !this.#retired) {

@@ -33,7 +33,7 @@ export function choose(targets: readonly Target[], choice: Choice): Target | "fu
     if (without?.has(target)) continue;
     if (!target.endpoint.usable(now)) {
       if (isRather(target, last, now)) last = target.endpoint.hasRoom(now) ? target : "full";
-      tried ||= target.endpoint.circuit.tried;
+      tried ||= target.endpoint.health.circuit.tried;
       continue;
     }
     if (!target.endpoint.hasRoom(now)) full = true;

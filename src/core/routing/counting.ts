@@ -98,7 +98,7 @@ async function countedBy(
     for (const { target, call } of fitting) {
       const { backend, model, endpoint } = target;
       const handle = backend.handlers.countTokens;
-      if (!handle || model.state === State.FAILED || !endpoint.isWell(clock.now())) continue;
+      if (!handle || model.state === State.FAILED || !endpoint.health.isWell(clock.now())) continue;
       try {
         const own = { ...call, signal: limit };
         const counted = await only(withDocuments(handle, target, own, reader)(own));

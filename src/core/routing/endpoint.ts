@@ -1,12 +1,13 @@
 /** What is known of one model on one backend while the gateway runs. */
 import type { LintelError } from "../errors.js";
 import { inShort, reasonOf } from "../log.js";
-import { Circuit, type Verdict } from "./circuit.js";
+import type { Verdict } from "./circuit.js";
 import type { Clock, Timer } from "./clock.js";
+import { Health } from "./health.js";
 import { Latency } from "./latency.js";
 import { FairQueue, type Waiter } from "./queue.js";
 import { Quota, type QuotaSettings, QuotaUse } from "./quota.js";
-import { isAboutTarget, Rest } from "./rest.js";
+import { isAboutTarget } from "./rest.js";
 import type { HealthSettings } from "./settings.js";
 import type { Shares } from "./shares.js";
 
@@ -21,15 +22,6 @@ export interface EndpointEvents {
   back(endpoint: Endpoint): void;
 }
 
-/** How attempts ended. */
-export interface Tally {
-  readonly attempts: number;
-  /** Those that the model server failed. */
-  readonly failures: number;
-  /** The last of these; absent: none. */
-  readonly lastFailure: LintelError | undefined;
-}
-
 /** What an endpoint has of what outlives it, and of what others tell. */
 export interface EndpointParts {
   /** What each caller has running there; absent: nobody tells of other gateways. */
@@ -42,7 +34,7 @@ export interface EndpointParts {
 export class Endpoint {
   readonly backend: string;
   readonly model: string;
-  readonly circuit: Circuit;
+  readonly health: Health;
   readonly queue: FairQueue;
   /** What each caller has running there; absent: nobody tells of other gateways. */
   readonly shares: Shares | undefined;
@@ -57,10 +49,6 @@ export class Endpoint {
   readonly #events: EndpointEvents;
   #inFlight = 0;
   #maxInFlight = Number.POSITIVE_INFINITY;
-  readonly #rest = new Rest();
-  #attempts = 0;
-  #failures = 0;
-  #lastFailure: LintelError | undefined;
   /** Set while calls wait for it to be usable again. */
   #timer: Timer | undefined;
   #timerAt: number | undefined;
@@ -79,14 +67,9 @@ export class Endpoint {
     this.queue = new FairQueue(shares && ((caller) => shares.of(caller)));
     this.backend = backend;
     this.model = model;
-    this.circuit = new Circuit(health, random);
+    this.health = new Health(health, random);
     this.#clock = clock;
     this.#events = events;
-  }
-
-  /** Of attempts that ended, since the start. */
-  get tally(): Tally {
-    return { attempts: this.#attempts, failures: this.#failures, lastFailure: this.#lastFailure };
   }
 
   get inFlight(): number {
@@ -111,38 +94,17 @@ export class Endpoint {
 
   /** Whether a call may go there: it is well, and something is left of its quota. */
   usable(now: number): boolean {
-    return this.isWell(now) && (this.quota === undefined || this.quota.hasRoom(now));
-  }
-
-  /** Whether it is healthy enough for a call, whatever is left of its quota. */
-  isWell(now: number): boolean {
-    return !this.isResting(now) && this.circuit.usable(now);
-  }
-
-  /** Whether it asked to be left alone, until later. */
-  isResting(now: number): boolean {
-    return now < this.#rest.until;
+    return this.health.isWell(now) && (this.quota === undefined || this.quota.hasRoom(now));
   }
 
   /** Whether nothing but its quota keeps calls from it. */
   isUsedUp(now: number): boolean {
-    return this.isWell(now) && this.quota?.hasRoom(now) === false;
+    return this.health.isWell(now) && this.quota?.hasRoom(now) === false;
   }
 
-  /**
-   * Set where it is asked rather than nobody, the lowest first: when it said that it is about to
-   * leave, while it rests for that, since another may be in its place at any time; infinite where
-   * its health check fails.
-   */
+  /** As of its health, where something is left of its quota. */
   lastResort(now: number): number | undefined {
-    if (this.quota?.hasRoom(now) === false) return undefined;
-    if (this.circuit.usable(now)) return this.#rest.leftAt(now);
-    return this.isAway(now) ? Number.POSITIVE_INFINITY : undefined;
-  }
-
-  /** Whether a call could try it, but for its health check, which fails. */
-  isAway(now: number): boolean {
-    return !this.isResting(now) && this.circuit.lastResort(now);
+    return this.quota?.hasRoom(now) === false ? undefined : this.health.lastResort(now);
   }
 
   /**
@@ -150,8 +112,7 @@ export class Endpoint {
    * left of its quota, unless that is too late.
    */
   usableBy(until: number, now: number): boolean {
-    const resting = this.#rest.until > until || (this.quota?.roomAt(now) ?? 0) > until;
-    return !resting && this.circuit.usable(now);
+    return this.health.isWellBy(until, now) && (this.quota?.roomAt(now) ?? 0) <= until;
   }
 
   /** Whether a call that comes now need not wait. Nobody overtakes those who do. */
@@ -163,10 +124,7 @@ export class Endpoint {
 
   /** When it may be usable again. */
   usableAt(now: number): number {
-    const { circuit } = this;
-    const unknown = circuit.probing || circuit.lastResort(now);
-    const back = !circuit.out ? 0 : unknown ? now + 1000 : circuit.until;
-    return Math.max(this.#rest.until, back, this.quota?.roomAt(now) ?? 0);
+    return Math.max(this.health.wellAt(now), this.quota?.roomAt(now) ?? 0);
   }
 
   /**
@@ -179,7 +137,7 @@ export class Endpoint {
     this.#inFlight++;
     this.quota?.take(tokens, this.#clock.now());
     if (this.#maxInFlight !== Number.POSITIVE_INFINITY) this.shares?.took(caller);
-    return this.circuit.begin();
+    return this.health.circuit.begin();
   }
 
   /** A call waits for it, where `FairQueue.enter` lets it in. */
@@ -193,7 +151,7 @@ export class Endpoint {
     this.#inFlight--;
     this.quota?.giveBack(tokens, now);
     this.shares?.gave(caller);
-    this.circuit.end("neutral", probe, now);
+    this.health.circuit.end("neutral", probe, now);
     this.serve(now);
   }
 
@@ -203,10 +161,9 @@ export class Endpoint {
    * @param since when it began
    */
   answered(probe: boolean, since: number, now: number): void {
-    const replaced = this.#rest.answered(since);
-    const back = probe && this.circuit.answered();
-    if (back) this.#events.back(this);
-    if (back || replaced) this.serve(now);
+    const turn = this.health.answered(probe, since);
+    if (turn === "back") this.#events.back(this);
+    if (turn) this.serve(now);
   }
 
   /**
@@ -224,13 +181,8 @@ export class Endpoint {
   ): void {
     this.#inFlight--;
     this.shares?.gave(caller);
-    this.#attempts++;
-    if (verdict === "failed") {
-      this.#failures++;
-      this.#lastFailure = failure;
-    }
-    const wasOut = this.circuit.out;
-    const turn = this.circuit.end(verdict, probe, now, since);
+    const wasOut = this.health.circuit.out;
+    const turn = this.health.end(verdict, probe, now, since, failure);
     if (turn === "out") this.#left(now, wasOut, failure);
     else if (turn === "back") this.#events.back(this);
     this.serve(now);
@@ -250,18 +202,14 @@ export class Endpoint {
    * @param leaving whether because it is about to leave
    */
   rest(ms: number, now: number, leaving: boolean): void {
-    if (this.#rest.asked(ms, now, leaving)) this.#wake(now);
-  }
-
-  /** The last failure of calls there, while it is out; absent: there was none, as where its health check alone fails. */
-  get whyOut(): LintelError | undefined {
-    return this.circuit.out ? this.#lastFailure : undefined;
+    if (this.health.rests(ms, now, leaving)) this.#wake(now);
   }
 
   /** It is known to be unfit, without a call. */
   takeOut(now: number): void {
-    const wasOut = this.circuit.out;
-    this.circuit.trip(now);
+    const { circuit } = this.health;
+    const wasOut = circuit.out;
+    circuit.trip(now);
     this.#left(now, wasOut);
   }
 
@@ -283,7 +231,7 @@ export class Endpoint {
   #left(now: number, wasOut: boolean, failure?: LintelError): void {
     if (!wasOut) {
       const reason = failure && inShort(reasonOf(failure));
-      this.#events.out(this, this.circuit.until - now, reason);
+      this.#events.out(this, this.health.circuit.until - now, reason);
     }
     this.#wake(now);
   }
@@ -292,7 +240,7 @@ export class Endpoint {
   #wake(now: number): void {
     if (this.queue.size === 0) return;
     // Where a quota is used up it is waited for: it comes back by itself.
-    const nowhere = ({ endpoints }: Waiter) => endpoints.every((one) => !one.isWell(now));
+    const nowhere = ({ endpoints }: Waiter) => endpoints.every(({ health }) => !health.isWell(now));
     this.queue.sweep((waiter) => waiter.stuck(now) || nowhere(waiter));
     this.#watch(now);
   }

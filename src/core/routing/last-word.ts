@@ -43,7 +43,8 @@ const mostTold = 3;
 /** Why calls find nobody, for the log: the lines of the calls that failed there may be hours old. */
 function whyOut(fit: readonly Target[], now: number): Refusal | undefined {
   const told = fit.flatMap(({ backend, endpoint }) => {
-    if (endpoint.whyOut) return `${backend.name} is out: ${reasonOf(endpoint.whyOut)}`;
+    const { whyOut } = endpoint.health;
+    if (whyOut) return `${backend.name} is out: ${reasonOf(whyOut)}`;
     return endpoint.isUsedUp(now) ? `${backend.name} has used up its quota` : [];
   });
   return told.length > 0 ? new Refusal(told.slice(0, mostTold).join("; ")) : undefined;

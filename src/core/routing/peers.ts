@@ -104,7 +104,7 @@ export class PeerExchange {
       if (used && endpoint.quota) endpoint.hear(...(used.get(key) ?? nothing), now);
       if (endpoint.shares) endpoint.shares.elsewhere = running.get(key);
       if (!out.has(key)) continue;
-      endpoint.circuit.suspect();
+      endpoint.health.circuit.suspect();
       if (this.#out.has(key)) continue;
       const { backend, model } = endpoint;
       this.#log.info({ backend, model }, "another gateway has taken a target out");
@@ -114,7 +114,7 @@ export class PeerExchange {
 }
 
 /** Whoever has no call to try whether a target is back knows nothing of it after a while. */
-const knownOut = ({ circuit }: Endpoint, now: number) =>
+const knownOut = ({ health: { circuit } }: Endpoint, now: number) =>
   circuit.out && (circuit.probing || now < circuit.until + 2 * intervalMs);
 
 type Sums = [requests: number, tokens: number];

@@ -52,7 +52,7 @@ export interface RoutingSnapshot {
 /** How an endpoint stands. @param now as the clock says */
 export function snapshotOf(endpoint: Endpoint, now: number): EndpointSnapshot {
   const { backend, model, inFlight, maxInFlight, quota, queue, first, whole } = endpoint;
-  const { attempts, failures, lastFailure } = endpoint.tally;
+  const { attempts, failures, lastFailure } = endpoint.health.tally;
   const state = stateOf(endpoint, now);
   const firstMs = first.percentiles();
   const totalMs = whole.percentiles();
@@ -74,10 +74,10 @@ export function snapshotOf(endpoint: Endpoint, now: number): EndpointSnapshot {
 }
 
 function stateOf(endpoint: Endpoint, now: number): EndpointSnapshot["state"] {
-  const { circuit } = endpoint;
+  const { circuit } = endpoint.health;
   if (circuit.out && circuit.probing) return "probing";
   if (endpoint.isUsedUp(now)) return "used_up";
-  const resting = endpoint.isResting(now);
+  const resting = endpoint.health.isResting(now);
   if (!circuit.out) return resting ? "resting" : "in";
   return circuit.due(now) && !resting ? "due" : "out";
 }
