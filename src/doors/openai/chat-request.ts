@@ -102,7 +102,9 @@ export function readChat(json: JsonObject): ChatRequest {
     warnings.push("messages: function_call in them is not supported, ignored");
   }
   warnings.push(...reading.warnings, ...customs.warnings);
-  const { message, violations } = decode(withMembers(asked, members));
+  const { message, violations } = decode(
+    Object.keys(members).length > 0 ? withMembers(asked, members) : asked,
+  );
   const customNames = customsOf(json);
   checkCustomNames(message.tools, customNames, violations);
   violations.push(...wrong);
@@ -111,10 +113,13 @@ export function readChat(json: JsonObject): ChatRequest {
   const form = answerForm(json, violations);
   const defect = violations.length > 0 ? invalidFields(violations) : refused;
   const names = customs.names(table);
-  const { places } = among;
   return {
-    names: places ? withPlaces(names, places) : names,
-    ...{ message, form, defect, warnings, customs: customNames },
+    message,
+    form,
+    defect,
+    warnings,
+    names: among.places ? withPlaces(names, among.places) : names,
+    customs: customNames,
   };
 }
 
