@@ -17,15 +17,17 @@ const tokens = channelTokens(names.join(" "), (text) => [tokenOf(text)]);
 /**
  * What comes of an answer, piece by piece; both are written as the model writes them.
  * @param known names of tools; absent: there are none
+ * @param thinksFirst whether what has a form stands behind a first message of thoughts
  */
-function read(answer: string, prompt: string, known?: readonly string[]) {
+function read(answer: string, prompt: string, known?: readonly string[], thinksFirst = false) {
   if (!tokens) throw new Error("no tokens");
   const piecesOf = (text: string) => text.split(/(<\|\w+\|>|\s)/).filter((piece) => piece !== "");
   const texts = piecesOf(prompt);
   // Of words it does not matter which tokens they are.
   const words = texts.map((text, i) => (names.includes(text) ? tokenOf(text) : 100 + i) as Token);
   const textOf = (token: Token) => texts[words.indexOf(token)] ?? "";
-  const reader = new ChannelReader(tokens, words, textOf, known && new Set(known));
+  const may = known && new Set(known);
+  const reader = new ChannelReader(tokens, words, textOf, may, thinksFirst);
   // The engine does not write this one out.
   const written = (piece: string) => (piece === "<|constrain|>" ? "" : piece);
   const said = piecesOf(answer).map((piece) => reader.push(tokenOf(piece), written(piece)));
@@ -84,6 +86,31 @@ describe("what is for the reader, and what is thought", () => {
     });
     expect(read("<|channel|>final<|message|>Hi there", prompt)).toEqual(hi);
     expect(read("Hi there", "hello")).toEqual({ texts: ["Hi there"], thoughts: [] });
+  });
+});
+
+describe("an answer that has a form, behind thoughts", () => {
+  const thinking = `${prompt}<|channel|>analysis<|message|>`;
+  const behind = "<|end|><|start|>assistant<|channel|>final<|message|>{}";
+
+  it.each([
+    ["", "Hm."],
+    ["<|channel|>final<|message|>oops", "Hm.oops"],
+    ["<|start|>assistant<|channel|>commentary to=functions.stop json<|message|>{}", "Hm.{}"],
+  ])("has none of what is written ahead of their end: %j", (more, thought) => {
+    const { texts, thoughts, calls } = read(`Hm.${more}${behind}`, thinking, ["stop"], true);
+    expect({ text: texts.join(""), thought: thoughts.join(""), calls }).toEqual({
+      text: "{}",
+      thought,
+      calls: [],
+    });
+  });
+
+  it("may be a call", () => {
+    const call =
+      "<|end|><|start|>assistant<|channel|>commentary to=functions.stop json<|message|>{}";
+    const { texts, calls } = read(`Hm.${call}`, thinking, ["stop"], true);
+    expect({ texts, calls }).toEqual({ texts: [], calls: [{ name: "stop", args: "{}" }] });
   });
 });
 

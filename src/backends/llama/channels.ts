@@ -81,22 +81,27 @@ export class ChannelReader implements AnswerReader {
   #begun = false;
   /** What was written before there was a message. */
   #written = "";
+  /** Whether all is thought, on whichever channel: until a message is over. */
+  #isFirst = false;
 
   /**
    * @param prompt ends with a header, or with the beginning of a message: some templates choose the channel
    * @param known names of the tools that may be called; absent: none
+   * @param thinksFirst whether an answer that has a form begins behind the first message, which is thought
    */
   constructor(
     tokens: ChannelTokens,
     prompt: readonly Token[],
     textOf: (token: Token) => string,
     known?: ReadonlySet<string>,
+    thinksFirst = false,
   ) {
     this.#tokens = tokens;
     this.#known = known;
     const start = prompt.lastIndexOf(tokens.start);
     for (const token of start < 0 ? [] : prompt.slice(start)) this.push(token, textOf(token));
     this.#written = "";
+    this.#isFirst = thinksFirst;
   }
 
   get isThinking(): boolean {
@@ -114,6 +119,7 @@ export class ChannelReader implements AnswerReader {
       this.#header = this.#inHeader && token === channel ? `${this.#header}\n` : "";
       this.#inHeader = true;
       this.#kind = undefined;
+      if (token === end) this.#isFirst = false;
       return whole;
     }
     if (!this.#inHeader) return this.#said(text);
@@ -137,8 +143,8 @@ export class ChannelReader implements AnswerReader {
   #begin(text: string): Heard {
     const header = this.#header;
     const [, name = ""] = /\bto=(?:functions\.)?([\w.-]+)/.exec(header) ?? [];
-    const isCall = /\bto=/.test(header);
-    const isThought = /^\s*analysis\b/m.test(header);
+    const isCall = !this.#isFirst && /\bto=/.test(header);
+    const isThought = this.#isFirst || /^\s*analysis\b/m.test(header);
     this.#called = isCall && this.#known ? { header, name, isThought, args: "" } : undefined;
     // Calls of tools, which have a receiver, are not for the reader.
     this.#kind = isCall ? undefined : isThought ? "thought" : "text";

@@ -104,7 +104,7 @@ function readerOf(
 ): AnswerReader | undefined {
   if (channels) {
     const textOf = (token: Token) => model.detokenize([token]);
-    return new ChannelReader(channels, prompt, textOf, known && new Set(known.keys()));
+    return new ChannelReader(channels, prompt, textOf, known && new Set(known.keys()), thinksFirst);
   }
   if (!thoughts) return undefined;
   // With room for the lines behind the mark.
