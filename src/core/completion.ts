@@ -257,6 +257,8 @@ class Stream extends Shaped {
 
 const over: Step = { done: true, value: undefined };
 
-const merged = (own: Iterable<string>, other: readonly string[]) => [
-  ...new Set([...own, ...other]),
-];
+/** Each once. As a rule there are none. */
+function merged(own: Iterable<string>, other: readonly string[]): string[] {
+  const all = [...own, ...other];
+  return all.length > 1 ? [...new Set(all)] : all;
+}

@@ -96,7 +96,7 @@ function sent(
   const { request, warnings } = call;
   const more = { ...options, ...sentSeed(known, options.seed), abortSignal };
   return askWithout({
-    fields: insistsOnSize(call, side) ? [] : ["size"],
+    fields: () => (insistsOnSize(call, side) ? [] : ["size"]),
     known: () => known.refused,
     async ask(refused) {
       const given = refused.has("size") ? undefined : size;

@@ -32,8 +32,8 @@ export type Attempt<T> = { readonly answer: T } | Refused;
 
 /** How to ask, and what is known of the one who is asked. */
 export interface Question<T, F extends string> {
-  /** Fields that the request can go without. */
-  readonly fields: readonly F[];
+  /** Fields that the request can go without. Asked once something was refused: to know takes a look at every message. */
+  fields(): readonly F[];
   /** What was refused before. */
   known(): ReadonlySet<string>;
   /** Sends the request without some fields. */
@@ -52,35 +52,48 @@ export interface Question<T, F extends string> {
  * @throws LintelError as the last attempt failed
  */
 export async function askWithout<T, F extends string>(question: Question<T, F>): Promise<T> {
-  const { fields, chosen, warnings } = question;
-  const ours = () => fields.filter((field) => defaulted.has(field) && !chosen(field));
+  const known = question.known();
+  if (known.size > 0) return askAgain(question);
+  // As a rule nothing is ever refused: nothing is made for it ahead of that.
+  const attempt = await question.ask(known);
+  return "answer" in attempt ? attempt.answer : askAgain(question, attempt);
+}
+
+/** @param first what came of asking with all fields; absent: that was not tried */
+async function askAgain<T, F extends string>(
+  question: Question<T, F>,
+  first?: Refused,
+): Promise<T> {
+  const { chosen, warnings } = question;
+  const ours = () => question.fields().filter((field) => defaulted.has(field) && !chosen(field));
   /** Whether another value may do. */
   const dropped = new Map<F, boolean>();
   const without = (known: ReadonlySet<string>) => {
-    if (known.size === 0 && dropped.size === 0) return known;
     const usual = ours().filter((field) => known.has(defaultOf(field)));
     return new Set([...known, ...usual, ...dropped.keys()]);
   };
-  for (;;) {
-    const refused = without(question.known());
-    const attempt = await question.ask(refused);
-    if ("answer" in attempt) {
-      for (const [field, value] of dropped) {
-        if (value && ours().includes(field)) question.learn(defaultOf(field));
-        else if (!value || (!chosen(field) && field !== endUser)) question.learn(field);
-        // Later calls are warned by the core.
-        if (chosen(field)) warnings.add(`${field}: not supported by this model, ignored`);
-      }
-      return attempt.answer;
-    }
+  let refused = first ? nothing : without(question.known());
+  let attempt: Attempt<T> = first ?? (await question.ask(refused));
+  while (!("answer" in attempt)) {
     const { status, body } = attempt;
     // Thinking may be named beside what is wrong.
     const unasked = ours().filter((one) => one !== effort);
-    const field = refusedField(status, body, fields, unasked);
+    const field = refusedField(status, body, question.fields(), unasked);
     if (!field || refused.has(field)) throw attempt.failure();
     dropped.set(field, aboutValue(body, field));
+    refused = without(question.known());
+    attempt = await question.ask(refused);
   }
+  for (const [field, value] of dropped) {
+    if (value && ours().includes(field)) question.learn(defaultOf(field));
+    else if (!value || (!chosen(field) && field !== endUser)) question.learn(field);
+    // Later calls are warned by the core.
+    if (chosen(field)) warnings.add(`${field}: not supported by this model, ignored`);
+  }
+  return attempt.answer;
 }
+
+const nothing: ReadonlySet<string> = new Set();
 
 /** Whether the caller of a completion chose the value of a field; none of what is no field. */
 export function chosenForChat(

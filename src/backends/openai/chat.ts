@@ -113,7 +113,7 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
       : { [header]: told, ...traceHeaders(call) };
   const learn = (field: string) => models.refuse(request.model, field);
   return askWithout({
-    fields: fieldsOf(request, stream, user, cacheKey),
+    fields: () => fieldsOf(request, stream, user, cacheKey),
     known: () => models.refusedFor(request.model),
     ask: async (refused) => {
       const asStream = stream ? !refused.has(streams) : refused.has(wholeAnswers);

@@ -47,7 +47,7 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
   const messages = refused.has(blankMessages) ? withoutBlank(told) : told;
   const idOf = idsFor(refused);
   const user = refused.has(endUser) ? undefined : options.user;
-  return {
+  const fields = {
     model: request.model,
     messages: messages.map((message) => writeMessage(message, dialect, refused, unsigned, idOf)),
     temperature: takes("temperature") ? temperature : undefined,
@@ -65,13 +65,14 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
     parallel_tool_calls: takes("parallel_tool_calls") ? offered?.parallel_tool_calls : undefined,
     response_format: responseFormat && writeFormat(responseFormat),
     reasoning_effort: effort || undefined,
-    ...(effort && dialect.thinking?.(effort)),
     safety_identifier: dialect.user === "safety_identifier" ? user : undefined,
     user: dialect.user === "user" ? user : undefined,
     prompt_cache_key: refused.has(promptCacheKey) ? undefined : options.cacheKey,
     stream,
     stream_options: stream && takes("stream_options") ? includeUsage : undefined,
   };
+  const thinking = effort ? dialect.thinking?.(effort) : undefined;
+  return thinking ? Object.assign(fields, thinking) : fields;
 }
 
 const includeUsage = { include_usage: true };
@@ -84,11 +85,11 @@ function writeMessage(
   idOf: IdOf,
 ): object {
   const { role } = message;
-  const content = writeContent(message);
-  const thought = dialect.forgetsThoughts ? {} : thoughtFields(message, refused);
   const called = callFields(message, unsigned, idOf);
-  if (called) return { role, content, ...thought, ...called };
-  return { role: writeRole(role, dialect), content, ...thought };
+  const said = { role: called ? role : writeRole(role, dialect), content: writeContent(message) };
+  const thinks = role === "assistant" && !dialect.forgetsThoughts;
+  if (!thinks && !called) return said;
+  return Object.assign(said, thinks && thoughtFields(message, refused), called);
 }
 
 function writeRole(role: string, { developer }: Dialect): string {

@@ -42,7 +42,7 @@ export function answerChat(
   if (!stream) {
     const running = renamed(gateway.call("complete", message, origin), names, inParts);
     const encode = (response: LLMResponse) =>
-      form.whole(response, [...warnings, ...response.warnings]);
+      form.whole(response, warnings.concat(response.warnings));
     return sendWhole(reply, running, encode, warnings);
   }
   const running = renamed(gateway.call("chat", message, origin), names, inParts);

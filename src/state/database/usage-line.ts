@@ -31,6 +31,33 @@ export const columns: readonly (readonly [column: string, member: keyof UsageRec
   ["cache_write_tokens", "cacheWriteTokens"],
 ];
 
-/** An array of its values: their names would be half of the line, and of the time it takes. */
+/**
+ * An array of its values in the order of the columns: their names would be half of the line, and of the
+ * time it takes. Written out, since to find each by a name that is not known to the code takes a third more.
+ */
 export const lineOf = (record: UsageRecord): string =>
-  JSON.stringify(columns.map(([, member]) => record[member]));
+  JSON.stringify([
+    record.id,
+    record.at,
+    record.requestId,
+    record.caller,
+    record.token,
+    record.door,
+    record.method,
+    record.model,
+    record.backend,
+    record.attempts,
+    record.promptTokens,
+    record.completionTokens,
+    record.images,
+    record.estimated,
+    record.durationMs,
+    record.firstMs,
+    record.outcome,
+    record.spend,
+    record.cachedTokens,
+    record.reasoningTokens,
+    record.team,
+    record.user,
+    record.cacheWriteTokens,
+  ]);

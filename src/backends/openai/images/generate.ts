@@ -149,7 +149,7 @@ function ask(
   const path = address.at(profile.path ?? "/images/generations");
   const headers = traceHeaders(call);
   return askWithout({
-    fields: [
+    fields: () => [
       ...optionalFields,
       // Partial images, and the stream that they come in.
       ...(previews ? ["include_previews"] : []),
