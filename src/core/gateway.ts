@@ -91,7 +91,9 @@ export async function only<M extends MethodName>(running: Running<M>): Promise<O
     last = step.value.at(-1);
     step = await iterator.next();
   }
-  // A unary handle that ends without a message is a fault of the handle.
-  if (last === undefined) throw new Error("a unary call ended without a message");
+  if (last === undefined) throw noMessage();
   return last;
 }
+
+/** A unary handle that ends without a message is a fault of the handle. */
+export const noMessage = (): Error => new Error("a unary call ended without a message");

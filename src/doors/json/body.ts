@@ -62,7 +62,8 @@ export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOption
       // What no parser takes comes here: refused like all else, by a call that is told of.
       // Without its cause, which would be a stack in the log for each.
       request.body = { defect: unsupportedMediaType() } satisfies JsonBody;
-      return request.routeOptions.handler.call(app, request, reply);
+      request.routeOptions.handler.call(app, request, reply);
+      return reply;
     }
     if (error.code === "internal") {
       gateway.log.error({ err: thrown, id: request.id }, "a request could not be answered");

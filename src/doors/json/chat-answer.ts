@@ -38,16 +38,16 @@ export function answerChat(
   { gateway, settings }: DoorOptions,
   { message, stream, origin, names, inParts = false, warnings = [] }: AskedChat,
   form: ChatForm,
-): Promise<FastifyReply> | undefined {
+): void {
   if (!stream) {
     const running = renamed(gateway.call("complete", message, origin), names, inParts);
     const encode = (response: LLMResponse) =>
       form.whole(response, warnings.concat(response.warnings));
-    return sendWhole(reply, running, encode, warnings);
+    sendWhole(reply, running, encode, warnings);
+    return;
   }
   const running = renamed(gateway.call("chat", message, origin), names, inParts);
   sendEvents(reply, running, form.encoder(running), settings, origin.signal, warnings);
-  return undefined;
 }
 
 /** Has the tokens of the prompt counted, and sends what comes of it. @param write as JSON */
@@ -56,7 +56,7 @@ export function answerCount(
   { gateway }: DoorOptions,
   { message, origin, names, inParts = false, warnings = [] }: AskedChat,
   write: (counted: CountTokensResponse) => object,
-): Promise<FastifyReply> {
+): void {
   const running = renamed(gateway.call("countTokens", message, origin), names, inParts);
-  return sendWhole(reply, running, (counted) => JSON.stringify(write(counted)), warnings);
+  sendWhole(reply, running, (counted) => JSON.stringify(write(counted)), warnings);
 }

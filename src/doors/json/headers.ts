@@ -6,17 +6,29 @@ import type { MethodName } from "../../core/methods.js";
 const warningsLimit = 2000;
 
 /**
- * The headers that answers and errors of every form have.
+ * Tells the headers that answers and errors of every form have.
  * @param notes warnings of the door itself
  */
+export function eachHeader(
+  running: Running<MethodName>,
+  notes: readonly string[],
+  tell: (name: string, value: string) => void,
+): void {
+  tell("x-request-id", running.id);
+  const warnings = [...notes, ...running.warnings];
+  if (warnings.length > 0) tell("x-lintel-warnings", headerText(warnings.join("; ")));
+  for (const [name, value] of running.metadata) tell(name, value);
+}
+
+/** The same, as an object. */
 export function headersOf(
   running: Running<MethodName>,
   notes: readonly string[] = [],
 ): Record<string, string> {
-  const headers: Record<string, string> = { "x-request-id": running.id };
-  const warnings = [...notes, ...running.warnings];
-  if (warnings.length > 0) headers["x-lintel-warnings"] = headerText(warnings.join("; "));
-  for (const [name, value] of running.metadata) headers[name] = value;
+  const headers: Record<string, string> = {};
+  eachHeader(running, notes, (name, value) => {
+    headers[name] = value;
+  });
   return headers;
 }
 
