@@ -29,7 +29,8 @@ export const anthropic: Door = async (app, options) => {
 
   const read = (request: FastifyRequest, reply: FastifyReply): AskedMessage => {
     const { json = {}, admission, defect } = bodyOf(request, messagesFields);
-    const { message, stream, warnings, names, hidesThoughts, ...asked } = readMessages(json);
+    const asked = readMessages(json);
+    const { message, stream, warnings, names, hidesThoughts } = asked;
     const origin = originOf(request, reply, "anthropic", settings, {
       admission,
       defect: defect ?? asked.defect,

@@ -19,7 +19,8 @@ export function responses(app: FastifyInstance, options: DoorOptions): void {
   const { settings } = options;
   const read = (request: FastifyRequest, reply: FastifyReply) => {
     const { json = {}, admission, defect } = bodyOf(request, responseFields);
-    const { message, stream, warnings, names, echo, customs, ...asked } = readResponse(json);
+    const asked = readResponse(json);
+    const { message, stream, warnings, names, echo, customs } = asked;
     const origin = originOf(request, reply, "openai", settings, {
       admission,
       defect: defect ?? asked.defect,
@@ -28,8 +29,8 @@ export function responses(app: FastifyInstance, options: DoorOptions): void {
   };
 
   app.post("/v1/responses", (request, reply) => {
-    const { echo, customs, ...asked } = read(request, reply);
-    const { message, warnings } = asked;
+    const asked = read(request, reply);
+    const { message, warnings, echo, customs } = asked;
     return answerChat(reply, options, asked, {
       whole: (response, all) => wholeResponse(withInputs(response, customs), echo, all),
       encoder: (running) =>
