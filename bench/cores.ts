@@ -30,6 +30,13 @@ export interface Pinned {
   stop(): Promise<void>;
 }
 
+/** Processes that run, which end with this one: Ctrl-C reaches them by itself, SIGTERM does not. */
+const running = new Set<ChildProcess>();
+process.once("SIGTERM", () => process.exit(143));
+process.once("exit", () => {
+  for (const child of running) child.kill("SIGTERM");
+});
+
 /** Starts a process on its cores. What it says goes nowhere, as a log file would cost the same. */
 export function pinned(
   core: Cores,
@@ -44,7 +51,8 @@ export function pinned(
     stdio: ["ignore", said, said],
     ...(cwd && { cwd }),
   });
-  const exited = once(child, "exit");
+  running.add(child);
+  const exited = once(child, "exit").finally(() => running.delete(child));
   return {
     child,
     pid: child.pid ?? 0,
