@@ -4,6 +4,7 @@ import type { Attributes } from "../call-attributes.js";
 import { LintelError } from "../errors.js";
 import { deferred } from "../iterate.js";
 import { isConversation, isCoreMethod } from "../methods.js";
+import { longestPauseMs } from "../patience.js";
 import type { Bounds } from "../settings.js";
 import { takenBy } from "../settle.js";
 import type { AlertParts } from "./alerts.js";
@@ -40,12 +41,6 @@ export interface LimitStepParts extends Pick<LimitParts, "prices" | "store"> {
  * by which what was counted may leave later.
  */
 const longestRetry = 61_000;
-
-/**
- * Longest that clients on OpenAI's path wait by themselves, milliseconds: what is 60 seconds, to some of
- * them, or more, they replace by a second or two. Who comes after it is told of the second that is left.
- */
-const longestPause = 59_999;
 
 /**
  * Counts each call when it begins, by an estimate where it has to be, and puts
@@ -181,9 +176,9 @@ function refusal(
   }
   const words = rule?.words ?? "";
   const left = standings[refused]?.remaining ?? 0;
-  // OpenAI's clients come again by themselves: to no purpose, or when it is time.
+  // OpenAI's clients come again by themselves: to no purpose, or when it is time. Who comes a second early is told of that second.
   if (waitMs > longestRetry) call.metadata.set("x-should-retry", "false");
-  else call.metadata.set("retry-after-ms", `${Math.min(Math.ceil(waitMs), longestPause)}`);
+  else call.metadata.set("retry-after-ms", `${Math.min(Math.ceil(waitMs), longestPauseMs)}`);
   if (waitMs === Number.POSITIVE_INFINITY) {
     // Of nothing no request can take less.
     if (!rule?.counter.limit) {

@@ -1,6 +1,7 @@
 /** What a caller is told when no attempt follows. */
 import { LintelError } from "../errors.js";
 import { Refusal, reasonOf } from "../log.js";
+import { longestPauseMs } from "../patience.js";
 import type { Target } from "./target.js";
 
 /**
@@ -23,7 +24,8 @@ export function lastWord(
   if (failure && (!out || failure.askedDelay === undefined)) return failure;
   const soonest = Math.min(...fit.map(({ endpoint }) => endpoint.usableAt(now)));
   const usedUp = out && fit.every(({ endpoint }) => endpoint.isUsedUp(now));
-  const longest = usedUp ? longestHeeded : Number.POSITIVE_INFINITY;
+  // A minute's use may count for 61 seconds. Who comes a second early is told of that second.
+  const longest = usedUp ? Math.floor(longestPauseMs / 1000) : Number.POSITIVE_INFINITY;
   const retryAfter = out && Math.min(longest, Math.max(1, Math.ceil((soonest - now) / 1000)));
   return new LintelError(
     failure?.code ?? "unavailable",
@@ -31,9 +33,6 @@ export function lastWord(
     { ...(retryAfter && { retryAfter }), cause: failure ? failure.cause : whyOut(fit, now) },
   );
 }
-
-/** OpenAI's clients take more seconds for no time at all, and come at once; a minute's use may count for 61. */
-const longestHeeded = 60;
 
 const quotaUsedUp = "as much was asked of this model's servers as they allow in a minute";
 
