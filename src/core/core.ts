@@ -5,7 +5,7 @@ import { cache } from "./cache/step.js";
 import type { AnswerCache } from "./cache/store.js";
 import { type Call, compose, type Handle } from "./call.js";
 import type { CallerSource } from "./callers/source.js";
-import { completion } from "./completion.js";
+import { completion } from "./completion/step.js";
 import { Course } from "./course.js";
 import { shuttingDown } from "./errors.js";
 import { type FinishTools, finisher } from "./finish.js";

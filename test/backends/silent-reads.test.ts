@@ -8,7 +8,7 @@ import { readCompletion } from "../../src/backends/completions/completion.js";
 import { reading } from "../../src/backends/completions/reading.js";
 import { piece } from "../../src/backends/completions/stream.js";
 import type { Answer } from "../../src/backends/http/answer.js";
-import { completion } from "../../src/core/completion.js";
+import { completion } from "../../src/core/completion/step.js";
 import { tell } from "../../src/core/steps.js";
 import { text } from "./contract-chat.js";
 import { chatRequest, chunk } from "./openai-subject.js";

@@ -8,7 +8,7 @@ import { cutShort } from "../adapt.js";
 import type { Call, Handle } from "../call.js";
 import { type Attributes, newAttributes } from "../call-attributes.js";
 import { Cancellation } from "../cancellation.js";
-import { completion } from "../completion.js";
+import { completion } from "../completion/step.js";
 import { LintelError, toLintelError } from "../errors.js";
 import { costOf, priceOf, unit } from "../limits/prices.js";
 import { inShort, reasonOf } from "../log.js";

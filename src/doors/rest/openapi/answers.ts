@@ -1,6 +1,6 @@
 /** What answers of REST look like, as JSON Schema. Where members have a field in the contract, its comment describes them. */
 import type { DescMessage } from "@bufbuild/protobuf";
-import { finishReasons } from "../../../core/completion.js";
+import { finishReasons } from "../../../core/completion/reasons.js";
 import { quantityWords, scopeWords, windowWords } from "../account.js";
 import { type Contract, commentOf, fieldOf } from "./contract.js";
 import { errorSchemas } from "./errors.js";

@@ -1,0 +1,65 @@
+/** What whole answers and streams have in common on their way into the contract's shape. */
+import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import type { Call } from "../call.js";
+import { LintelError } from "../errors.js";
+import { areObjects, isJsonOf } from "../json.js";
+import { ask, Relay, type Waiter } from "../steps.js";
+import { wellFormed } from "../well-formed.js";
+
+/** What one step of an answer brings. */
+export type Batch = readonly LLMResponse[];
+
+/** A step of its iteration. */
+export type Step = IteratorResult<Batch>;
+
+/** Nothing follows. */
+export const over: Step = { done: true, value: undefined };
+
+/** What is to be seen again of thoughts, as doors write it into their own JSON: nothing where it is none. */
+export function detailsFor(text = ""): string {
+  const details = wellFormed(text);
+  return details === "" || isJsonOf(details, areObjects) ? details : "";
+}
+
+/** The error for an answer that takes more room than any model fills. */
+export const tooLarge = () =>
+  new LintelError("upstream_failed", "the model server sent an answer that is too large");
+
+/** Each once. As a rule there are none. */
+export function merged(own: Iterable<string>, other: readonly string[]): string[] {
+  const all = [...own, ...other];
+  return all.length > 1 ? [...new Set(all)] : all;
+}
+
+/** Shapes each step of a source. */
+export abstract class Shaped extends Relay<Batch> {
+  protected readonly call: Call;
+  /** Whether nothing follows. */
+  protected done = false;
+
+  constructor(call: Call, source: AsyncIterator<Batch>) {
+    super(source);
+    this.call = call;
+  }
+
+  override ask(by: Waiter<Step>): void {
+    if (this.done) by.came(over);
+    else super.ask(by);
+  }
+
+  /** Passes on what a step says; where that is nothing, it asks on. */
+  override came(step: Step): void {
+    let said: Step | undefined;
+    try {
+      said = this.done ? over : this.shape(step);
+    } catch (thrown) {
+      this.failed(thrown);
+      return;
+    }
+    if (said) super.came(said);
+    else ask(this.source, this);
+  }
+
+  /** What a step says; `undefined` where that is nothing. */
+  protected abstract shape(step: Step): Step | undefined;
+}

@@ -1,0 +1,46 @@
+/** A completion that comes as one message. */
+import { cutShort } from "../adapt.js";
+import { messageChoice } from "../chat-messages.js";
+import { type Reasoning, reasoningOf } from "../reasoning.js";
+import { mostItems } from "../rules.js";
+import { settle, settled } from "../settle.js";
+import { newStamp, response } from "../stamp.js";
+import { ToolCalls } from "../tool-calls.js";
+import { hidesReasoning } from "../unseen.js";
+import { wellFormed } from "../well-formed.js";
+import { finishReasonOf, isCut } from "./reasons.js";
+import { detailsFor, merged, Shaped, type Step, tooLarge } from "./shaped.js";
+
+/** The one message of a whole completion. */
+export class Whole extends Shaped {
+  protected shape(step: Step): Step {
+    const message = step.done ? undefined : step.value[0];
+    const choice = message?.choices[0];
+    if (!message || !choice) throw cutShort();
+    this.done = true;
+    // Nobody asks for more: the answer is complete.
+    this.source.return?.().catch(() => {});
+    const { content: said = "", toolCalls = [] } = choice.message ?? {};
+    const content = wellFormed(said);
+    const reasoning = reasoningIn(choice.message);
+    if (toolCalls.length > mostItems) throw tooLarge();
+    const called = toolCalls.length > 0 ? new ToolCalls() : undefined;
+    const reason = finishReasonOf(choice.finishReason, called !== undefined);
+    const calls = called && toolCalls.map((call) => called.takeWhole(call, isCut(reason)));
+    const thought = Buffer.byteLength(reasoning?.reasoningContent ?? "");
+    const bytes = Buffer.byteLength(content) + thought + (called?.bytes ?? 0);
+    const estimated = settle(this.call, message.usage, bytes, message.usageEstimated);
+    const told = hidesReasoning(this.call.request) ? undefined : reasoning;
+    const answer = messageChoice(content, reason, calls, told);
+    const whole = response(newStamp(this.call.attributes.model ?? ""), settled(this.call), answer);
+    whole.usageEstimated = estimated;
+    whole.warnings = merged(this.call.warnings, message.warnings);
+    return { done: false, value: [whole] };
+  }
+}
+
+/** What a whole answer has of thoughts; as a rule that is nothing. */
+function reasoningIn({ reasoningContent, reasoningDetails }: Reasoning = {}) {
+  if (!reasoningContent && !reasoningDetails) return undefined;
+  return reasoningOf(wellFormed(reasoningContent ?? ""), detailsFor(reasoningDetails));
+}
