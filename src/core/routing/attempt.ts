@@ -1,4 +1,4 @@
-/** One question to one target: its time-outs, its end, and what is noted down of it. */
+/** One question to one target: its time-outs and its end. */
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { handlerOf, streams } from "../adapt.js";
 import type { Call, Handle } from "../call.js";
@@ -18,12 +18,11 @@ import type { Bounds } from "../settings.js";
 import { ask, type Waiter } from "../steps.js";
 import { hidesReasoning, unseenThoughts } from "../unseen.js";
 import { Warnings } from "../warnings.js";
+import { AttemptNotes, type NotesOptions } from "./attempt-notes.js";
 import { AttemptReader } from "./attempt-reader.js";
-import { AttemptTokens } from "./attempt-tokens.js";
 import { verdictOf } from "./blame.js";
 import type { Clock, Timer } from "./clock.js";
 import { fellSilent, tooLate, unfinished } from "./late.js";
-import { NamedAnswer } from "./named-answer.js";
 import type { RouteTimeouts } from "./settings.js";
 import type { Target } from "./target.js";
 
@@ -31,28 +30,19 @@ import type { Target } from "./target.js";
 export type Batch = readonly Output<MethodName>[];
 
 /** What an attempt is made of besides the call. */
-export interface AttemptOptions {
-  readonly target: Target;
-  readonly clock: Clock;
-  /** As the clock says. */
-  readonly now: number;
+export interface AttemptOptions extends NotesOptions {
   readonly timeouts: RouteTimeouts;
   /** Of request fields. */
   readonly bounds: Bounds;
   /** Reads documents to models that take no files; absent: nobody does. */
   readonly documents?: DocumentReader | undefined;
-  /** Whether another target was asked already, and has not answered yet. */
-  readonly hedge: boolean;
   /** Whether it may be given up alone, while the call goes on. */
   readonly detached: boolean;
-  /** Of the prompt, as they were taken from the target's quota. */
-  readonly tokens: number;
 }
 
 /** An attempt. The place at the target is taken before, and freed by `end`. */
 export class Attempt implements Waiter<IteratorResult<Batch>> {
   readonly target: Target;
-  readonly record: AttemptRecord;
   readonly #call: Call;
   readonly #clock: Clock;
   readonly #timeouts: RouteTimeouts;
@@ -64,11 +54,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
   readonly #warnings = new Warnings();
   /** Where the target is told what documents say. */
   readonly #reader: AttemptReader | undefined;
-  /** Where somebody wants to know. */
-  readonly #name: NamedAnswer | undefined;
-  /** Where a quota counts them. */
-  readonly #tokens: AttemptTokens | undefined;
-  readonly #startedAt: number;
+  readonly #notes: AttemptNotes;
   readonly #alive = () => {
     if (!this.#ended) this.#timer?.refresh();
   };
@@ -82,7 +68,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
 
   /** @throws LintelError if the target can't do what is asked; nothing has begun then */
   constructor(call: Call, options: AttemptOptions) {
-    const { target, clock, now, timeouts, bounds, documents, hedge, detached, tokens } = options;
+    const { target, clock, timeouts, bounds, documents, detached } = options;
     const { backend, model } = target;
     this.target = target;
     this.#call = call;
@@ -102,18 +88,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
       detached || (this.#streams && timeouts.firstToken !== undefined)
         ? new Cancellation()
         : undefined;
-    this.#name = call.observation?.wantsNames ? new NamedAnswer() : undefined;
-    const { quota } = target.endpoint;
-    this.#tokens = quota?.countsTokens ? new AttemptTokens(quota, tokens) : undefined;
-    this.#startedAt = now;
-    this.record = {
-      backend: backend.name,
-      model: model.id,
-      startedAt: clock.wall(now),
-      outcome: "running",
-      durationMs: 0,
-    };
-    if (hedge) this.record.hedge = true;
+    this.#notes = new AttemptNotes(options, call.observation);
     const own = handlerOf(backend, call.method as BackendMethod);
     const handle = hidesReasoning(request) ? unseenThoughts(own) : own;
     if (documents && isChat(call.method) && haveFiles(request as LLMRequest)) {
@@ -130,6 +105,10 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
       warnings: this.#warnings,
       trace: call.observation?.attempt(this.record) ?? call.trace,
     };
+  }
+
+  get record(): AttemptRecord {
+    return this.#notes.record;
   }
 
   /** Whether the target is not waited for: a document is being read to it. */
@@ -168,15 +147,14 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
 
   /** This is the attempt that answers the call. */
   win(first: IteratorResult<Batch>): void {
-    this.#note(first);
+    this.#notes.add(first);
     this.#timer?.cancel();
     this.#timer = undefined;
     this.#gaveUp = undefined;
     const { endpoint } = this.target;
     const now = this.#clock.now();
-    this.record.firstMs = now - this.#startedAt;
-    if (this.#streams) endpoint.first.add(this.record.firstMs - this.#readMs(now));
-    endpoint.answered(this.#probe, this.#startedAt, now);
+    this.#notes.first(now, this.#streams, this.#readMs(now));
+    endpoint.answered(this.#probe, this.#notes.startedAt, now);
     this.#probe = false;
     const { betweenTokens } = this.#timeouts;
     if (!this.#streams || betweenTokens === undefined) return;
@@ -196,7 +174,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
   }
 
   came(step: IteratorResult<Batch>): void {
-    this.#note(step);
+    this.#notes.add(step);
     this.#waited()?.came(step);
   }
 
@@ -228,27 +206,13 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     this.#timer?.cancel();
     if (this.#cancellation) this.#call.signal.removeEventListener("abort", this);
     const now = this.#clock.now();
-    const { record, target } = this;
     const outcome = ending instanceof LintelError ? ending.code : ending;
-    record.outcome = outcome;
-    record.durationMs = now - this.#startedAt;
-    this.#tokens?.end(this.#startedAt, now);
-    const { endpoint } = target;
-    const tookMs = record.durationMs - this.#readMs(now);
-    if (outcome === "ok") endpoint.whole.add(tookMs);
-    // As slow as that at least: that is more than is usual for it. Of one that was asked
-    // later, and was given up early, it would be a time far below its own.
-    if (outcome === "slower" && !record.hedge) endpoint.first.add(tookMs);
+    this.#notes.end(outcome, now, this.#readMs(now));
     const verdict = own || this.#reader?.failed ? "neutral" : verdictOf(outcome);
     const failure = verdict === "failed" ? unfinished(ending) : undefined;
-    endpoint.end(verdict, this.#probe, this.#startedAt, now, failure, this.#call.caller?.id ?? "");
-    if (this.#name) this.#call.observation?.named?.(record, this.#name);
-  }
-
-  #note(step: IteratorResult<Batch>): void {
-    if (step.done) return;
-    this.#name?.add(step.value);
-    this.#tokens?.add(step.value);
+    const { startedAt } = this.#notes;
+    const whose = this.#call.caller?.id ?? "";
+    this.target.endpoint.end(verdict, this.#probe, startedAt, now, failure, whose);
   }
 
   /** Of the time since it began that which is not the target's. */
