@@ -1,5 +1,5 @@
 /** What steps note down about a call; the log, telemetry and usage read it at the end. */
-import type { ErrorCode } from "./errors.js";
+import type { ErrorCode } from "./error-table.js";
 import type { Input, MethodName } from "./methods.js";
 
 /** One question to one backend. Times in milliseconds. */

@@ -4,7 +4,8 @@
  */
 import type { Attributes } from "./call-attributes.js";
 import type { CallSignal } from "./cancellation.js";
-import type { ErrorCode, LintelError } from "./errors.js";
+import type { ErrorCode } from "./error-table.js";
+import type { LintelError } from "./errors.js";
 import type { OwnLimits } from "./limits/settings.js";
 import type { Logger } from "./log.js";
 import type { Input, MethodName, Output } from "./methods.js";

@@ -8,7 +8,8 @@ import {
   ErrorInfoSchema,
   RetryInfoSchema,
 } from "../../gen/google/rpc/error_details_pb.js";
-import { type ErrorCode, LintelError, type Violation } from "./errors.js";
+import type { ErrorCode } from "./error-table.js";
+import { LintelError, type Violation } from "./errors.js";
 import { acrossHop, askedAcrossHop, isErrorCode } from "./hop.js";
 import { withoutAddresses } from "./withheld.js";
 

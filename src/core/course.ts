@@ -1,7 +1,8 @@
 /** What a core does as one of its calls begins, goes on and ends. */
 import type { Call, Handle } from "./call.js";
 import type { CallSignal } from "./cancellation.js";
-import type { ErrorCode, LintelError } from "./errors.js";
+import type { ErrorCode } from "./error-table.js";
+import type { LintelError } from "./errors.js";
 import type { InFlight } from "./in-flight.js";
 import type { Life } from "./life.js";
 import { logCall } from "./log-call.js";

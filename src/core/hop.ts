@@ -1,5 +1,5 @@
 /** What the errors of another Lintel mean to this one's callers. */
-import { defaultRetryAfter, type ErrorCode, errorTable } from "./errors.js";
+import { defaultRetryAfter, type ErrorCode, errorTable } from "./error-table.js";
 
 /** The header by which a gateway tells its node that images of the same request are made already. */
 export const begunHeader = "x-lintel-begun";

@@ -2,7 +2,8 @@
 
 import type { CallEnd, CallLife } from "./call.js";
 import { type CallSignal, Cancellation } from "./cancellation.js";
-import { callerLeft, type ErrorCode, LintelError } from "./errors.js";
+import type { ErrorCode } from "./error-table.js";
+import { callerLeft, LintelError } from "./errors.js";
 import type { Enrolled } from "./roster.js";
 
 /** The life of one call. */

@@ -5,7 +5,8 @@
  */
 import { performance } from "node:perf_hooks";
 import type { Cancellation } from "./cancellation.js";
-import { callerLeft, type ErrorCode, type LintelError, toLintelError } from "./errors.js";
+import type { ErrorCode } from "./error-table.js";
+import { callerLeft, type LintelError, toLintelError } from "./errors.js";
 import { ask, Steps, type Waiter } from "./steps.js";
 import type { CallOutcome } from "./telemetry.js";
 

@@ -5,7 +5,7 @@
  */
 import type { Call } from "./call.js";
 import type { AttemptRecord, Attributes } from "./call-attributes.js";
-import type { ErrorCode } from "./errors.js";
+import type { ErrorCode } from "./error-table.js";
 import type { MethodName } from "./methods.js";
 import type { Mirrored, NotMirrored } from "./mirrored.js";
 import type { Said } from "./transcript.js";

@@ -1,7 +1,8 @@
 /** Images in a bucket of any store that speaks S3. */
 import { Readable } from "node:stream";
 import type { S3Client } from "@aws-sdk/client-s3";
-import { type ErrorCode, LintelError } from "../core/errors.js";
+import type { ErrorCode } from "../core/error-table.js";
+import { LintelError } from "../core/errors.js";
 import { reasonOf } from "../core/log.js";
 import { type MediaStore, noImage, type StoredMedia } from "../core/media.js";
 import { type Clock, systemClock } from "../core/routing/clock.js";

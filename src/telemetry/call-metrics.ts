@@ -1,7 +1,7 @@
 /** What is counted and measured of calls. */
 import type { Call } from "../core/call.js";
 import type { AttemptRecord, TokenCounts } from "../core/call-attributes.js";
-import type { ErrorCode } from "../core/errors.js";
+import type { ErrorCode } from "../core/error-table.js";
 import type { MethodName } from "../core/methods.js";
 import type { Mirrored, NotMirrored } from "../core/mirrored.js";
 import { Recent } from "../core/recent.js";

@@ -2,7 +2,7 @@
 import type { Context, Span, SpanContext, Tracer } from "@opentelemetry/api";
 import type { Call } from "../core/call.js";
 import type { AttemptRecord, Attributes } from "../core/call-attributes.js";
-import { type ErrorCode, errorTable } from "../core/errors.js";
+import { type ErrorCode, errorTable } from "../core/error-table.js";
 import type { Mirrored, NotMirrored } from "../core/mirrored.js";
 import type {
   AnswerName,

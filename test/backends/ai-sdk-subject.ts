@@ -2,7 +2,7 @@
 import { AiSdkBackend } from "../../src/backends/ai-sdk/index.js";
 import { aiSdkSchema } from "../../src/backends/ai-sdk/schema.js";
 import type { Backend } from "../../src/core/backend.js";
-import type { ErrorCode } from "../../src/core/errors.js";
+import type { ErrorCode } from "../../src/core/error-table.js";
 import { type Logger, silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
 import { say } from "../support/messages.js";

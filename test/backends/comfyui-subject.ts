@@ -2,7 +2,7 @@
 import { createComfyuiBackend } from "../../src/backends/comfyui/index.js";
 import { comfyuiSchema } from "../../src/backends/comfyui/schema.js";
 import type { Backend } from "../../src/core/backend.js";
-import type { ErrorCode } from "../../src/core/errors.js";
+import type { ErrorCode } from "../../src/core/error-table.js";
 import { silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
 import { never } from "../support/calls.js";

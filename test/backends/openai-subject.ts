@@ -5,7 +5,7 @@ import { createOpenaiBackend } from "../../src/backends/openai/index.js";
 import { type OpenaiConfig, openaiSchema } from "../../src/backends/openai/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import { chatDefaults } from "../../src/core/defaults.js";
-import type { ErrorCode } from "../../src/core/errors.js";
+import type { ErrorCode } from "../../src/core/error-table.js";
 import { silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
 import { say } from "../support/messages.js";

@@ -2,7 +2,7 @@
 import { createRestBackend } from "../../src/backends/rest/index.js";
 import { restSchema } from "../../src/backends/rest/schema.js";
 import type { Backend } from "../../src/core/backend.js";
-import type { ErrorCode } from "../../src/core/errors.js";
+import type { ErrorCode } from "../../src/core/error-table.js";
 import { fixture } from "./fixture.js";
 import { filled } from "./openai-images-subject.js";
 import { chunk, requestsOf } from "./openai-subject.js";

@@ -3,7 +3,7 @@ import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import { createSdapiBackend } from "../../src/backends/sdapi/index.js";
 import { sdapiSchema } from "../../src/backends/sdapi/schema.js";
 import type { Backend } from "../../src/core/backend.js";
-import type { ErrorCode } from "../../src/core/errors.js";
+import type { ErrorCode } from "../../src/core/error-table.js";
 import { silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
 import { never } from "../support/calls.js";

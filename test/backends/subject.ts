@@ -3,7 +3,7 @@
 import type { CountTokensResponse, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Backend } from "../../src/core/backend.js";
 import type { Call } from "../../src/core/call.js";
-import type { ErrorCode } from "../../src/core/errors.js";
+import type { ErrorCode } from "../../src/core/error-table.js";
 import { silent } from "../../src/core/log.js";
 import type { BackendMethod, Input } from "../../src/core/methods.js";
 import { Warnings } from "../../src/core/warnings.js";

@@ -1,5 +1,5 @@
 /** The table: what is asked, and what comes of it, whatever the door. */
-import type { ErrorCode } from "../../src/core/errors.js";
+import type { ErrorCode } from "../../src/core/error-table.js";
 
 /** What comes of a chat request. */
 export interface ChatOutcome {

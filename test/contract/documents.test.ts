@@ -15,7 +15,8 @@ import {
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageRequestSchema } from "../../gen/lintel/v1/image_pb.js";
 import { chatDefaults, imageDefaults } from "../../src/core/defaults.js";
-import { errorTable, type Violation } from "../../src/core/errors.js";
+import { errorTable } from "../../src/core/error-table.js";
+import type { Violation } from "../../src/core/errors.js";
 import { methods } from "../../src/core/methods.js";
 import { compileRules } from "../../src/core/rules.js";
 import { messagesFields } from "../../src/doors/anthropic/request.js";

@@ -1,7 +1,7 @@
 /** Model servers that fail, at every moment, seen through every door. */
 import { Code } from "@connectrpc/connect";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ErrorCode } from "../../src/core/errors.js";
+import type { ErrorCode } from "../../src/core/error-table.js";
 import { backendFor, echo } from "../backends/openai-subject.js";
 import type { Script } from "../backends/upstream.js";
 import { answers, breaks, Hanging, half, type Stage, Theatre } from "./theatre.js";

@@ -1,5 +1,5 @@
 /** Google's Gemini API as a way in. */
-import { type ErrorCode, errorTable } from "../../src/core/errors.js";
+import { type ErrorCode, errorTable } from "../../src/core/error-table.js";
 import { generateEvents, partsOf, textOf } from "../doors/generate-events.js";
 import type { Case, ChatOutcome, Failure } from "./cases.js";
 import { type Json, post, warningOf } from "./wire.js";

@@ -4,7 +4,7 @@ import { type CallOptions, ConnectError, createClient } from "@connectrpc/connec
 import { expect } from "vitest";
 import { ErrorInfoSchema, RetryInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
 import { ChatService, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
-import { type ErrorCode, errorTable } from "../../src/core/errors.js";
+import { type ErrorCode, errorTable } from "../../src/core/error-table.js";
 import { generateEvents, partsOf, textOf } from "../doors/generate-events.js";
 import { messageEvents } from "../doors/message-events.js";
 import { responseEvents } from "../doors/response-events.js";

@@ -6,7 +6,7 @@ import {
   ErrorInfoSchema,
   RetryInfoSchema,
 } from "../../gen/google/rpc/error_details_pb.js";
-import { type ErrorCode, errorTable } from "../../src/core/errors.js";
+import { type ErrorCode, errorTable } from "../../src/core/error-table.js";
 import type { Failure } from "./cases.js";
 
 /** The header that says who asks. @param token `null`: nobody */

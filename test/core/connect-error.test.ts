@@ -7,13 +7,8 @@ import {
   RetryInfoSchema,
 } from "../../gen/google/rpc/error_details_pb.js";
 import { fromConnectError, toConnectError } from "../../src/core/connect-error.js";
-import {
-  type ErrorCode,
-  errorTable,
-  invalidFields,
-  invalidValue,
-  LintelError,
-} from "../../src/core/errors.js";
+import { type ErrorCode, errorTable } from "../../src/core/error-table.js";
+import { invalidFields, invalidValue, LintelError } from "../../src/core/errors.js";
 
 /** What a client has in hands: details are bytes there. */
 function overTheWire(error: ConnectError): ConnectError {

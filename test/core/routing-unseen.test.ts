@@ -2,7 +2,7 @@
 import { describe, expect, it, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import type { CallSignal } from "../../src/core/cancellation.js";
-import type { ErrorCode } from "../../src/core/errors.js";
+import type { ErrorCode } from "../../src/core/error-table.js";
 import { LintelError } from "../../src/core/errors.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
 import type { ModelSettings } from "../../src/core/settings.js";

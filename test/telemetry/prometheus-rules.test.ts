@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
-import { errorTable } from "../../src/core/errors.js";
+import { errorTable } from "../../src/core/error-table.js";
 import { page, root } from "./observability-page.js";
 import { noPrometheus, program, why } from "./prometheus-programs.js";
 import { documentedNames, mistakesIn, spokenOf, withRecords } from "./promql.js";

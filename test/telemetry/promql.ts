@@ -1,5 +1,5 @@
 /** Reads PromQL as far as names go, and holds them against those that a gateway has. */
-import { errorTable } from "../../src/core/errors.js";
+import { errorTable } from "../../src/core/error-table.js";
 import { page, rows } from "./observability-page.js";
 
 interface Matcher {

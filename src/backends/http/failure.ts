@@ -1,5 +1,6 @@
 /** Errors as model servers report them, in bodies and inside streams. */
-import { LintelError, overflow, type Retry } from "../../core/errors.js";
+import type { Retry } from "../../core/error-table.js";
+import { LintelError, overflow } from "../../core/errors.js";
 import { askedAcrossHop } from "../../core/hop.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";

@@ -1,5 +1,6 @@
 /** What the status means that a model server answered with. */
-import { LintelError, type Retry } from "../../core/errors.js";
+import type { Retry } from "../../core/error-table.js";
+import { LintelError } from "../../core/errors.js";
 import { withoutAddresses } from "../../core/withheld.js";
 
 /**

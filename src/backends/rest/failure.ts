@@ -1,5 +1,6 @@
 /** Errors of another gateway, in bodies and inside of streams. */
-import { type ErrorCode, LintelError, type Violation } from "../../core/errors.js";
+import type { ErrorCode } from "../../core/error-table.js";
+import { LintelError, type Violation } from "../../core/errors.js";
 import { acrossHop, askedAcrossHop, isErrorCode } from "../../core/hop.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { withoutAddresses } from "../../core/withheld.js";

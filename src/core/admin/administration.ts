@@ -7,9 +7,9 @@ import { unlessAborted } from "../abort.js";
 import type { Admission } from "../call.js";
 import { ConfiguredTokens } from "../callers/configured.js";
 import { type CallSignal, Cancellation } from "../cancellation.js";
+import type { ErrorCode } from "../error-table.js";
 import {
   callerLeft,
-  type ErrorCode,
   invalidFields,
   LintelError,
   shuttingDown,

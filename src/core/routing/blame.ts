@@ -1,7 +1,7 @@
 /** Whose fault it is that an attempt ended. */
 import type { Call } from "../call.js";
 import type { AttemptRecord } from "../call-attributes.js";
-import type { ErrorCode } from "../errors.js";
+import type { ErrorCode } from "../error-table.js";
 import type { Verdict } from "./circuit.js";
 
 /** Failures that say something of the target, not of the request or the caller. */

@@ -1,6 +1,7 @@
 /** What is said of a target that does not answer in time, or to the end. */
 import type { AttemptRecord } from "../call-attributes.js";
-import { type ErrorCode, LintelError } from "../errors.js";
+import type { ErrorCode } from "../error-table.js";
+import { LintelError } from "../errors.js";
 
 /** It did not begin. @param ms how long it was waited for */
 export const tooLate = (ms: number): LintelError =>

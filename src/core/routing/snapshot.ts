@@ -1,5 +1,5 @@
 /** How routing stands, as plain data, for whoever looks at a running gateway. */
-import type { ErrorCode } from "../errors.js";
+import type { ErrorCode } from "../error-table.js";
 import type { Endpoint } from "./endpoint.js";
 import type { Percentiles } from "./latency.js";
 import type { QuotaSnapshot } from "./quota.js";

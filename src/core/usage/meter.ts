@@ -6,7 +6,8 @@
 import { randomBytes } from "node:crypto";
 import { performance } from "node:perf_hooks";
 import type { Call, Handle, Middleware } from "../call.js";
-import { type ErrorCode, toLintelError } from "../errors.js";
+import type { ErrorCode } from "../error-table.js";
+import { toLintelError } from "../errors.js";
 import { iterable } from "../iterate.js";
 import { costOf, priceOf } from "../limits/prices.js";
 import type { Price } from "../limits/settings.js";

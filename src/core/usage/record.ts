@@ -1,5 +1,5 @@
 /** What is written down of each call, for bills and questions. */
-import type { ErrorCode } from "../errors.js";
+import type { ErrorCode } from "../error-table.js";
 import type { MethodName } from "../methods.js";
 
 /** One call of a caller. */

@@ -1,7 +1,8 @@
 /** When clients of gRPC that try again by themselves, by a retry policy, are to do so. */
 import type { ConnectError, HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../core/connect-error.js";
-import type { ErrorCode, LintelError } from "../../core/errors.js";
+import type { ErrorCode } from "../../core/error-table.js";
+import type { LintelError } from "../../core/errors.js";
 
 /** What passes; not `shutting_down`: another connection leads to who takes the call at once. */
 const passing: ReadonlySet<ErrorCode> = new Set([

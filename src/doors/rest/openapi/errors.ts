@@ -1,5 +1,5 @@
 /** What errors of REST look like, as JSON Schema. */
-import { type ErrorCode, errorTable } from "../../../core/errors.js";
+import { type ErrorCode, errorTable } from "../../../core/error-table.js";
 import { list, object, type Part, refer, said, text } from "./schema.js";
 
 /** The errors of administration, which REST does not have, and of who is not there to read it. */
