@@ -1,6 +1,6 @@
-/** What is wrong with a bucket, in words, and since when. */
-import { type Logger, Refusal, reasonOf } from "../core/log.js";
-import { type Clock, systemClock, type Timer } from "../core/routing/clock.js";
+/** What is wrong with a bucket, in words. */
+import { Refusal } from "../core/log.js";
+import type { Trouble } from "./watch.js";
 
 /** Errors as the SDK throws them, and those of sockets behind it. */
 interface Thrown {
@@ -12,12 +12,10 @@ interface Thrown {
 }
 
 /** A request that the store refused, or that did not reach it. Has no key, no address and no stack. */
-export class BucketError extends Refusal {
+export class BucketError extends Refusal implements Trouble {
   override readonly name = "BucketError";
   readonly code: string | undefined;
-  /** Whether it may work later as it is: nobody has to change the configuration, or the bucket. */
   readonly passing: boolean;
-  /** The trouble without words that are others each time, such as a request's id. */
   readonly kind: string;
 
   constructor(thrown: unknown) {
@@ -38,109 +36,5 @@ export class BucketError extends Refusal {
     this.code = typeof code === "string" ? code : undefined;
     this.passing = status === undefined || status >= 500 || status === 429;
     this.kind = `${status ?? this.code} ${name}`;
-  }
-}
-
-/** How long it is left alone while nobody asks it for anything, milliseconds; doubles up to the second. */
-const pauses = { first: 1000, longest: 30_000 };
-
-/** How often the log hears that it goes away, milliseconds: one that fails every other request would fill it. */
-const calmMs = 60_000;
-
-/**
- * Whether a bucket does what is asked of it, as of what was asked last. Where it may be back without
- * anybody's doing, it is asked now and then. Says in the log when that changes, or the trouble does.
- */
-export class BucketWatch {
-  readonly #log: Logger;
-  readonly #probe: () => Promise<unknown>;
-  readonly #clock: Clock;
-  #away = false;
-  #outages = 0;
-  /** The trouble that the log heard of; absent: none since it was there. */
-  #told: string | undefined;
-  #toldAt = Number.NEGATIVE_INFINITY;
-  #pauseMs = pauses.first;
-  #timer: Timer | undefined;
-  #closed = false;
-
-  /** @param probe asks something small */
-  constructor(log: Logger, probe: () => Promise<unknown>, clock: Clock = systemClock) {
-    this.#log = log;
-    this.#probe = probe;
-    this.#clock = clock;
-  }
-
-  get away(): boolean {
-    return this.#away;
-  }
-
-  /** How often it went away. */
-  get outages(): number {
-    return this.#outages;
-  }
-
-  /** What `work` answers. @throws BucketError; what was given up here as it is */
-  async ask<T>(work: () => Promise<T>): Promise<T> {
-    try {
-      const answer = await work();
-      this.#answered();
-      return answer;
-    } catch (thrown) {
-      throw this.failed(thrown);
-    }
-  }
-
-  /** Something that it was asked failed. @returns why */
-  failed(thrown: unknown): Error {
-    if (thrown instanceof Error && thrown.name === "AbortError") return thrown;
-    const error = new BucketError(thrown);
-    if (this.#closed) return error;
-    if (!this.#away) {
-      this.#away = true;
-      this.#outages++;
-      this.#pauseMs = pauses.first;
-    }
-    this.#tell(error);
-    // What a key may not do, it may do no more for being asked something else.
-    if (error.passing) this.#timer ??= this.#askLater();
-    return error;
-  }
-
-  /** Asks no more. */
-  close(): void {
-    this.#closed = true;
-    this.#timer?.cancel();
-  }
-
-  #tell(error: BucketError): void {
-    const now = this.#clock.now();
-    if (this.#told === error.kind || now - this.#toldAt < calmMs) return;
-    this.#told = error.kind;
-    this.#toldAt = now;
-    this.#log.warn({ store: "images", reason: reasonOf(error) }, "the bucket of images is away");
-  }
-
-  #askLater(): Timer {
-    const wait = this.#pauseMs;
-    this.#pauseMs = Math.min(2 * wait, pauses.longest);
-    return this.#clock.after(wait, () => {
-      this.#timer = undefined;
-      this.#probe().then(
-        () => this.#answered(),
-        // Others may have been answered meanwhile.
-        (thrown) => void (this.#away && this.failed(thrown)),
-      );
-    });
-  }
-
-  #answered(): void {
-    if (!this.#away) return;
-    this.#away = false;
-    this.#timer?.cancel();
-    this.#timer = undefined;
-    if (this.#told === undefined) return;
-    this.#told = undefined;
-    this.#log.info({ store: "images" }, "the bucket of images is back");
   }
 }

@@ -2,11 +2,14 @@
 import { open, readdir, rename, rm, stat, unlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { LintelError } from "../core/errors.js";
+import { Refusal } from "../core/log.js";
 import type { MediaStore, StoredMedia } from "../core/media.js";
+import type { Clock } from "../core/routing/clock.js";
 import { makeFolder } from "../state/directory.js";
 import { openDirectory } from "./directory.js";
 import { isName, newName, storedType } from "./name.js";
 import { type Listed, Retention, type RetentionSettings } from "./retention.js";
+import { StoreWatch, type Trouble } from "./watch.js";
 
 /** Settings of the store. */
 export interface FilesystemSettings extends RetentionSettings {
@@ -14,6 +17,8 @@ export interface FilesystemSettings extends RetentionSettings {
   readonly directory?: string | undefined;
   /** Where callers reach the gateway, without a slash at the end. Asked for with every image. */
   readonly baseUrl: () => string;
+  /** Of the watch over the folder. Default: the process's. */
+  readonly clock?: Clock | undefined;
 }
 
 /** A store, and its housekeeping by hand. */
@@ -30,6 +35,24 @@ const draftPattern = /^\.[0-9a-f]{32}\.[a-z]+\.tmp$/;
 /** Age at which such a file was left over by a process that died, milliseconds. */
 const draftMs = 60_000;
 
+/** Bytes that are written to see whether the folder takes any: a block of a disk. */
+const probeBytes = 4096;
+
+/** What the disk said. It may say otherwise once somebody made room. */
+class FolderError extends Refusal implements Trouble {
+  override readonly name = "FolderError";
+  readonly code: string | undefined;
+  readonly passing = true;
+  readonly kind: string;
+
+  constructor(thrown: unknown) {
+    const { code, message } = thrown as NodeJS.ErrnoException;
+    super(message, { cause: thrown });
+    this.code = code;
+    this.kind = code ?? message;
+  }
+}
+
 /**
  * Opens the store. Other files in its folder are left alone.
  * @throws Error if the folder that was asked for can't be written to
@@ -44,6 +67,8 @@ class FilesystemStore implements FilesystemMedia {
   readonly #temporary: boolean;
   readonly #baseUrl: () => string;
   readonly #retention: Retention;
+  /** Whether it takes images: those that are there may be read from a disk that is full. */
+  readonly #watch: StoreWatch<FolderError>;
 
   constructor(directory: string, temporary: boolean, settings: FilesystemSettings) {
     this.directory = directory;
@@ -53,33 +78,52 @@ class FilesystemStore implements FilesystemMedia {
       { elastic: false, list: () => this.#list(), delete: (name) => this.#remove(name) },
       settings,
     );
+    const watched = {
+      place: "folder",
+      troubleOf: (thrown: unknown) => new FolderError(thrown),
+      probe: () => this.#probe(),
+    } as const;
+    this.#watch = new StoreWatch(watched, settings.log, settings.clock);
   }
 
   async put(data: Uint8Array, baseUrl = this.#baseUrl()): Promise<string> {
     const name = newName();
+    const write = () =>
+      this.#draft(name, data, (draft) => rename(draft, join(this.directory, name)));
+    try {
+      await this.#watch.ask(() => this.#retention.store(data.byteLength, write));
+    } catch (cause) {
+      throw new LintelError("internal", "the image could not be stored", { cause });
+    }
+    return `${baseUrl}/media/${name}`;
+  }
+
+  #probe(): Promise<void> {
+    return this.#draft(newName(), Buffer.alloc(probeBytes), (draft) => unlink(draft));
+  }
+
+  /** Writes a file under another name, which `then` ends. What fails leaves nothing behind. */
+  async #draft(
+    name: string,
+    data: Uint8Array,
+    then: (draft: string) => Promise<void>,
+  ): Promise<void> {
     const draft = join(this.directory, `.${name}.tmp`);
     const write = async () => {
       try {
         await this.#write(draft, data);
-        await rename(draft, join(this.directory, name));
+        await then(draft);
       } catch (error) {
         await rm(draft, { force: true }).catch(() => {});
         throw error;
       }
     };
-    try {
-      await this.#retention.store(data.byteLength, () =>
-        write().catch((error) => {
-          ifMissing(error);
-          // The folder is gone, as temporary ones go that somebody tidies away.
-          makeFolder(this.directory);
-          return write();
-        }),
-      );
-    } catch (cause) {
-      throw new LintelError("internal", "the image could not be stored", { cause });
-    }
-    return `${baseUrl}/media/${name}`;
+    await write().catch((error) => {
+      ifMissing(error);
+      // The folder is gone, as temporary ones go that somebody tidies away.
+      makeFolder(this.directory);
+      return write();
+    });
   }
 
   /**
@@ -128,11 +172,16 @@ class FilesystemStore implements FilesystemMedia {
     await unlink(join(this.directory, name)).catch(ifMissing);
   }
 
+  get state() {
+    return this.#watch;
+  }
+
   sweep(): Promise<void> {
     return this.#retention.sweep();
   }
 
   async close(): Promise<void> {
+    this.#watch.close();
     await this.#retention.close();
     if (this.#temporary) await rm(this.directory, { recursive: true, force: true });
   }

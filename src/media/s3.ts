@@ -7,9 +7,10 @@ import { reasonOf } from "../core/log.js";
 import { type MediaStore, noImage, type StoredMedia } from "../core/media.js";
 import { type Clock, systemClock } from "../core/routing/clock.js";
 import { signedMs } from "./address.js";
-import { BucketError, BucketWatch } from "./bucket.js";
+import { BucketError } from "./bucket.js";
 import { isName, newName, storedType } from "./name.js";
 import { type Listed, Retention, type RetentionSettings } from "./retention.js";
+import { StoreWatch } from "./watch.js";
 
 /** Settings of the store. */
 export interface S3Settings extends RetentionSettings {
@@ -117,13 +118,18 @@ class S3Store implements S3Media {
   readonly #sdk: Sdk;
   readonly #settings: S3Settings;
   readonly #retention: Retention;
-  readonly #watch: BucketWatch;
+  readonly #watch: StoreWatch<BucketError>;
 
   constructor(client: S3Client, sdk: Sdk, settings: S3Settings) {
     this.#client = client;
     this.#sdk = sdk;
     this.#settings = settings;
-    this.#watch = new BucketWatch(settings.log, () => look(client, sdk, settings), settings.clock);
+    const watched = {
+      place: "bucket",
+      troubleOf: (thrown: unknown) => new BucketError(thrown),
+      probe: () => look(client, sdk, settings),
+    } as const;
+    this.#watch = new StoreWatch(watched, settings.log, settings.clock);
     this.#retention = new Retention(
       {
         elastic: true,

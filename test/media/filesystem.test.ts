@@ -25,6 +25,7 @@ import {
   filesystemMedia,
 } from "../../src/media/filesystem.js";
 import { inlineMedia } from "../../src/media/inline.js";
+import { FakeClock } from "../support/clock.js";
 import { bytesOf, nameIn, storeContract } from "./contract.js";
 
 const hour = 3_600_000;
@@ -101,6 +102,46 @@ test("one that could not be written whole leaves nothing behind", async () => {
   clock.now = Number.NaN;
   await expect(store.put(bytes(3))).rejects.toMatchObject({ code: "internal" });
   expect(files()).toEqual([]);
+});
+
+describe("a folder that takes no images", () => {
+  /** A store whose folder another's file stands in the place of. */
+  async function blocked() {
+    const said: object[] = [];
+    const tell = (fields: object, message: string) => void said.push({ ...fields, message });
+    const log = { ...silent, warn: tell, info: tell };
+    const time = new FakeClock();
+    const { store } = await storeOf({ log, clock: time });
+    rmSync(store.directory, { recursive: true });
+    writeFileSync(store.directory, "");
+    await expect(store.put(bytes(3))).rejects.toMatchObject({ code: "internal" });
+    return { store, said, time };
+  }
+
+  test("is told of once, and asked now and then whether it takes them again", async () => {
+    const { store, said, time } = await blocked();
+    await expect(store.put(bytes(3))).rejects.toMatchObject({
+      cause: { code: expect.stringMatching(/^(ENOTDIR|EEXIST)$/) },
+    });
+    expect(store.state).toMatchObject({ away: true, outages: 1 });
+    const away = { store: "images", message: "the folder of images is away" };
+    expect(said).toEqual([{ ...away, reason: expect.stringContaining(store.directory) }]);
+    rmSync(store.directory);
+    await time.advance(1000);
+    await vi.waitFor(() => expect(store.state?.away).toBe(false));
+    expect(said.at(-1)).toEqual({ store: "images", message: "the folder of images is back" });
+    // What was written to see that is not left there.
+    await vi.waitFor(() => expect(readdirSync(store.directory)).toEqual([]));
+  });
+
+  test("is back with the next image that it takes", async () => {
+    const { store, time } = await blocked();
+    rmSync(store.directory);
+    const name = nameIn(await store.put(bytes(3)));
+    expect(store.state).toMatchObject({ away: false, outages: 1 });
+    expect(time.timers).toBe(0);
+    expect(await bytesOf(store, name)).toEqual(bytes(3));
+  });
 });
 
 describe("total size", () => {

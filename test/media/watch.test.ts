@@ -1,7 +1,8 @@
-/** The watch over a bucket: what it calls it, and when it asks whether it is back. */
+/** The watch over a place for images: when it asks whether it is back, and what it calls a bucket's trouble. */
 import { describe, expect, test } from "vitest";
 import { silent } from "../../src/core/log.js";
-import { BucketError, BucketWatch } from "../../src/media/bucket.js";
+import { BucketError } from "../../src/media/bucket.js";
+import { StoreWatch } from "../../src/media/watch.js";
 import { FakeClock, settled } from "../support/clock.js";
 
 const failing = (httpStatusCode?: number, more: object = {}) =>
@@ -18,9 +19,15 @@ function watched() {
     state.probes++;
     if (state.failure) throw state.failure;
   };
-  const watch = new BucketWatch(silent, probe, clock);
-  return { clock, state, watch };
+  return { clock, state, watch: watchOf(probe, clock) };
 }
+
+const watchOf = (probe: () => Promise<unknown>, clock: FakeClock) =>
+  new StoreWatch(
+    { place: "bucket", troubleOf: (thrown) => new BucketError(thrown), probe },
+    silent,
+    clock,
+  );
 
 describe("a bucket that failed", () => {
   test("is asked again ever more seldom, and anew from the start after it was back", async () => {
@@ -63,7 +70,7 @@ describe("a bucket that failed", () => {
     const asking = new Promise((_, reject) => {
       fail = reject;
     });
-    const watch = new BucketWatch(silent, () => asking, clock);
+    const watch = watchOf(() => asking, clock);
     watch.failed(failing(503));
     await clock.advance(1000);
     await watch.ask(async () => {});
