@@ -153,13 +153,23 @@ const run = (db: SqliteDatabase, { text, values = [] }: Statement) =>
 
 function insert(db: SqliteDatabase, insertion: NonNullable<Question["insertion"]>): void {
   const lines = insertion.lines.split("\n");
-  for (let done = 0; done < lines.length; ) {
-    // Of two texts, which stay prepared: what is left goes row by row.
-    const rows = lines.length - done < rowsAtOnce ? 1 : rowsAtOnce;
+  const left = lines.length % rowsAtOnce;
+  insertLines(db, insertion, lines.slice(0, lines.length - left), rowsAtOnce);
+  // Row by row, so that there are two texts, which stay prepared.
+  insertLines(db, insertion, lines.slice(lines.length - left), 1);
+}
+
+/** @param rows of a statement; there is no rest */
+function insertLines(
+  db: SqliteDatabase,
+  insertion: NonNullable<Question["insertion"]>,
+  lines: readonly string[],
+  rows: number,
+): void {
+  const statement = prepare(db, insertText(insertion, rows));
+  for (let done = 0; done < lines.length; done += rows) {
     const some = lines.slice(done, done + rows);
-    const values = some.flatMap((line) => valuesOf(line, insertion.columns));
-    prepare(db, insertText(insertion, rows)).run(...values);
-    done += rows;
+    statement.run(...some.flatMap((line) => valuesOf(line, insertion.columns)));
   }
 }
 
