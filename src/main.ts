@@ -3,7 +3,7 @@
 import module from "node:module";
 import { fileURLToPath } from "node:url";
 import { loadBundle } from "./bundle.js";
-import { tuneV8 } from "./v8.js";
+import { followBytes, tuneV8 } from "./v8.js";
 
 const [command = "serve"] = process.argv.slice(2);
 // It would end the process until the gateway's code is there, which takes it for a reload.
@@ -14,5 +14,6 @@ if (command === "serve" || command.startsWith("-")) process.on("SIGHUP", () => {
 tuneV8();
 const bundle = fileURLToPath(new URL("../bundle/run.cjs", import.meta.url));
 const { run } = loadBundle(bundle)?.exports ?? (await import("./cli/run.js"));
+followBytes();
 
 process.exitCode = await run(process.argv.slice(2));
