@@ -1,4 +1,5 @@
 /** A core that keeps answers, for tests. */
+import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import type { CoreParts } from "../../src/core/core.js";
 import type { Origin } from "../../src/core/gateway.js";
@@ -10,7 +11,8 @@ import { chatModel } from "./models.js";
 import { hello } from "./routing.js";
 import { says, scripted } from "./scripted.js";
 
-const hour = 3_600_000;
+/** Milliseconds. */
+export const hour = 3_600_000;
 
 /** A core that keeps answers, and what its model was asked. */
 export function caching(
@@ -38,3 +40,7 @@ export function caching(
 
 export const miss = "lintel; fwd=miss";
 export const hit = "lintel; hit; ttl=3600";
+
+/** What an answer says, whole or in pieces. */
+export const saidIn = (messages: readonly LLMResponse[]) =>
+  messages.map(({ choices: [choice] }) => (choice?.delta ?? choice?.message)?.content).join("");

@@ -1,0 +1,130 @@
+/** What claims of a token say of its caller. */
+import { describe, expect, test } from "vitest";
+import { eachWithIssuer, who } from "./corp.js";
+
+const corp = eachWithIssuer();
+const { callersOf } = corp;
+
+describe("claims", () => {
+  const mapping = `claims:
+  id: email
+  models: https://lintel.example/models
+  team: lintel.team
+  requests_per_minute: lintel.rpm
+  concurrent: lintel.concurrent
+rules:
+  - { claim: realm.roles, value: admin, team: admins, limits: { requests_per_minute: unlimited } }
+  - { claim: email_verified, value: "true", models: [large] }
+  - { claim: department, value: Research and Art, models: [image-2] }
+  - { claim: scope, value: images, models: [image-1], limits: { images_per_day: 5 } }
+models: [small]
+team: staff
+limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
+
+  test.each<[string, Record<string, unknown>, unknown]>([
+    [
+      "what the issuer's callers get",
+      {},
+      {
+        models: ["small"],
+        team: "staff",
+        limits: { requestsPerMinute: 10, tokensPerMinute: 1000 },
+      },
+    ],
+    [
+      "what they get also where there is no claim at the end of its way",
+      { lintel: null, realm: "admin" },
+      {
+        models: ["small"],
+        team: "staff",
+        limits: { requestsPerMinute: 10, tokensPerMinute: 1000 },
+      },
+    ],
+    [
+      "claims before what is given to all",
+      {
+        "https://lintel.example/models": "a, b*",
+        lintel: { rpm: 0, concurrent: "2", team: "red" },
+      },
+      {
+        models: ["a", "b*"],
+        team: "red",
+        limits: { requestsPerMinute: 0, tokensPerMinute: 1000, concurrent: 2 },
+      },
+    ],
+    [
+      "a rule by one of several values",
+      { realm: { roles: ["user", "admin"] } },
+      { team: "admins", limits: { requestsPerMinute: Number.POSITIVE_INFINITY } },
+    ],
+    [
+      "a team before that of the rule, also as a list of one",
+      { realm: { roles: ["admin"] }, lintel: { team: ["red"] } },
+      { team: "red", limits: { requestsPerMinute: Number.POSITIVE_INFINITY } },
+    ],
+    ["a rule by what is no text", { email_verified: true }, { models: ["large"] }],
+    [
+      "no rule by what is not so",
+      { email_verified: false, scope: "images" },
+      { models: ["image-1"], limits: { imagesPerDay: 5 } },
+    ],
+    [
+      "a rule by a text with blanks in it",
+      { department: "Research and Art" },
+      { models: ["image-2"] },
+    ],
+    [
+      "a rule by a scope, and no model at all by a claim",
+      { scope: "openid images", "https://lintel.example/models": [] },
+      { models: [], limits: { imagesPerDay: 5 } },
+    ],
+  ])("%s", async (_what, claims, expected) => {
+    const token = await corp.issuer.sign({ email: "al@corp.example", ...claims });
+    expect(await who(callersOf(mapping), token)).toEqual({
+      id: "corp:al@corp.example",
+      token: "corp",
+      ...(expected as object),
+    });
+  });
+
+  test.each([2 ** 63, "9223372036854775807", 1e300])(
+    "a limit of %s, as of none, is one that stores can tell",
+    async (rpm) => {
+      const token = await corp.issuer.sign({ email: "a", lintel: { rpm } });
+      expect(await who(callersOf(mapping), token)).toMatchObject({
+        limits: { requestsPerMinute: Number.MAX_SAFE_INTEGER },
+      });
+    },
+  );
+
+  test("a claim that is not what it has to be lets nobody in", async () => {
+    const sign = (claims: object) => corp.issuer.sign({ email: "a", ...claims });
+    const callers = callersOf(mapping);
+    for (const rpm of [-1, 1.5, "many", "", null, {}]) {
+      expect(await who(callers, await sign({ lintel: { rpm } }))).toBe(
+        "invalid_token: the bearer token's claim lintel.rpm must be a whole number, 0 or more",
+      );
+    }
+    for (const team of ["", null, 1, [], ["a", "b"], [1]]) {
+      expect(await who(callers, await sign({ lintel: { team } }))).toBe(
+        "invalid_token: the bearer token's claim lintel.team must be the name of one team",
+      );
+    }
+    expect(await who(callers, await sign({ "https://lintel.example/models": [1] }))).toMatch(
+      "must be a list of models",
+    );
+    expect(await who(callers, await sign({ "https://lintel.example/models": "a *b*" }))).toMatch(
+      "must have at most one * in each model",
+    );
+  });
+
+  test("callers that no rule fits can be refused", async () => {
+    const callers = callersOf(`rules: [{ claim: groups, value: ai }]\notherwise: refuse`);
+    expect(await who(callers, await corp.issuer.sign({ groups: ["ai"] }))).toMatchObject({
+      id: "corp:alice",
+    });
+    expect(await who(callers, await corp.issuer.sign({ groups: ["ais"] }))).toBe(
+      "invalid_token: the bearer token's holder is not let in here",
+    );
+  });
+});

@@ -1,0 +1,122 @@
+/** A file that is watched. */
+import {
+  appendFileSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { reloadOnChange } from "../../src/cli/reload.js";
+import { gateway } from "../support/gateway.js";
+import { backend, modelServer, statusOf } from "./model-server.js";
+
+test("a watched file applies when it is replaced", async () => {
+  const [a, b] = [await modelServer("a"), await modelServer("b")];
+  const it = await gateway(`backends:\n${backend("a", a.url)}`);
+  const unwatch = await reloadOnChange(it.options);
+  onTestFinished(unwatch);
+  it.write(`backends:\n${backend("b", b.url)}`);
+  expect((await it.said("configuration reloaded")).fields.why).toBe("lintel.yaml changed");
+  expect(await statusOf(it.chat("b"))).toBe(200);
+  // Long after that, too.
+  const { now } = performance;
+  const later = vi.spyOn(performance, "now").mockImplementation(() => now.call(performance) + 1e6);
+  onTestFinished(() => later.mockRestore());
+  it.lines.length = 0;
+  it.write(`backends:\n${backend("a", a.url)}`);
+  await it.said("configuration reloaded");
+  expect(await statusOf(it.chat("a"))).toBe(200);
+});
+
+test("no more is watched after many changes than after the first, and nothing after the end", async () => {
+  const it = await gateway("log: { level: info }\n");
+  const watched = () =>
+    process.getActiveResourcesInfo().filter((kind) => kind === "FSEventWrap").length;
+  const before = watched();
+  const unwatch = await reloadOnChange(it.options);
+  const first = watched();
+  expect(first).toBeGreaterThan(before);
+  for (const more of ["expose_sources: true\n", "", "expose_sources: true\n"]) {
+    it.lines.length = 0;
+    it.write(more);
+    await it.said("configuration reloaded");
+    expect(watched()).toBe(first);
+  }
+  unwatch();
+  await expect.poll(watched).toBe(before);
+});
+
+test("a watched file applies when it changes where a link leads, also after it was replaced there", async () => {
+  const it = await gateway("log: { level: info }\n");
+  const path = join(it.cwd, "lintel.yaml");
+  const elsewhere = join(it.cwd, "elsewhere");
+  const target = join(elsewhere, "lintel.yaml");
+  mkdirSync(elsewhere);
+  renameSync(path, target);
+  symlinkSync(target, path);
+  onTestFinished(await reloadOnChange(it.options));
+  const text = readFileSync(target, "utf8");
+  appendFileSync(target, "expose_sources: true\n");
+  await it.said("configuration reloaded");
+  it.lines.length = 0;
+  writeFileSync(`${target}.new`, text);
+  renameSync(`${target}.new`, target);
+  await it.said("configuration reloaded");
+  it.lines.length = 0;
+  appendFileSync(target, "expose_sources: true\n");
+  expect((await it.said("configuration reloaded")).fields.changed).toEqual(["expose_sources"]);
+});
+
+test("a watched file applies when it comes to be where a link leads, and when a link on the way leads elsewhere", async () => {
+  const it = await gateway("log: { level: info }\n");
+  const path = join(it.cwd, "lintel.yaml");
+  const text = readFileSync(path, "utf8");
+  const [first, second] = [join(it.cwd, "releases/1"), join(it.cwd, "releases/2")];
+  for (const folder of [first, second]) mkdirSync(folder, { recursive: true });
+  renameSync(path, join(second, "lintel.yaml"));
+  const current = join(it.cwd, "releases/current");
+  symlinkSync("1", current);
+  symlinkSync("releases/current/lintel.yaml", path);
+  onTestFinished(await reloadOnChange(it.options));
+  writeFileSync(join(first, "lintel.yaml"), `${text}expose_sources: true\n`);
+  expect((await it.said("configuration reloaded")).fields.changed).toEqual(["expose_sources"]);
+  it.lines.length = 0;
+  symlinkSync("2", `${current}.new`);
+  renameSync(`${current}.new`, current);
+  expect((await it.said("configuration reloaded")).fields.changed).toEqual(["expose_sources"]);
+});
+
+test("a file that can't be watched leaves the gateway serving, with a word in the log", async () => {
+  const a = await modelServer("a");
+  const it = await gateway(`backends:\n${backend("a", a.url)}`);
+  const sources = { ...it.options.sources, cwd: "/there/is/no/such/folder" };
+  onTestFinished(await reloadOnChange({ ...it.options, sources }));
+  expect(it.lines.map(({ message }) => message)).toContain(
+    "the configuration's file can't be watched: send SIGHUP",
+  );
+  expect(await statusOf(it.chat("a"))).toBe(200);
+});
+
+test("a watched file applies that changed while the gateway started", async () => {
+  const [a, b] = [await modelServer("a"), await modelServer("b")];
+  const it = await gateway(`backends:\n${backend("a", a.url)}`);
+  it.write(`backends:\n${backend("b", b.url)}`);
+  onTestFinished(await reloadOnChange(it.options));
+  expect(it.lines.map(({ message }) => message)).toContain("configuration reloaded");
+  expect(await statusOf(it.chat("b"))).toBe(200);
+});
+
+test("a watched file applies while a log in its folder is written all the time", async () => {
+  const [a, b] = [await modelServer("a"), await modelServer("b")];
+  const it = await gateway(`backends:\n${backend("a", a.url)}`);
+  const log = join(it.options.sources.cwd ?? "", "lintel.log");
+  const writing = setInterval(() => appendFileSync(log, "a line\n"), 20);
+  onTestFinished(() => clearInterval(writing));
+  onTestFinished(await reloadOnChange(it.options));
+  it.write(`backends:\n${backend("b", b.url)}`);
+  await it.said("configuration reloaded");
+  expect(await statusOf(it.chat("b"))).toBe(200);
+});
