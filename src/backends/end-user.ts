@@ -1,6 +1,6 @@
 /** Whom calls are for, as far as the operator lets model servers know. */
 import { createHash } from "node:crypto";
-import { z } from "zod";
+import * as z from "zod";
 
 /** Whether a server is told, and how. */
 export type PassUser = "never" | "hashed" | "plain";

@@ -1,5 +1,5 @@
 /** Fields that entries of several kinds of backends have. */
-import { z } from "zod";
+import * as z from "zod";
 import { headerName, headers } from "../config/http-fields.js";
 import { wait, waitOrNone } from "../config/quantities.js";
 import { methods } from "../core/methods.js";

@@ -1,5 +1,5 @@
 /** GPUs that local models can run on. */
-import { z } from "zod";
+import * as z from "zod";
 
 /** Ways to a GPU; `auto`: the best that there is. */
 export const gpuKinds = ["auto", "cuda", "vulkan", "metal"] as const;

@@ -2,7 +2,7 @@
 
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, Code, createClient } from "@connectrpc/connect";
-import { z } from "zod";
+import * as z from "zod";
 import { isAddress } from "../backends/node/address.js";
 import { channelTo } from "../backends/node/channel.js";
 import { headerValue, withoutUser } from "../config/http-fields.js";

@@ -1,6 +1,6 @@
 /** `lintel node`: runs local models and serves them over gRPC. */
 import { resolve } from "node:path";
-import type { z } from "zod";
+import type * as z from "zod";
 import { isEmbedded, ordersOf } from "../backends/embedded/mark.js";
 import { gpuKinds } from "../backends/gpu.js";
 import { chatEngineFields } from "../backends/llama/schema.js";

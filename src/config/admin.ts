@@ -1,5 +1,5 @@
 /** Who may administer a gateway over the network, and where. */
-import { z } from "zod";
+import * as z from "zod";
 import type { AdminSettings, TokenPolicy } from "../core/admin/settings.js";
 import { hashSchema } from "./auth.js";
 import { name } from "./fields.js";

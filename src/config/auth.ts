@@ -1,5 +1,5 @@
 /** Who may call, as it is written in the configuration. */
-import { z } from "zod";
+import * as z from "zod";
 import type { AuthSettings } from "../core/settings.js";
 import { algorithms, type IssuerSettings } from "../oidc/settings.js";
 import { ownLimitsOf, ownLimitsSchema } from "./caller-limits.js";

@@ -1,5 +1,5 @@
 /** What the operator allows in requests. */
-import { z } from "zod";
+import * as z from "zod";
 
 /** The bounds of a field, in the numbers that it can have: a default outside is moved to one of them. */
 const leastAndGreatest = (number: () => z.ZodNumber) =>

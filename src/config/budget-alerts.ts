@@ -1,5 +1,5 @@
 /** Who is told when a budget is nearly used up. */
-import { z } from "zod";
+import * as z from "zod";
 import { alertScopes } from "../core/limits/alerts.js";
 import { headers, serverUrl, withoutFragment } from "./http-fields.js";
 import { wait } from "./quantities.js";

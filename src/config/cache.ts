@@ -1,5 +1,5 @@
 /** Which answers are kept for who asks the same, and where. */
-import { z } from "zod";
+import * as z from "zod";
 import type { CacheSettings } from "../core/settings.js";
 import type { CacheStoreSettings } from "../state/cache/open.js";
 import { period, periodOrNone, size } from "./quantities.js";

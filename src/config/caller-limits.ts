@@ -1,5 +1,5 @@
 /** Limits of a caller, as they are written in the configuration. */
-import { z } from "zod";
+import * as z from "zod";
 import { budgetPeriods, type CallerLimits, type OwnLimits } from "../core/limits/settings.js";
 
 /** A whole number, or `unlimited`. */

@@ -1,5 +1,5 @@
 /** PDFs that are read to models which take no files. */
-import { z } from "zod";
+import * as z from "zod";
 import type { ReaderLimits } from "../documents/reader.js";
 import { size, wait } from "./quantities.js";
 

@@ -1,5 +1,5 @@
 /** Kinds of fields that several parts of the configuration have. */
-import { z } from "zod";
+import * as z from "zod";
 
 /** The name of something, or another word that is not empty. */
 export const name = () => z.string().min(1);

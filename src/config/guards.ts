@@ -1,5 +1,5 @@
 /** Who looks at the texts of calls. */
-import { z } from "zod";
+import * as z from "zod";
 import { passUser } from "../backends/end-user.js";
 import { furtherHeaders } from "../backends/fields.js";
 import { wrongWith } from "../guards/expressions.js";

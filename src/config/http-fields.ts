@@ -1,5 +1,5 @@
 /** Kinds of fields about HTTP: addresses of servers, and headers. */
-import { z } from "zod";
+import * as z from "zod";
 
 /** An address over http or https. */
 export const httpAddress = () =>

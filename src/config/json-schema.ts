@@ -1,5 +1,5 @@
 /** The configuration's JSON Schema, for editors. */
-import { z } from "zod";
+import * as z from "zod";
 import { configSchema } from "./schema.js";
 
 /** JSON Schema (draft 2020-12) of a configuration file, before the environment is put in. */

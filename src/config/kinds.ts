@@ -1,5 +1,5 @@
 /** Every kind of backend's entry, in one union. */
-import { z } from "zod";
+import * as z from "zod";
 import { aiSdkSchema } from "../backends/ai-sdk/schema.js";
 import { comfyuiSchema } from "../backends/comfyui/schema.js";
 import { embeddedSchema } from "../backends/embedded/schema.js";

@@ -1,5 +1,5 @@
 /** How much may be asked of a gateway, and what it costs. */
-import { z } from "zod";
+import * as z from "zod";
 import type { AlertSink } from "../core/limits/alerts.js";
 import type { OwnUsers, PastLimits } from "../core/limits/history.js";
 import type { LimitSettings } from "../core/limits/settings.js";

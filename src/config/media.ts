@@ -1,5 +1,5 @@
 /** Where generated images are kept. */
-import { z } from "zod";
+import * as z from "zod";
 import { path } from "./fields.js";
 import { httpUrl } from "./http-fields.js";
 import { period, size } from "./quantities.js";

@@ -1,5 +1,5 @@
 /** Where the calls of one model go, and the times and bounds that models share with the part `routing`. */
-import { z } from "zod";
+import * as z from "zod";
 import {
   type HedgeSettings,
   mirrorDefaults,

@@ -1,5 +1,5 @@
 /** What an operator can set about one model. */
-import { z } from "zod";
+import * as z from "zod";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { choicesOf } from "../core/rules.js";
 import { cacheTtl } from "./cache.js";

@@ -1,6 +1,6 @@
 /** Makes paths of a configuration absolute, and goes through its fields by their definitions. */
 import { resolve } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import type { Path } from "./problems.js";
 
 /** What is read of a schema's inside. */

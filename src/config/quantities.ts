@@ -1,7 +1,7 @@
 /** Durations, sizes and addresses as people write them. */
 import { isIPv4 } from "node:net";
 import { resolve } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { socketPathIn } from "../socket-path.js";
 
 const durationUnits: Readonly<Record<string, number>> = {

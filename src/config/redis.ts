@@ -1,5 +1,5 @@
 /** Where gateways keep what they share. */
-import { z } from "zod";
+import * as z from "zod";
 import type { RedisSettings } from "../state/redis/client.js";
 import { usableCertificates } from "./certificates.js";
 import { path } from "./fields.js";

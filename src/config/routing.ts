@@ -1,5 +1,5 @@
 /** Where calls go: targets of models, retries, health, queues, time-outs. */
-import { z } from "zod";
+import * as z from "zod";
 import { type RoutingSettings, routingDefaults } from "../core/routing/settings.js";
 import { name } from "./fields.js";
 import { headerName } from "./http-fields.js";

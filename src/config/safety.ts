@@ -1,5 +1,5 @@
 /** The safety check of images. */
-import { z } from "zod";
+import * as z from "zod";
 import { path } from "./fields.js";
 import { bearerToken, serverUrl, withoutQuery } from "./http-fields.js";
 import { wait } from "./quantities.js";

@@ -3,7 +3,7 @@
  * meaning and what is allowed. Types and the JSON Schema for editors come out
  * of it.
  */
-import { z } from "zod";
+import * as z from "zod";
 import { logLevels } from "../core/log.js";
 import { largestBody } from "../doors/door.js";
 import { isNetwork } from "../doors/forwarded.js";

@@ -1,5 +1,5 @@
 /** Where a gateway keeps tokens and usage. */
-import { z } from "zod";
+import * as z from "zod";
 import type { StateSettings } from "../state/open.js";
 import { path } from "./fields.js";
 import { period, size, wait } from "./quantities.js";

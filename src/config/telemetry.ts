@@ -1,6 +1,6 @@
 /** Who watches, and where what is seen goes to. */
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import type { OperatorSettings } from "../operator.js";
 import { defaultStateDirectory } from "../state/directory.js";
 import type { OtlpSettings, TelemetrySettings } from "../telemetry/settings.js";

@@ -1,6 +1,6 @@
 /** How many processes serve, and what must be so that they act as one gateway. */
 import { availableParallelism } from "node:os";
-import { z } from "zod";
+import * as z from "zod";
 import type { Finding } from "./problems.js";
 import { type Fields, fields, list } from "./raw.js";
 import type { BackendConfig } from "./schema.js";

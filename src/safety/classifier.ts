@@ -1,7 +1,7 @@
 /** An image classifier in the layout of Hugging Face's ONNX exports. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { readJson } from "../backends/onnx/json-file.js";
 import { isObject } from "../core/json.js";
 import {

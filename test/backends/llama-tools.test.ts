@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import type { LLMRequest, LLMResponse, Tool } from "../../gen/lintel/v1/chat_pb.js";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import { Evaluation } from "../../src/backends/llama/evaluation.js";

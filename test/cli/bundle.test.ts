@@ -55,6 +55,13 @@ describe("lintel", () => {
     expect(stdout).toMatch((await esbuildWorks()) ? /^taken\nlintel \d/ : /^lintel \d/);
   });
 
+  test("has of zod what is used: not its words in fifty languages", async () => {
+    if (!(await esbuildWorks())) return;
+    const text = readFileSync(join(root, "dist/bundle/run.cjs"), "utf8");
+    expect(text).toContain("Invalid input: expected");
+    expect(text).not.toContain("Ung\\xFCltige Eingabe");
+  });
+
   test.each([
     [["serve", "--config", "none.yaml"], { status: 1, signal: null }],
     [["--config", "none.yaml"], { status: 1, signal: null }],

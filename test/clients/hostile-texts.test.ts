@@ -11,7 +11,7 @@ import { type LanguageModel, Output, streamText } from "ai";
 import OpenAI from "openai";
 import { zodResponseFormat, zodTextFormat } from "openai/helpers/zod";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
 import { chunk } from "../backends/openai-subject.js";
 import { chunks } from "../doors/serve.js";

@@ -9,7 +9,7 @@ import OpenAI, {
 import { zodResponsesFunction, zodTextFormat } from "openai/helpers/zod";
 import type { ResponseInput } from "openai/resources/responses/responses";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import type { Handle } from "../../src/core/call.js";
 import { tokenCount } from "../../src/core/chat-messages.js";
 import { invalidValue, LintelError, overflow } from "../../src/core/errors.js";

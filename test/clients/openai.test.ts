@@ -9,7 +9,7 @@ import OpenAI, {
 } from "openai";
 import { zodFunction, zodResponseFormat } from "openai/helpers/zod";
 import { describe, expect, test } from "vitest";
-import { z } from "zod";
+import * as z from "zod";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { type Setting, serve } from "../doors/serve.js";

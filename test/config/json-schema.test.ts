@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { parse } from "yaml";
-import { z } from "zod";
+import * as z from "zod";
 import { configJsonSchema } from "../../src/config/json-schema.js";
 import { mistakes } from "./text.js";
 

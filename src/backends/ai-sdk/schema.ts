@@ -1,5 +1,5 @@
 /** The entry of a provider of the Vercel AI SDK in the configuration. */
-import { z } from "zod";
+import * as z from "zod";
 import { passUser } from "../end-user.js";
 import { allowHosts, answerTimeouts, backendName, requestField, thinkTags } from "../fields.js";
 

@@ -1,5 +1,5 @@
 /** The entry of a ComfyUI server in the configuration. */
-import { z } from "zod";
+import * as z from "zod";
 import { path } from "../../config/fields.js";
 import { headers, serverUrl, withoutQuery } from "../../config/http-fields.js";
 import { wait, waitOrNone } from "../../config/quantities.js";

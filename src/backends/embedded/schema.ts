@@ -1,5 +1,5 @@
 /** What the configuration says of embedded models. */
-import { z } from "zod";
+import * as z from "zod";
 import { path } from "../../config/fields.js";
 import { size, waitOrNone } from "../../config/quantities.js";
 import { backendName, loadField } from "../fields.js";

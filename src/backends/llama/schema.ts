@@ -1,5 +1,5 @@
 /** What the configuration says of a GGUF file. */
-import { z } from "zod";
+import * as z from "zod";
 import { path } from "../../config/fields.js";
 import { backendName, loadField } from "../fields.js";
 import { gpuField } from "../gpu.js";

@@ -1,5 +1,5 @@
 /** What the configuration says of a node. */
-import { z } from "zod";
+import * as z from "zod";
 import { bearerToken, withoutUser } from "../../config/http-fields.js";
 import { waitOfAtLeast } from "../../config/quantities.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../../socket-path.js";

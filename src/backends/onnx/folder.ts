@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { stat } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { readJson } from "./json-file.js";
 import { ModelProblem } from "./problem.js";
 import { readTokenizer } from "./tokenizer-files.js";

@@ -1,7 +1,7 @@
 /** JSON files of a model's folder. */
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { z } from "zod";
+import type * as z from "zod";
 import { ModelProblem, whyUnreadable } from "./problem.js";
 
 /**

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { readJson } from "./json-file.js";
 import { ModelProblem, whyUnreadable } from "./problem.js";
 

@@ -1,5 +1,5 @@
 /** The entry of an OpenAI-compatible model server in the configuration. */
-import { z } from "zod";
+import * as z from "zod";
 import { bearerToken, serverUrl } from "../../config/http-fields.js";
 import { waitOrNone } from "../../config/quantities.js";
 import { passUser } from "../end-user.js";

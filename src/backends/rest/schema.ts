@@ -1,5 +1,5 @@
 /** What the configuration says of another gateway. */
-import { z } from "zod";
+import * as z from "zod";
 import { bearerToken, serverUrl, withoutQuery } from "../../config/http-fields.js";
 import { passUser } from "../end-user.js";
 import {

@@ -1,5 +1,5 @@
 /** The entry of a server of the Stable Diffusion web API in the configuration. */
-import { z } from "zod";
+import * as z from "zod";
 import { serverUrl, withoutQuery } from "../../config/http-fields.js";
 import { wait, waitOrNone } from "../../config/quantities.js";
 import { backendName, connectTimeout, furtherHeaders } from "../fields.js";

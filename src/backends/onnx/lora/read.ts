@@ -1,6 +1,6 @@
 /** Reads a LoRA: for each module it changes, two factors and how much they count. */
 import { basename } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { ModelProblem } from "../problem.js";
 import { foreignKind, nameOf, type Part, type TensorName } from "./names.js";
 import { type ReadTensor, Safetensors } from "./safetensors.js";

@@ -1,6 +1,6 @@
 /** Reads safetensors files: a header in JSON, then plain numbers. */
 import { type FileHandle, open } from "node:fs/promises";
-import { z } from "zod";
+import * as z from "zod";
 import { fromHalf } from "../float16.js";
 import { ModelProblem, whyUnreadable } from "../problem.js";
 

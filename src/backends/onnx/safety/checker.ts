@@ -1,7 +1,7 @@
 /** The safety checker that a model brings: says whether a picture could be harmful. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { z } from "zod";
+import * as z from "zod";
 import { centre, type Picture, planes, shortestEdge } from "../../../media/pictures.js";
 import { files } from "../folder.js";
 import type { Graph, Signature } from "../graph.js";

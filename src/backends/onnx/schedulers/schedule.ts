@@ -1,5 +1,5 @@
 /** diffusers' `scheduler_config.json`: which noise a model was trained with. */
-import { z } from "zod";
+import * as z from "zod";
 import { isObject } from "../../../core/json.js";
 import { checked } from "../json-file.js";
 
