@@ -99,13 +99,14 @@ function table(name: string, { about, command, date, rounds, load, figures }: Re
     ([who, of]) => `| ${who} | ${keys.map((key) => cell(of[key])).join(" | ")} |`,
   );
   const loads = load.map((value) => value.toFixed(1)).join(", ");
+  const loaded = loads && `, load average ${loads}`;
   return `### ${name}: ${about}
 
 | | ${keys.map(title).join(" | ")} |
 |---|${keys.map(() => "---|").join("")}
 ${rows.join("\n")}
 
-\`${command}\`, ${date} UTC, medians of ${rounds} rounds (least–greatest), load average ${loads}.
+\`${command}\`, ${date} UTC, medians of ${rounds} rounds (least–greatest)${loaded}.
 `;
 }
 
