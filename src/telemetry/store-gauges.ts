@@ -17,7 +17,7 @@ export interface Stores {
   readonly answers?: Outages | undefined;
   /** Where answers are kept for who asks the same, if not in this process. */
   readonly cache?: Outages | undefined;
-  /** Where images are, if in a bucket. */
+  /** Where images are, if not in the answers alone. */
   readonly images?: Outages | undefined;
   /** The database, as far as tokens are concerned. */
   readonly tokens?: Outages | undefined;

@@ -1,9 +1,7 @@
 /** What happens when a target fails before the first message, and another can be asked. */
 import { describe, expect, it } from "vitest";
-import type { ErrorCode } from "../../src/core/error-table.js";
-import { errorTable } from "../../src/core/error-table.js";
-import type { ErrorOptions } from "../../src/core/errors.js";
-import { LintelError } from "../../src/core/errors.js";
+import { type ErrorCode, errorTable } from "../../src/core/error-table.js";
+import { type ErrorOptions, LintelError } from "../../src/core/errors.js";
 import { progressEvent } from "../../src/core/image-events.js";
 import { routingDefaults } from "../../src/core/routing/settings.js";
 import { settled } from "../support/clock.js";
