@@ -19,7 +19,7 @@ export const loadField = z
 
 /** Headers of every request to a server, besides what requests have anyway. */
 export const furtherHeaders = () =>
-  headers().default({}).describe("Further headers of every request to it.");
+  headers.default({}).describe("Further headers of every request to it.");
 
 /** Headers that requests have for something else. */
 const taken =
@@ -27,7 +27,7 @@ const taken =
 
 /** The header in which a server, or a router before it, is told which calls belong together. */
 export const sessionHeader = () =>
-  headerName()
+  headerName
     .transform((header) => header.toLowerCase())
     .refine((header) => !taken.test(header), {
       error: "must be no header that requests have anyway",
@@ -68,7 +68,7 @@ export const modelEntries = (where: string) =>
     .min(1);
 
 /** Time to a connection. */
-export const connectTimeout = () => wait().prefault("5s").describe("Longest time to connect.");
+export const connectTimeout = () => wait.prefault("5s").describe("Longest time to connect.");
 
 /**
  * Times of an answer that comes bit by bit.
@@ -78,8 +78,8 @@ export const answerTimeouts = (firstToken: string) =>
   z
     .strictObject({
       connect: connectTimeout(),
-      first_token: waitOrNone().prefault("5m").describe(firstToken),
-      idle: waitOrNone().prefault("60s").describe("Longest silence within an answer; 0: any."),
+      first_token: waitOrNone.prefault("5m").describe(firstToken),
+      idle: waitOrNone.prefault("60s").describe("Longest silence within an answer; 0: any."),
     })
     .prefault({})
     .describe("How long things may take.");

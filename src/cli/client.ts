@@ -70,7 +70,7 @@ export async function withServer<S extends DescService>(
   const { option, variable, fallback = "" } = credential;
   const { value: token, from } = optionOr(given, option, variable, fallback);
   if (token === "") throw new UsageError(`--${option} or ${variable} must say the token`);
-  if (!headerValue().safeParse(token).success) {
+  if (!headerValue.safeParse(token).success) {
     throw new UsageError(`${from} has letters that no header can carry`);
   }
   const { session, transport } = channelTo(address);

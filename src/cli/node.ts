@@ -108,7 +108,7 @@ calls may end, for 30 seconds; a second signal ends the process at once, with 14
       threads: fieldOf(given, "threads", chatEngineFields.threads),
       gpuLayers: fieldOf(given, "gpu-layers", chatEngineFields.gpu_layers),
       load: oneOf(given, "load", ["start", "lazy"] as const),
-      memoryBudget: fieldOf(given, "memory-budget", size()),
+      memoryBudget: fieldOf(given, "memory-budget", size),
       downloads: given.text("downloads"),
       classifier: classifierOf(given),
       exposeSources: given.has("expose-sources") || undefined,
@@ -209,7 +209,7 @@ function classifierOf(given: Given): Classifier | undefined {
 }
 
 function bodyLimitOf(given: Given): number | undefined {
-  const bytes = fieldOf(given, "body-limit", size());
+  const bytes = fieldOf(given, "body-limit", size);
   if (bytes === undefined || (bytes >= 1 && bytes <= largestBody)) return bytes;
   throw new UsageError("--body-limit must be from 1 byte to 512MB");
 }

@@ -210,7 +210,7 @@ export function expiryOption(given: Given): number | null | undefined {
   const text = given.text("expires");
   if (text === undefined) return undefined;
   if (text === "never") return null;
-  const at = time().safeParse(text);
+  const at = time.safeParse(text);
   const expiresAt = at.success ? at.data : Date.now() + (parseDuration(text) ?? Number.NaN);
   if (Number.isNaN(expiresAt)) {
     throw new UsageError(`--expires must be ${expiryHelp}`);
@@ -237,7 +237,7 @@ export function durationOption(given: Given, name: string): number | undefined {
 
 /** `90d` in milliseconds; a number alone is none, it would be taken for days. */
 export function parseDuration(text: string): number | undefined {
-  const parsed = /[a-z]$/.test(text) ? duration().safeParse(text) : undefined;
+  const parsed = /[a-z]$/.test(text) ? duration.safeParse(text) : undefined;
   return parsed?.success ? parsed.data : undefined;
 }
 

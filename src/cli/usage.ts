@@ -112,7 +112,7 @@ function groupsOf(given: Given): Group[] {
 function timeOption(given: Given, name: string): number | undefined {
   const text = given.text(name);
   if (text === undefined) return undefined;
-  const at = time().safeParse(text);
+  const at = time.safeParse(text);
   const ago = parseDuration(text);
   if (at.success) return at.data;
   if (ago !== undefined) return Date.now() - ago;

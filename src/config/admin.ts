@@ -8,11 +8,11 @@ import type { Config } from "./schema.js";
 import { unknownTeam } from "./team-warnings.js";
 
 const token = z.strictObject({
-  name: name().describe("Who it was issued to; names the administrator in the log."),
+  name: name.describe("Who it was issued to; names the administrator in the log."),
   hash: hashSchema(
     'must be "sha256:" and 64 hex digits, as "lintel tokens create --yaml --admin" prints it',
   ).describe("Hash of the token; the token itself is never stored."),
-  expires: time().optional().describe("Until when it counts. Default: for ever."),
+  expires: time.optional().describe("Until when it counts. Default: for ever."),
 });
 
 /** The section `admin` of the configuration. */

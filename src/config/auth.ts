@@ -9,13 +9,13 @@ import { duration, time, wait } from "./quantities.js";
 
 const models = (what = "Models that it may use") =>
   z
-    .array(modelPattern())
+    .array(modelPattern)
     .min(1)
     .optional()
     .describe(`${what}; one * in a name stands for anything. Default: all.`);
 
 const team = z.strictObject({
-  name: name().describe("Named by tokens, and in logs, limits and usage."),
+  name: name.describe("Named by tokens, and in logs, limits and usage."),
   models: models("Models that its members may use"),
   limits: ownLimitsSchema
     .optional()
@@ -25,7 +25,7 @@ const team = z.strictObject({
 });
 
 const memberOf = (whose: string) =>
-  name()
+  name
     .optional()
     .describe(
       `Team of ${whose}: what its members do counts together, by auth.teams and limits.team.`,
@@ -39,21 +39,21 @@ export const hashSchema = (error: string) =>
     .toLowerCase();
 
 const token = z.strictObject({
-  name: name().describe("Who it was issued to; names the caller in logs and limits."),
+  name: name.describe("Who it was issued to; names the caller in logs and limits."),
   hash: hashSchema(
     'must be "sha256:" and 64 hex digits, as "lintel tokens create --yaml" prints it',
   ).describe("Hash of the token; the token itself is never stored."),
   models: models(),
   limits: ownLimitsSchema.optional().describe("Limits of this caller."),
   team: memberOf("its holder"),
-  expires: time().optional().describe("Until when it counts. Default: for ever."),
+  expires: time.optional().describe("Until when it counts. Default: for ever."),
 });
 
 const claim = (what: string) =>
-  name().optional().describe(`Claim with ${what}; its name, or the way to it: realm_access.roles.`);
+  name.optional().describe(`Claim with ${what}; its name, or the way to it: realm_access.roles.`);
 
 const claims = z.strictObject({
-  id: name().default("sub").describe("Claim that says who calls."),
+  id: name.default("sub").describe("Claim that says who calls."),
   models: claim("the models that the caller may use: a list, or a text"),
   team: claim("the name of the caller's team"),
   requests_per_minute: claim("the caller's requests per minute"),
@@ -63,8 +63,8 @@ const claims = z.strictObject({
 });
 
 const rule = z.strictObject({
-  claim: name().describe("Claim that is looked at, for example groups."),
-  value: name().describe("What the claim must be, or hold as one of several."),
+  claim: name.describe("Claim that is looked at, for example groups."),
+  value: name.describe("What the claim must be, or hold as one of several."),
   models: models(),
   limits: ownLimitsSchema
     .optional()
@@ -77,12 +77,12 @@ const oidc = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9][\w-]*$/, { error: "must be letters, digits, _ and -" })
     .describe("Names the issuer; its callers are called NAME:ID in logs, limits and usage."),
-  issuer: httpAddress().describe("What its tokens have in iss, letter by letter."),
+  issuer: httpAddress.describe("What its tokens have in iss, letter by letter."),
   audience: z
-    .union([name(), z.array(name()).min(1)], { error: "must be a text or a list of texts" })
+    .union([name, z.array(name).min(1)], { error: "must be a text or a list of texts" })
     .transform((value) => (Array.isArray(value) ? value : [value]))
     .describe("What its tokens must have in aud: one of these."),
-  jwks_url: httpAddress()
+  jwks_url: httpAddress
     .check(withoutFragment)
     .optional()
     .describe("Address of its keys. Default: what its discovery document says."),
@@ -91,8 +91,8 @@ const oidc = z.strictObject({
     .min(1)
     .default([...algorithms])
     .describe("Signatures that count."),
-  clock_tolerance: duration().prefault("30s").describe("How far clocks may be apart."),
-  refresh: wait().prefault("10m").describe("How often its keys are read again."),
+  clock_tolerance: duration.prefault("30s").describe("How far clocks may be apart."),
+  refresh: wait.prefault("10m").describe("How often its keys are read again."),
   claims: claims.prefault({}).describe("Which claims say what."),
   rules: z
     .array(rule)

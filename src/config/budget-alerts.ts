@@ -15,7 +15,7 @@ export const budgetAlertsSchema = z.strictObject({
     .describe(
       "Address that gets a POST, such as an incoming webhook of Slack or Mattermost; best taken from the environment.",
     ),
-  headers: headers().default({}).describe("Further headers of every request to it."),
+  headers: headers.default({}).describe("Further headers of every request to it."),
   at: z
     .array(share)
     .min(1)
@@ -30,5 +30,5 @@ export const budgetAlertsSchema = z.strictObject({
     .min(1)
     .default([...alertScopes])
     .describe("Whose budgets: of all calls, of models, of teams, of callers that are known."),
-  timeout: wait().prefault("10s").describe("Longest time that one request may take."),
+  timeout: wait.prefault("10s").describe("Longest time that one request may take."),
 });

@@ -13,7 +13,7 @@ const tooShort = { error: "must be at least 1s" };
 
 /** The section `cache` of the configuration. */
 export const cacheSchema = z.strictObject({
-  ttl: period()
+  ttl: period
     .refine(isLongEnough, tooShort)
     .optional()
     .describe(
@@ -25,8 +25,8 @@ export const cacheSchema = z.strictObject({
     .describe(
       "Whose answers a caller gets: their own, those of their team (their own without one), or everybody's.",
     ),
-  max_answer: size().prefault("1MiB").describe("Largest answer that is kept."),
-  max_bytes: size()
+  max_answer: size.prefault("1MiB").describe("Largest answer that is kept."),
+  max_bytes: size
     .prefault("64MiB")
     .describe(
       "Room in memory for all answers; those that nobody asked for the longest go first. Not for those in Redis.",
@@ -40,7 +40,7 @@ export const cacheSchema = z.strictObject({
 
 /** `cache_ttl` of a model. */
 export const cacheTtl = () =>
-  periodOrNone()
+  periodOrNone
     .refine(isLongEnough, tooShort)
     .optional()
     .describe(

@@ -23,11 +23,11 @@ export const documentsSchema = z.strictObject({
     .describe(
       "How many are read at once, of each worker, each in a process of its own; the others wait.",
     ),
-  memory: size()
+  memory: size
     .refine((bytes) => bytes >= leastMemory, { error: "must be at least 64MiB" })
     .prefault("512MiB")
     .describe("Most memory that reading one may take. At least 64MiB."),
-  timeout: wait().prefault("20s").describe("Longest time that reading one may take."),
+  timeout: wait.prefault("20s").describe("Longest time that reading one may take."),
 });
 
 /** The reader's part; `undefined` where nobody reads. */

@@ -2,17 +2,16 @@
 import * as z from "zod";
 
 /** The name of something, or another word that is not empty. */
-export const name = () => z.string().min(1);
+export const name = z.string().min(1);
 
 /** A file or folder; relative paths count from the configuration file's folder. */
-export const path = () => name().meta({ format: "path" });
+export const path = name.meta({ format: "path" });
 
 /** The name of a model, or a pattern of such names. */
-export const modelPattern = () =>
-  z
-    .string()
-    .min(1)
-    .regex(/^[^*]*\*?[^*]*$/, { error: "must have at most one *" });
+export const modelPattern = z
+  .string()
+  .min(1)
+  .regex(/^[^*]*\*?[^*]*$/, { error: "must have at most one *" });
 
 const originMessage =
   "must be *, null, or an origin such as https://example.com or app://localhost";

@@ -10,7 +10,7 @@ import { wait } from "./quantities.js";
 import { moderationFields } from "./safety.js";
 
 /** It stands in texts, in brackets: in JSON, too, and in prompts of images, whose `|` parts them. */
-const guardName = name()
+const guardName = name
   .max(100)
   .regex(/^[^[\]{}"\\,|]*$/, { error: 'must have none of [ ] { } " \\ , and |' })
   .describe("Names it in errors, logs and metrics, and what it masks; unique.");
@@ -23,7 +23,7 @@ const common = {
     .default(["prompts"])
     .describe("Which texts: what callers send (prompts), what models answer (answers)."),
   models: z
-    .array(modelPattern())
+    .array(modelPattern)
     .min(1)
     .default(["*"])
     .describe(
@@ -109,12 +109,12 @@ const webhook = z
     url: serverUrl()
       .check(withoutFragment)
       .describe("Address of a server that says what becomes of texts (docs/guards.md)."),
-    api_key: bearerToken()
+    api_key: bearerToken
       .optional()
       .describe("Sent as bearer token; best taken from the environment."),
     headers: furtherHeaders(),
     pass_user: passUser("never"),
-    timeout: wait().prefault("10s").describe("Longest time that one question may take."),
+    timeout: wait.prefault("10s").describe("Longest time that one question may take."),
   })
   .refine(seesPrompts, unseen);
 

@@ -2,8 +2,11 @@
 import * as z from "zod";
 
 /** An address over http or https. */
-export const httpAddress = () =>
-  z.url({ protocol: /^https?$/, error: "must be an http:// or https:// address", abort: true });
+export const httpAddress = z.url({
+  protocol: /^https?$/,
+  error: "must be an http:// or https:// address",
+  abort: true,
+});
 
 /**
  * No user and no password in an address: it may be logged, they may not.
@@ -29,28 +32,27 @@ export const withoutFragment = z.refine<string>((text) => !text.includes("#"), {
  * @param instead fields that user and password belong to
  */
 export const serverUrl = (instead = "api_key or headers") =>
-  httpAddress().check(withoutUser(instead));
+  httpAddress.check(withoutUser(instead));
 
 /** Address that paths are added to, without a slash at the end. */
-export const httpUrl = httpAddress()
+export const httpUrl = httpAddress
   .check(withoutQuery)
   .transform((text) => text.replace(/\/+$/, ""));
 
 /** The name of a header. */
-export const headerName = () =>
-  z
-    .string()
-    .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "must be the name of an HTTP header" });
+export const headerName = z
+  .string()
+  .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "must be the name of an HTTP header" });
 
 /** The value of a header. */
-export const headerValue = () =>
-  z.string().regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: "must be a header's value on one line" });
+export const headerValue = z
+  .string()
+  .regex(/^[\t\x20-\x7e\x80-\xff]*$/, { error: "must be a header's value on one line" });
 
 /** A key that is sent as a bearer token. */
-export const bearerToken = () =>
-  headerValue().refine((text) => !/^\s*bearer\s/i.test(text), {
-    error: "must be the key alone: Bearer is put before it",
-  });
+export const bearerToken = headerValue.refine((text) => !/^\s*bearer\s/i.test(text), {
+  error: "must be the key alone: Bearer is put before it",
+});
 
 /** Headers by name, which the operator sets. */
-export const headers = () => z.record(headerName(), headerValue());
+export const headers = z.record(headerName, headerValue);

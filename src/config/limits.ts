@@ -31,7 +31,7 @@ export const limitSettingsSchema = z.strictObject({
   models: z
     .array(
       limitsSchema.extend({
-        model: modelPattern().describe(
+        model: modelPattern.describe(
           "Name; one * in it stands for anything. Models that it fits count together.",
         ),
       }),
@@ -45,7 +45,7 @@ const price = () => anyPrice().default(0);
 
 const priceSchema = z
   .strictObject({
-    model: modelPattern().describe(
+    model: modelPattern.describe(
       "Name; one * in it stands for anything. The first entry that fits counts.",
     ),
     input: price().describe("Per million tokens of prompts."),
@@ -70,18 +70,18 @@ export const pricesSchema = z.array(priceSchema);
 /** The section `idempotency` of the configuration. */
 export const idempotencySchema = z.strictObject({
   enabled: z.boolean().default(true).describe("Whether Idempotency-Key is looked at."),
-  ttl: period()
+  ttl: period
     .prefault("24h")
     .describe("How long answers are kept; those with addresses of images at most media.ttl."),
-  max_answer: size()
+  max_answer: size
     .prefault("16MiB")
     .describe("Largest answer that is kept. Who asks again for a larger one is refused."),
-  max_bytes: size()
+  max_bytes: size
     .prefault("64MiB")
     .describe(
       "Room in memory for all answers; the oldest of the caller who holds most go first. Not for those in Redis.",
     ),
-  linger: waitOrNone()
+  linger: waitOrNone
     .prefault("30s")
     .describe(
       "How long a call with a key goes on after its caller left, for the caller to come again.",

@@ -58,14 +58,14 @@ export const mediaSchema = z
       .enum(["filesystem", "s3"])
       .default("filesystem")
       .describe("Whether images are kept in a folder of this machine, or in a bucket."),
-    directory: path()
+    directory: path
       .optional()
       .describe("Folder for generated images, nothing else. Default: media in state.directory."),
     s3: s3.optional().describe("The bucket, in any store that speaks S3; for store: s3."),
-    ttl: period()
+    ttl: period
       .prefault("24h")
       .describe("How long an image is kept; 36500d is for ever, or until max_bytes are full."),
-    max_bytes: size()
+    max_bytes: size
       .prefault("1GiB")
       .describe(
         "Size of all images together; the oldest go first. A bucket may be above it while they are being deleted.",

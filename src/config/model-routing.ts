@@ -21,8 +21,8 @@ const quota = (what: string) =>
   z.int().min(1).optional().describe(`${what}, in any 60 seconds. Default: any number.`);
 
 const target = z.strictObject({
-  backend: name().describe("Name of the backend."),
-  model: name()
+  backend: name.describe("Name of the backend."),
+  model: name
     .optional()
     .describe(
       "Name by which the backend knows it. A * in it stands for what the * of the model's name fits. Default: the model's name.",
@@ -49,8 +49,8 @@ const target = z.strictObject({
 });
 
 const mirror = z.strictObject({
-  backend: name().describe("Name of the backend."),
-  model: name()
+  backend: name.describe("Name of the backend."),
+  model: name
     .optional()
     .describe(
       "Name by which the backend knows it. A * in it stands for what the * of the model's name fits. Default: the model's own.",
@@ -77,7 +77,7 @@ export const hedge = z
       .max(99)
       .default(95)
       .describe("Of the target's recent times to the first token: as long is waited."),
-    at_least: waitOrNone().prefault("50ms").describe("Is waited in any case."),
+    at_least: waitOrNone.prefault("50ms").describe("Is waited in any case."),
   })
   .describe(
     "Asks a second target where the first one is slow to begin its stream; the slower one is aborted. Counts as a retry.",
@@ -85,17 +85,17 @@ export const hedge = z
 
 /** Times of routing that hold for every model. */
 export const routeTimeouts = {
-  connect: wait()
+  connect: wait
     .optional()
     .describe(
       "Longest time to connect to a model server, where it is shorter than what its backend says; ai-sdk: always the backend's own.",
     ),
-  first_token: wait()
+  first_token: wait
     .optional()
     .describe(
       "Longest time until a stream begins, where it is shorter than what its backend says.",
     ),
-  between_tokens: wait()
+  between_tokens: wait
     .optional()
     .describe("Longest silence within a stream, where it is shorter than what its backend says."),
 };
@@ -103,7 +103,7 @@ export const routeTimeouts = {
 /** What the entry of a model says of routing. */
 export const modelRouting = {
   aliases: z
-    .array(name())
+    .array(name)
     .optional()
     .describe("Further names; calls under them count as calls of this model. One * is allowed."),
   targets: z
@@ -114,7 +114,7 @@ export const modelRouting = {
   timeouts: z
     .strictObject({
       ...routeTimeouts,
-      total: wait().optional().describe("Longest time that one call may take."),
+      total: wait.optional().describe("Longest time that one call may take."),
     })
     .optional()
     .describe(

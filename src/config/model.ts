@@ -23,12 +23,12 @@ const modelDefaults = z.strictObject({
 
 /** Settings of a model, or a name for it. */
 export const modelSchema = z.strictObject({
-  name: name().describe(
+  name: name.describe(
     "Name that callers use. One * in it stands for anything, the longest name that fits wins.",
   ),
-  model: name().optional().describe("Name by which the backends know it. Default: the same."),
+  model: name.optional().describe("Name by which the backends know it. Default: the same."),
   backends: z
-    .array(name())
+    .array(name)
     .min(1)
     .optional()
     .describe("Names of the backends that serve it, in order of preference. Default: all."),

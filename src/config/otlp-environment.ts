@@ -15,8 +15,8 @@ export const otelDisabled = (env: Env): boolean => env.OTEL_SDK_DISABLED?.toLowe
 /** A path is added to the first; the others are asked as they stand. */
 const addresses = {
   ENDPOINT: httpUrl,
-  TRACES_ENDPOINT: httpAddress().check(withoutFragment),
-  METRICS_ENDPOINT: httpAddress().check(withoutFragment),
+  TRACES_ENDPOINT: httpAddress.check(withoutFragment),
+  METRICS_ENDPOINT: httpAddress.check(withoutFragment),
 };
 
 /** Addresses that are none: the exporters would go to this machine instead, without a word. */

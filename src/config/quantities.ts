@@ -58,12 +58,11 @@ function quantity(pattern: RegExp, units: Readonly<Record<string, number>>, mess
 }
 
 /** A duration: `24h`, `30s`, or a number of milliseconds. Comes out in milliseconds. */
-export const duration = () =>
-  quantity(
-    durationPattern,
-    durationUnits,
-    "must be a duration such as 500ms, 30s, 15m, 24h or 7d, or a number of milliseconds",
-  );
+export const duration = quantity(
+  durationPattern,
+  durationUnits,
+  "must be a duration such as 500ms, 30s, 15m, 24h or 7d, or a number of milliseconds",
+);
 
 /** A duration as people write it, in the largest unit that it is a whole number of. */
 export function spelled(ms: number): string {
@@ -79,28 +78,30 @@ const positiveMessage = { error: "must be longer than 0" };
 const longestPeriod = 36_500 * 86_400_000;
 
 /**
- * A duration longer than 0 for which things are kept: at most 100 years. Dates, whole numbers
- * of stores and ages in headers end somewhere beyond, each elsewhere.
+ * A duration for which things are kept, where 0 means something of its own: at most 100 years. Dates,
+ * whole numbers of stores and ages in headers end somewhere beyond, each elsewhere.
  */
-export const period = () => periodOrNone().refine(positive, positiveMessage);
+export const periodOrNone = duration.refine((ms) => ms <= longestPeriod, {
+  error: "must be at most 36500d",
+});
 
-/** The same, where 0 means something of its own. */
-export const periodOrNone = () =>
-  duration().refine((ms) => ms <= longestPeriod, { error: "must be at most 36500d" });
+/** The same, longer than 0. */
+export const period = periodOrNone.refine(positive, positiveMessage);
 
 /** Longest that Node's timers can wait, in whole days; beyond they fire at once. Milliseconds. */
 export const longestWait = 24 * 86_400_000;
 
 /** A duration that is waited, where 0 means something of its own: at most 24 days. */
-export const waitOrNone = () =>
-  duration().refine((ms) => ms <= longestWait, { error: "must be at most 24d" });
+export const waitOrNone = duration.refine((ms) => ms <= longestWait, {
+  error: "must be at most 24d",
+});
 
 /** A duration that is waited: longer than 0, at most 24 days. */
-export const wait = () => waitOrNone().refine(positive, positiveMessage);
+export const wait = waitOrNone.refine(positive, positiveMessage);
 
 /** As `wait`, and at least so many milliseconds. */
 export const waitOfAtLeast = (least: number) =>
-  wait().refine((ms) => ms >= least, { error: `must be at least ${spelled(least)}` });
+  wait.refine((ms) => ms >= least, { error: `must be at least ${spelled(least)}` });
 
 /** Last time that `time` can read, the end of the year 9999. Milliseconds since the epoch. */
 export const latestTime = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
@@ -114,25 +115,23 @@ function isDay(date: string): boolean {
 }
 
 /** A time; a date alone is its beginning in UTC. Comes out in milliseconds since the epoch. */
-export const time = () =>
-  z
-    .string({ error: timeMessage })
-    .regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/, {
-      error: timeMessage,
-      abort: true,
-    })
-    .refine((text) => isDay(text.slice(0, 10)) && !Number.isNaN(Date.parse(text)), {
-      error: timeMessage,
-    })
-    .transform((text) => Date.parse(text));
+export const time = z
+  .string({ error: timeMessage })
+  .regex(/^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d))?$/, {
+    error: timeMessage,
+    abort: true,
+  })
+  .refine((text) => isDay(text.slice(0, 10)) && !Number.isNaN(Date.parse(text)), {
+    error: timeMessage,
+  })
+  .transform((text) => Date.parse(text));
 
 /** A size: `1GiB`, `500kB`, or a number of bytes. Comes out in bytes. */
-export const size = () =>
-  quantity(
-    sizePattern,
-    sizeUnits,
-    "must be a size such as 512KiB, 1MiB or 2GB, or a number of bytes",
-  );
+export const size = quantity(
+  sizePattern,
+  sizeUnits,
+  "must be a size such as 512KiB, 1MiB or 2GB, or a number of bytes",
+);
 
 /** Where to listen. */
 export type ListenAddress =

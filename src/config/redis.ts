@@ -69,16 +69,14 @@ const connection = (at: string) => ({
       "Addresses of Redis Sentinel, port 26379 where none is said. Then the host in url is the name by which they know the primary: redis://user:password@mymaster/0. Their own user and password stand in theirs.",
     ),
   key_prefix: z.string().default("lintel:").describe("What all keys begin with."),
-  timeout: wait()
+  timeout: wait
     .prefault("250ms")
     .describe("Longest that a call waits for an answer; then the store counts as away."),
   tls: z
     .strictObject({
-      ca: path()
-        .optional()
-        .describe("Certificate authorities, PEM. Default: those that Node knows."),
-      cert: path().optional().describe("Certificate chain of the gateway, PEM."),
-      key: path().optional().describe("Its private key, PEM."),
+      ca: path.optional().describe("Certificate authorities, PEM. Default: those that Node knows."),
+      cert: path.optional().describe("Certificate chain of the gateway, PEM."),
+      key: path.optional().describe("Its private key, PEM."),
     })
     .optional()
     .describe("Certificates for rediss://."),

@@ -11,7 +11,7 @@ const share = () => z.number().min(0).max(1);
 
 const { queue, retry, health } = routingDefaults;
 
-const sessionHeader = headerName().transform((header) => header.toLowerCase());
+const sessionHeader = headerName.transform((header) => header.toLowerCase());
 
 /** The part `routing` of the configuration. */
 export const routingSchema = z.strictObject({
@@ -39,9 +39,7 @@ export const routingSchema = z.strictObject({
         .max(100_000)
         .default(queue.size)
         .describe("Most calls that wait for one target; further ones are refused."),
-      timeout: wait()
-        .prefault(spelled(queue.timeoutMs))
-        .describe("Longest time that a call waits."),
+      timeout: wait.prefault(spelled(queue.timeoutMs)).describe("Longest time that a call waits."),
     })
     .prefault({})
     .describe("Calls that wait for a target with room, each caller in turn."),
@@ -61,13 +59,11 @@ export const routingSchema = z.strictObject({
         .min(0)
         .default(retry.floor)
         .describe("Further attempts within the window that are allowed besides."),
-      window: wait()
-        .prefault(spelled(retry.windowMs))
-        .describe("Time over which the budget counts."),
-      first_pause: waitOrNone()
+      window: wait.prefault(spelled(retry.windowMs)).describe("Time over which the budget counts."),
+      first_pause: waitOrNone
         .prefault(spelled(retry.firstPauseMs))
         .describe("Pause before a target is asked again; doubles each time. Half of it is chance."),
-      longest_pause: waitOrNone()
+      longest_pause: waitOrNone
         .prefault(spelled(retry.longestPauseMs))
         .describe("Longest such pause."),
       blocked: z
@@ -95,21 +91,17 @@ export const routingSchema = z.strictObject({
         .min(1)
         .default(health.samples)
         .describe("Requests that the window must have for that."),
-      window: wait()
-        .prefault(spelled(health.windowMs))
-        .describe("Time over which the share counts."),
-      first_pause: wait()
+      window: wait.prefault(spelled(health.windowMs)).describe("Time over which the share counts."),
+      first_pause: wait
         .prefault(spelled(health.firstPauseMs))
         .describe("How long it stays out until one call tries it; doubles when that fails."),
-      longest_pause: wait()
-        .prefault(spelled(health.longestPauseMs))
-        .describe("Longest such pause."),
+      longest_pause: wait.prefault(spelled(health.longestPauseMs)).describe("Longest such pause."),
       check: z
         .strictObject({
-          interval: wait().prefault("10s").describe("How often a backend is asked."),
-          timeout: wait().prefault("5s").describe("How long its answer may take."),
+          interval: wait.prefault("10s").describe("How often a backend is asked."),
+          timeout: wait.prefault("5s").describe("How long its answer may take."),
           backends: z
-            .array(name())
+            .array(name)
             .min(1)
             .optional()
             .describe("Names of the backends to ask. Default: all."),

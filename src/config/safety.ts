@@ -16,18 +16,18 @@ export const moderationFields = (timeout: string) => ({
   url: serverUrl()
     .check(withoutQuery)
     .describe("Address of an OpenAI-compatible API. Without a path, /v1 is added."),
-  api_key: bearerToken()
+  api_key: bearerToken
     .optional()
     .describe("Sent as bearer token; best taken from the environment."),
   model: z.string().min(1).default("omni-moderation-latest").describe("The moderation model."),
-  timeout: wait().prefault(timeout).describe("Longest time that one check may take."),
+  timeout: wait.prefault(timeout).describe("Longest time that one check may take."),
 });
 
 const moderation = z.strictObject({ type: z.literal("moderation"), ...moderationFields("30s") });
 
 const classifier = z.strictObject({
   type: z.literal("classifier"),
-  path: path().describe(
+  path: path.describe(
     "Folder of an image classifier as Hugging Face's tools export it to ONNX: config.json, preprocessor_config.json, and model.onnx or onnx/model.onnx.",
   ),
   labels: z

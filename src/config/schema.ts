@@ -71,8 +71,8 @@ export const configSchema = z.strictObject({
     ),
   tls: z
     .strictObject({
-      cert: path().describe("Certificate chain, PEM."),
-      key: path().describe("Private key, PEM."),
+      cert: path.describe("Certificate chain, PEM."),
+      key: path.describe("Private key, PEM."),
     })
     .optional()
     .describe("Serves TLS on every address that is listened on."),
@@ -110,7 +110,7 @@ export const configSchema = z.strictObject({
     .describe(
       "Hosts at whose addresses images and files in messages may be; the model server fetches them. One * stands for anything. An empty list: they come in the request only, as data: URLs.",
     ),
-  body_limit: size()
+  body_limit: size
     .refine((bytes) => bytes >= 1 && bytes <= largestBody, {
       error: "must be from 1 byte to 512MB",
     })
@@ -128,8 +128,8 @@ export const configSchema = z.strictObject({
     ),
   default_models: z
     .strictObject({
-      chat: name().optional().describe("Default: the first chat model there is."),
-      image: name().optional().describe("Default: the first image model there is."),
+      chat: name.optional().describe("Default: the first chat model there is."),
+      image: name.optional().describe("Default: the first image model there is."),
     })
     .prefault({})
     .describe("What an empty model name means."),
@@ -145,7 +145,7 @@ export const configSchema = z.strictObject({
     .describe(
       "What runs the models. Default: the embedded models (their backend's name is embedded), and the model servers found on this machine (ollama, lmstudio, vllm, webui, comfyui).",
     ),
-  memory_budget: size()
+  memory_budget: size
     .optional()
     .describe(
       "Memory that models of the backends llama and onnx may take together; who was not wanted longest leaves. Default: whatever they take. Embedded models have a budget of their own.",
@@ -156,15 +156,15 @@ export const configSchema = z.strictObject({
     .describe("Whether the list of models says where they come from: paths, kinds of servers."),
   timeouts: z
     .strictObject({
-      total: wait().prefault("10m").describe("Longest time that one call may take."),
+      total: wait.prefault("10m").describe("Longest time that one call may take."),
       ...routeTimeouts,
-      first_message: waitOrNone()
+      first_message: waitOrNone
         .prefault("10s")
         .describe("How long the status of a stream is held back for the first message."),
-      keep_alive: wait()
+      keep_alive: wait
         .prefault("15s")
         .describe("Silence on an SSE stream after which a comment is sent."),
-      shutdown: waitOrNone()
+      shutdown: waitOrNone
         .prefault("30s")
         .describe("How long running calls may take to end on SIGTERM."),
     })

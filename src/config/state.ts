@@ -16,7 +16,7 @@ const databaseMessage = "must be sqlite, or an address such as postgres://user@h
 
 /** The section `state` of the configuration. */
 export const stateSchema = z.strictObject({
-  directory: path()
+  directory: path
     .optional()
     .describe(
       "Folder for the database (lintel.db), usage on its way there (usage), models that are fetched by name (models), generated images (media), and sockets for lintel top (run). Default: lintel in $XDG_STATE_HOME, or in ~/.local/state.",
@@ -31,7 +31,7 @@ export const stateSchema = z.strictObject({
     .describe(
       "Where tokens and usage are kept: sqlite, a file in the folder, for one machine; or the address of a PostgreSQL database, for any number of gateways.",
     ),
-  refresh: wait()
+  refresh: wait
     .prefault("5s")
     .describe("Within which changes of tokens, such as a revocation, reach every gateway."),
   redis: redisSchema
@@ -44,10 +44,10 @@ export const stateSchema = z.strictObject({
 /** The section `usage` of the configuration. */
 export const usageSchema = z.strictObject({
   enabled: z.boolean().default(true).describe("Whether a record of each call is kept."),
-  retention: period()
+  retention: period
     .prefault("90d")
     .describe("How long records are kept; 36500d is as good as for ever."),
-  max_waiting: size()
+  max_waiting: size
     .prefault("1GiB")
     .describe("Most room for records that wait on the disk while the database is away."),
 });

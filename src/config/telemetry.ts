@@ -32,10 +32,10 @@ export const telemetrySchema = z.strictObject({
         .describe(
           "Base address of a collector, OTLP over HTTP. Default: OTEL_EXPORTER_OTLP_ENDPOINT, then http://localhost:4318.",
         ),
-      headers: headers()
+      headers: headers
         .optional()
         .describe("Sent with every export. Default: OTEL_EXPORTER_OTLP_HEADERS."),
-      interval: wait()
+      interval: wait
         .optional()
         .describe(
           "Time between two exports of metrics. Default: OTEL_METRIC_EXPORT_INTERVAL, then 60s.",

@@ -55,7 +55,7 @@ const model = z
       .enum(["auto", "sd", "sdxl"])
       .default("auto")
       .describe("Workflow that comes with Lintel. auto: sdxl where the checkpoint's name says so."),
-    file: path()
+    file: path
       .optional()
       .describe("Your own workflow, as ComfyUI exports it for the API, instead."),
     map: mapSchema.optional().describe("Where the fields of requests go in your own workflow."),
@@ -74,7 +74,7 @@ export const comfyuiSchema = z.strictObject({
   url: serverUrl("headers")
     .check(withoutQuery)
     .describe("Address of ComfyUI, for example http://127.0.0.1:8188."),
-  headers: headers()
+  headers: headers
     .default({})
     .describe("Headers of every request to it, for a proxy that wants authorization."),
   models: z
@@ -92,10 +92,10 @@ export const comfyuiSchema = z.strictObject({
     .strictObject({ connect: connectTimeout() })
     .prefault({})
     .describe("How long things may take. An image may take as long as its call."),
-  poll: wait()
+  poll: wait
     .prefault("1s")
     .describe("How often ComfyUI's queue is looked at while a request waits in it."),
-  refresh: waitOrNone()
+  refresh: waitOrNone
     .prefault("60s")
     .describe("How often the list of checkpoints is read again; 0: never."),
 });

@@ -14,7 +14,7 @@ export const embeddedSchema = z.strictObject({
   type: z.literal("embedded"),
   name: backendName(),
   models: z
-    .array(path())
+    .array(path)
     .min(1)
     .optional()
     .describe(
@@ -23,12 +23,12 @@ export const embeddedSchema = z.strictObject({
   gpu: gpuField("each model"),
   ...chatEngineFields,
   load: loadField,
-  memory_budget: size()
+  memory_budget: size
     .optional()
     .describe(
       "Memory that the models may take together; who was not wanted longest leaves. Default: whatever they take.",
     ),
-  watchdog: waitOrNone()
+  watchdog: waitOrNone
     .refine((ms) => ms === 0 || ms >= leastWatchdog, { error: "must be 0, or at least 1m" })
     .optional()
     .describe(

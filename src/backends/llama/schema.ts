@@ -39,7 +39,7 @@ export const chatEngineFields = {
 export const llamaSchema = z.strictObject({
   type: z.literal("llama"),
   name: backendName(),
-  path: path().describe(
+  path: path.describe(
     "The GGUF file, or a name on Hugging Face: hf:user/repository:Q4_K_M, hf:user/repository/file.gguf.",
   ),
   id: z

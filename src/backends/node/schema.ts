@@ -22,7 +22,7 @@ export const nodeSchema = z.strictObject({
     })
     .check(withoutUser("token"))
     .describe("Where the node listens: http://host:port, https://host, or unix:/path."),
-  token: bearerToken()
+  token: bearerToken
     .min(1)
     .optional()
     .describe("Bearer token. A node in the mode public takes any, but wants one."),

@@ -8,7 +8,7 @@ import { gpuField } from "../gpu.js";
 export const onnxSchema = z.strictObject({
   type: z.literal("onnx"),
   name: backendName(),
-  path: path().describe("Folder of the model, in diffusers' layout, as ONNX files."),
+  path: path.describe("Folder of the model, in diffusers' layout, as ONNX files."),
   id: z.string().min(1).optional().describe("Name of the model. Default: the folder's name."),
   threads: z
     .int()
@@ -25,7 +25,7 @@ export const onnxSchema = z.strictObject({
       "What | in a prompt means: separates prompts, or the texts for the model's several text encoders. Default: batch.",
     ),
   loras: z
-    .array(path())
+    .array(path)
     .optional()
     .describe(
       "LoRAs besides those in the model's own folder loras: safetensors files, or folders of these.",

@@ -20,7 +20,7 @@ export const openaiSchema = z.strictObject({
   url: serverUrl().describe(
     "Address of the API. Without a path, /v1 is added; an address that ends in /chat/completions is taken as it is.",
   ),
-  api_key: bearerToken()
+  api_key: bearerToken
     .optional()
     .describe("Sent as bearer token; best taken from the environment."),
   headers: furtherHeaders(),
@@ -51,7 +51,7 @@ export const openaiSchema = z.strictObject({
     .min(1)
     .default(256)
     .describe("Most connections at once; further calls wait for one."),
-  refresh: waitOrNone()
+  refresh: waitOrNone
     .prefault("60s")
     .describe("How often the server's list of models is read again; 0: never."),
 });

@@ -17,7 +17,7 @@ export const restSchema = z.strictObject({
   url: serverUrl("token or headers")
     .check(withoutQuery)
     .describe("Address of the gateway; /llm and /text-to-image are added."),
-  token: bearerToken()
+  token: bearerToken
     .default("lintel")
     .describe("Bearer token. A gateway in public mode takes any, but wants one."),
   headers: furtherHeaders(),

@@ -53,8 +53,8 @@ export const sdapiSchema = z
       .strictObject({ connect: connectTimeout() })
       .prefault({})
       .describe("How long things may take. An image may take as long as its call."),
-    poll: wait().prefault("500ms").describe("How often the progress of a running image is asked."),
-    refresh: waitOrNone()
+    poll: wait.prefault("500ms").describe("How often the progress of a running image is asked."),
+    refresh: waitOrNone
       .prefault("60s")
       .describe("How often the list of checkpoints is read again; 0: never."),
   })
