@@ -13,7 +13,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
 import { cacheOf, loadBundle } from "../../src/bundle.js";
-import { build, folder } from "./lintel.js";
+import { build, folder, start } from "./lintel.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -80,6 +80,24 @@ syncBuiltinESMExports();`;
     const main = join(root, "dist/src/main.js");
     const started = spawnSync(process.execPath, [...options, main, ...args], { encoding: "utf8" });
     expect(started).toMatchObject(ended);
+  });
+
+  test("serves without what fetch is made of, which takes 6 MB, until somebody needs it", async () => {
+    const told = `process.once("exit", () => {
+  console.log("loaded", process.moduleLoadList.filter((name) => /undici|http2\\/core/.test(name)));
+});`;
+    const yaml = `
+listen: 127.0.0.1:0
+auth: { mode: public }
+usage: { enabled: false }
+backends: [{ type: openai, name: any, url: "http://127.0.0.1:9", models: [any] }]
+`;
+    const options = `--import=data:text/javascript,${encodeURIComponent(told)}`;
+    const serving = start(["serve"], folder({ "lintel.yaml": yaml }), { NODE_OPTIONS: options });
+    await serving.until(/ chat +any .* ready\n/);
+    serving.kill("SIGTERM");
+    await serving.ended;
+    expect(serving.stdout).toContain("loaded [ 'NativeModule internal/http2/core' ]");
   });
 
   test("has a line to show of an error that ends it, not a whole bundle", async () => {
