@@ -82,7 +82,7 @@ syncBuiltinESMExports();`;
     expect(started).toMatchObject(ended);
   });
 
-  test("serves without what fetch is made of, which takes 6 MB, until somebody needs it", async () => {
+  test("serves without all that fetch is made of until somebody needs it", async () => {
     const told = `process.once("exit", () => {
   console.log("loaded", process.moduleLoadList.filter((name) => /undici|http2\\/core/.test(name)));
 });`;

@@ -182,7 +182,7 @@ const lastFrame = (bytes: Uint8Array): Frame | undefined => [...framesIn(bytes)]
 
 const unreadable = "the message can't be read";
 
-/** Stands for one that can't be read back. Not made at a start: the first of Headers takes 20 ms and 1 MB, for all of fetch. */
+/** Stands for one that can't be read back. Not made at a start: its Headers would load all of fetch. */
 const unknownError = () => toConnectError(new LintelError("invalid_value", unreadable));
 
 /** What the library found, in the gateway's terms; `undefined` if it is not about the message. */
