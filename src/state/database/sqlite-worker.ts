@@ -166,6 +166,7 @@ function insertLines(
   lines: readonly string[],
   rows: number,
 ): void {
+  if (lines.length === 0) return;
   const statement = prepare(db, insertText(insertion, rows));
   for (let done = 0; done < lines.length; done += rows) {
     const some = lines.slice(done, done + rows);
