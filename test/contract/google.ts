@@ -16,7 +16,7 @@ const names: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     Object.entries(config).map(([ours, theirs]) => [ours, `generationConfig.${theirs}`]),
   ),
-  ...{ messages: "contents", reasoning_effort: "generationConfig.thinkingConfig" },
+  ...{ messages: "contents", reasoning_effort: "generationConfig.thinkingConfig.thinkingLevel" },
 };
 
 /** The path and the body of a request. */

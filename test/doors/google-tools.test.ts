@@ -125,7 +125,14 @@ test.each<[string, object]>([
   ["generationConfig.seed", config({ seed: -2 })],
   ["generationConfig.stopSequences[0]", config({ stopSequences: [""] })],
   ["generationConfig.thinkingConfig", config({ thinkingConfig: 5 })],
-  ["generationConfig.thinkingConfig", config({ thinkingConfig: { thinkingLevel: "HUGE" } })],
+  [
+    "generationConfig.thinkingConfig.thinkingLevel",
+    config({ thinkingConfig: { thinkingLevel: "HUGE" } }),
+  ],
+  [
+    "generationConfig.thinkingConfig.thinkingLevel",
+    config({ thinking_config: { thinking_level: 5 } }),
+  ],
   [
     "generationConfig.thinkingConfig.thinkingBudget",
     config({ thinkingConfig: { thinkingBudget: -2 } }),
@@ -138,6 +145,7 @@ test.each<[string, object]>([
     "generationConfig.responseSchema",
     config({ responseMimeType: "application/json", responseSchema: "a" }),
   ],
+  ["tools", hello({ tools: 5 })],
   ["tools[0]", hello({ tools: ["a"] })],
   ["tools[0].functionDeclarations", hello({ tools: [{ functionDeclarations: 5 }] })],
   ["tools[1].functionDeclarations[0]", hello({ tools: [{}, { functionDeclarations: [5] }] })],
@@ -217,6 +225,19 @@ test.each<[string, object, RegExp]>([
     metadata: { param: field },
   });
   expect(backend.asked).toEqual([]);
+});
+
+test("of functions that are not there nothing else is said than that", async () => {
+  const server = await serve(scripted({ chat: says("Hi") }));
+  const functionCallingConfig = { mode: "ANY", allowedFunctionNames: ["g"] };
+  const declared = { functionDeclarations: [{ name: "f" }] };
+  for (const tools of [[declared], []]) {
+    const body = hello({ tools, toolConfig: { functionCallingConfig } });
+    const { error } = await json(await server.post(path, body));
+    expect(error.message).toBe(
+      "toolConfig.functionCallingConfig.allowedFunctionNames: must be names of declared functions",
+    );
+  }
 });
 
 test("of several tools with one name the last is offered", async () => {

@@ -260,6 +260,16 @@ describe("failures", () => {
   });
 });
 
+test.each([
+  ["/v1/models/chat-1:generateContent"],
+  ["/v1beta/models/chat-1:streamGenerateContent"],
+  ["/v1beta/models/none:countTokens"],
+])("GET %s, which takes POST alone, is a 405", async (path) => {
+  const server = await serve(scripted({ chat: says("Hi") }));
+  const answer = await server.get(path, { "x-goog-api-key": "me" });
+  expect([answer.status, answer.headers.get("allow")]).toEqual([405, "POST"]);
+});
+
 test("silence is blank lines: Google's SDK for Python takes a comment for JSON", async () => {
   const held = gate();
   const chat = async function* (call: Parameters<NonNullable<Chat>>[0]) {

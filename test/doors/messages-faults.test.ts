@@ -90,6 +90,10 @@ test.each<[string, object]>([
   ["stop_sequences[1]", hello({ stop_sequences: [".", ""] })],
   ["max_tokens", hello({ max_tokens: 0 })],
   ["thinking", hello({ thinking: "on" })],
+  ["thinking.type", hello({ thinking: { type: true } })],
+  ["thinking.budget_tokens", hello({ thinking: { type: "enabled", budget_tokens: "1024" } })],
+  ["thinking.budget_tokens", hello({ thinking: { type: "enabled", budget_tokens: 1.5 } })],
+  ["thinking.budget_tokens", hello({ thinking: { type: "enabled", budget_tokens: -1 } })],
   ["output_config", hello({ output_config: 5 })],
   ["output_config.effort", hello({ output_config: { effort: "huge" } })],
   ["output_config.format.type", hello({ output_config: { format: { type: "xml" } } })],
@@ -109,6 +113,17 @@ test.each<[string, object]>([
     }),
   ],
   ["tool_choice.type", hello({ tool_choice: { type: "always" } })],
+  ["tool_choice.type", hello({ tool_choice: "always" })],
+  ["tool_choice.type", hello({ tools: [{ name: "a" }], tool_choice: { type: "required" } })],
+  ["tool_choice.type", hello({ tool_choice: {} })],
+  ["tool_choice", hello({ tool_choice: 5 })],
+  [
+    "tool_choice.disable_parallel_tool_use",
+    hello({
+      tools: [{ name: "a" }],
+      tool_choice: { type: "any", disable_parallel_tool_use: "true" },
+    }),
+  ],
   ["tool_choice.name", hello({ tools: [{ name: "a" }], tool_choice: { type: "tool", name: "b" } })],
   ["tool_choice.name", hello({ tools: [{ name: "a" }], tool_choice: { type: "tool" } })],
   ["stream", hello({ stream: "yes" })],
@@ -128,6 +143,12 @@ test.each<[string, object]>([
   // Of one that can't be read nothing else is said.
   const fields = detail.map((it: { loc: unknown[] }) => it.loc.join("."));
   expect(fields).toEqual([...new Set(fields)]);
+});
+
+test("which choices of tools there are is told as clients write them", async () => {
+  const server = await serve(scripted({ chat: says("Hi") }));
+  const { error } = await json(await server.post(path, hello({ tool_choice: "required" })));
+  expect(error.message).toBe("tool_choice.type: must be one of auto, any, tool, none");
 });
 
 test.each<[string, object]>([

@@ -58,9 +58,11 @@ describe("settings", () => {
       ["any", "required"],
       ["none", "none"],
     ]) {
-      const { request } = await asked(hello({ tools: [weather], tool_choice: { type } }));
-      expect(request.toolChoice).toMatchObject({ type: ours, function: undefined });
-      expect(request.parallelToolCalls).toBeUndefined();
+      for (const tool_choice of [{ type }, type]) {
+        const { request } = await asked(hello({ tools: [weather], tool_choice }));
+        expect(request.toolChoice).toMatchObject({ type: ours, function: undefined });
+        expect(request.parallelToolCalls).toBeUndefined();
+      }
     }
   });
 

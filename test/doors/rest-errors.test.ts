@@ -207,6 +207,7 @@ describe("errors", () => {
     ["another charset", { "content-type": "application/json; charset=latin1" }, 415],
     ["no valid type", { "content-type": "json" }, 415],
     ["a compressed body", { "content-encoding": "gzip" }, 415],
+    ["no compression, said aloud", { "content-encoding": "Identity" }, 200],
     ["utf-8 said aloud", { "content-type": 'Application/JSON; charset="UTF-8"' }, 200],
   ])("415: media type: %s", async (_what, headers, status) => {
     const server = await serveChat(says("Hi"));

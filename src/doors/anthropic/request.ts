@@ -102,6 +102,9 @@ export function readMessages(json: JsonObject): MessagesRequest {
   const wrong: Violation[] = [];
   const offer = readTools(json, warnings, wrong);
   const thinking = objectIn(json, "thinking", wrong);
+  if (typeof (thinking.type ?? "") !== "string") {
+    wrong.push({ field: "thinking.type", message: "must be a string" });
+  }
   const config = objectIn(json, "output_config", wrong);
   if (config.task_budget != null) warnings.push(notSupported("output_config.task_budget"));
   if (conversation.isTuned)
@@ -117,7 +120,7 @@ export function readMessages(json: JsonObject): MessagesRequest {
     parallel_tool_calls: offer.parallel,
     // Its older name, of clients that ask by the beta's path.
     response_format: formatOf(config.format ?? json.output_format),
-    reasoning_effort: effortOf(thinking, config),
+    reasoning_effort: effortOf(thinking, config, wrong),
     user: objectIn(json, "metadata", wrong).user_id,
     include_reasoning: json.include_reasoning ?? thinks(thinking),
   };
@@ -173,10 +176,15 @@ const saysEffort = ({ type }: JsonObject, { effort }: JsonObject): boolean =>
   type === "disabled" || (type === "enabled" && effort == null);
 
 /** How much to think; `undefined` where that is left to the model. */
-function effortOf(thinking: JsonObject, config: JsonObject): unknown {
+function effortOf(thinking: JsonObject, config: JsonObject, into: Violation[]): unknown {
+  const { type, budget_tokens: given } = thinking;
+  const budget = given ?? 0;
+  const isCount = typeof budget === "number" && Number.isInteger(budget) && budget >= 0;
+  if (!isCount) {
+    into.push({ field: "thinking.budget_tokens", message: "must be an integer of at least 0" });
+  }
   if (!saysEffort(thinking, config)) return config.effort;
-  const { type, budget_tokens: budget } = thinking;
-  return type === "disabled" ? "none" : effortOfBudget(typeof budget === "number" ? budget : 0);
+  return type === "disabled" ? "none" : effortOfBudget(isCount ? budget : 0);
 }
 
 /** The answer's form: the contract's schemas have a name. */

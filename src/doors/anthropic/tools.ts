@@ -30,7 +30,8 @@ const choices: ReadonlyMap<unknown, string> = new Map([
  * own are Anthropic's, which its models know without a schema: they are dropped, and to have to call one
  * is refused.
  * @param warnings gets a line for each kind that is dropped
- * @param wrong gets what can't be read of examples, and of what messages change, by the client's names
+ * @param wrong gets what can't be read of the choice, of examples, and of what messages change, by the
+ *   client's names
  */
 export function readTools(
   { tools, tool_choice: choice, messages }: JsonObject,
@@ -56,10 +57,16 @@ export function readTools(
       ? unsupported("tool_choice", "this gateway supports only tools with a schema")
       : undefined;
   const parallel = single === true ? false : undefined;
+  if (typeof (single ?? false) !== "boolean") {
+    wrong.push({
+      field: "tool_choice.disable_parallel_tool_use",
+      message: "must be true or false",
+    });
+  }
   const isRead = Array.isArray(tools) || (tools == null && offered.length > 0);
   return {
     tools: isRead ? offered.map(({ tool, place }) => toolOf(tool, place, wrong)) : tools,
-    choice: refused ? undefined : choiceOf(choice),
+    choice: refused ? undefined : choiceOf(choice, wrong),
     parallel,
     places: offered.map(({ place }) => place),
     refused,
@@ -124,10 +131,15 @@ class Reading implements Offered {
   }
 }
 
-function choiceOf(choice: unknown): unknown {
-  if (!isObject(choice)) return choice;
-  const { type, name } = choice;
-  const ours = choices.get(type) ?? type;
+function choiceOf(choice: unknown, wrong: Violation[]): unknown {
+  if (!isObject(choice) && typeof choice !== "string") return choice;
+  const { type, name } = isObject(choice) ? choice : { type: choice, name: undefined };
+  const ours = choices.get(type);
+  if (ours === undefined) {
+    const message = `must be one of ${[...choices.keys()].join(", ")}`;
+    wrong.push({ field: "tool_choice.type", message });
+    return undefined;
+  }
   return ours === "function" ? { type: ours, function: { name } } : { type: ours };
 }
 

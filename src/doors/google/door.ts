@@ -12,18 +12,12 @@ import { oneModel } from "../openai/models.js";
 import { wholeGenerated } from "./answer.js";
 import { generateError } from "./error.js";
 import { generateEncoder } from "./events.js";
-import { googleList, googleModel } from "./models.js";
+import { googleList, googleModel, methods } from "./models.js";
 import { countFields, generateFields, readCount, readGenerate } from "./request.js";
 
 /** Newer clients ask at the first one, where the lists are of all clients, others at the second. */
 const bases = ["/v1/models", "/v1beta/models"] as const;
 const base = bases[1];
-
-const methods: ReadonlySet<string> = new Set([
-  "generateContent",
-  "streamGenerateContent",
-  "countTokens",
-]);
 
 interface Asked {
   readonly Params: { readonly "*": string };
@@ -42,7 +36,7 @@ export const google: Door = async (app, options) => {
 
   const generate = (request: FastifyRequest<Asked>, reply: FastifyReply) => {
     const [, name = "", method = ""] = /^(.*):([^:]*)$/s.exec(request.params["*"]) ?? [];
-    if (!methods.has(method)) throw noMethod();
+    if (!methods.includes(method)) throw noMethod();
     const counts = method === "countTokens";
     const { json = {}, admission, defect } = bodyOf(request, counts ? countFields : generateFields);
     const { message, warnings, names, ...read } = (counts ? readCount : readGenerate)(json, name);

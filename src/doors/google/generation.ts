@@ -11,6 +11,8 @@ export interface Generation {
   readonly asked: JsonObject;
   /** What the client calls the answer's schema. */
   readonly schema: string;
+  /** What it calls how much to think. */
+  readonly effort: string;
   readonly refused: LintelError | undefined;
 }
 
@@ -64,7 +66,9 @@ export function readGeneration(
   const plain = plainSchema(config) !== undefined;
   const older = plain ? "responseJsonSchema" : "responseSchema";
   const schema = `${at}.${config === written ? older : "responseFormat"}`;
-  return { asked, schema, refused: refusedIn(config) };
+  const level = member(thinking, "thinkingLevel") === undefined ? "" : ".thinkingLevel";
+  const effort = `${at}.thinkingConfig${level}`;
+  return { asked, schema, effort, refused: refusedIn(config) };
 }
 
 /**

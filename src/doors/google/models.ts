@@ -5,7 +5,12 @@ import { type ListModelsResponse, type Model, Task } from "../../../gen/lintel/v
 export const googleList = ({ models }: ListModelsResponse): string =>
   JSON.stringify({ models: models.map(googleModel) });
 
-const methods = ["generateContent", "streamGenerateContent", "countTokens"];
+/** What a model is asked to do, by the end of a path that is posted to. */
+export const methods: readonly string[] = [
+  "generateContent",
+  "streamGenerateContent",
+  "countTokens",
+];
 
 /** One model; those that draw can't be asked in this form. */
 export const googleModel = ({ id, task, maxTokens }: Model) => ({

@@ -3,7 +3,7 @@ import { type Naming, namesBy, type Place } from "../json/places.js";
 
 const config = "generationConfig";
 
-const naming: Naming = {
+const namingBy = (effort: string): Naming => ({
   moved: [
     ["messages", "contents"],
     ["temperature", `${config}.temperature`],
@@ -13,22 +13,29 @@ const naming: Naming = {
     ["seed", `${config}.seed`],
     ["stop", `${config}.stopSequences`],
     ["response_format", `${config}.responseMimeType`],
-    ["reasoning_effort", `${config}.thinkingConfig`],
+    ["reasoning_effort", effort],
     ["tool_choice", "toolConfig.functionCallingConfig"],
   ],
   ofCall: { ".function": "", ".function.name": ".name", ".function.arguments": ".args" },
   ofTool: (rest) => rest.replace(/^\.function/, ""),
   ofPart: (rest) => rest.replace(/^\.(?:image_url|file|input_audio).*$/, ""),
   callId: "id",
-};
+});
 
-/** Finds the client's names of fields, as `namesBy` does. @param schema what it calls the answer's schema */
+/**
+ * Finds the client's names of fields, as `namesBy` does.
+ * @param schema what it calls the answer's schema
+ * @param effort what it calls how much to think
+ */
 export function namesOf(
   messages: readonly Place[],
   tools: readonly string[],
   own: ReadonlySet<string | undefined>,
   schema: string,
+  effort: string,
 ): (field: string) => string {
-  const names = namesBy(naming, messages, tools, own);
-  return (field) => (field.startsWith("response_format.json_schema") ? schema : names(field));
+  return (field) =>
+    field.startsWith("response_format.json_schema")
+      ? schema
+      : namesBy(namingBy(effort), messages, tools, own)(field);
 }

@@ -99,7 +99,13 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
   const refused = conversation.refused ?? generation.refused ?? refusedIn(json);
   const said = [...conversation.violations, ...wrong].map(({ field }) => field);
   const own = new Set([...said, refused?.param]);
-  const names = namesOf(conversation.places, offer.places, own, generation.schema);
+  const names = namesOf(
+    conversation.places,
+    offer.places,
+    own,
+    generation.schema,
+    generation.effort,
+  );
   const defect = faults.length > 0 ? invalidFields(faults) : refused;
   return { message, defect, warnings, names };
 }

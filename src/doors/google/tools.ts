@@ -48,11 +48,13 @@ export function readTools(json: JsonObject, warnings: string[], into: Violation[
   if (unknown !== undefined) {
     const message = "must be names of declared functions";
     into.push({ field: `${path}.allowedFunctionNames`, message });
+    // What is to be called can't be told, and nothing is said of it.
+    return offerOf(declared, undefined);
   }
   const wanted = new Set<unknown>(names);
   const allowed = declared.filter(({ tool }) => wanted.has(nameOf(tool)));
   const [only, ...others] = names as string[];
-  const one = kind === "required" && others.length === 0 && unknown === undefined;
+  const one = kind === "required" && others.length === 0;
   return offerOf(allowed, kind, one ? only : undefined);
 }
 
@@ -82,6 +84,10 @@ function offerOf(declared: readonly Declared[], kind: string | undefined, name?:
 const nameOf = (tool: JsonObject): unknown => isObject(tool.function) && tool.function.name;
 
 function declaredIn(tools: unknown, warnings: string[], into: Violation[]): Declared[] {
+  if (!Array.isArray(tools) && !isObject(tools)) {
+    into.push({ field: "tools", message: "must be an array of objects, or an object" });
+    return [];
+  }
   const list: readonly unknown[] = Array.isArray(tools) ? tools : [tools];
   const declared: Declared[] = [];
   const dropped = new Set<string>();

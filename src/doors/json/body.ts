@@ -130,7 +130,7 @@ export function twiceIn(
 }
 
 function isPlainUtf8({ headers }: FastifyRequest): boolean {
-  if ((headers["content-encoding"] ?? "identity") !== "identity") return false;
+  if ((headers["content-encoding"] ?? "identity").toLowerCase() !== "identity") return false;
   return isUtf8(headers["content-type"] ?? "");
 }
 

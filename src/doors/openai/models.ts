@@ -1,6 +1,7 @@
 /** The models as OpenAI's clients list them. */
 import type { ListModelsResponse, Model } from "../../../gen/lintel/v1/models_pb.js";
-import { noModel } from "../../core/errors.js";
+import { LintelError, noModel } from "../../core/errors.js";
+import { methods } from "../google/models.js";
 
 /** The list as JSON text. */
 export function modelList({ models }: ListModelsResponse): string {
@@ -10,7 +11,7 @@ export function modelList({ models }: ListModelsResponse): string {
 /**
  * One model as JSON text.
  * @param form as what
- * @throws LintelError `model_not_found`
+ * @throws LintelError `model_not_found`, or `method_not_allowed` where the name ends in what Google's clients post to
  */
 export function oneModel(
   { models }: ListModelsResponse,
@@ -19,6 +20,9 @@ export function oneModel(
 ): string {
   const model = models.find((m) => m.id === id);
   if (model) return JSON.stringify(form(model));
+  if (methods.some((method) => id.endsWith(`:${method}`))) {
+    throw new LintelError("method_not_allowed", "this path takes POST", { allow: "POST" });
+  }
   throw noModel(id, "model");
 }
 
