@@ -30,6 +30,21 @@ describe("names and targets", () => {
     // There is no other.
     expect(of(first).defaultFor(Task.CHAT)).toBe("first");
   });
+  it.each([
+    [[{ name: "m" }, { name: "brief", model: "m" }], "m"],
+    [
+      [
+        { name: "m", model: "m" },
+        { name: "brief", model: "m" },
+      ],
+      "m",
+    ],
+    [[{ name: "brief", model: "m" }, { name: "m" }], "brief"],
+    [[{ name: "brief", model: "m" }], "brief"],
+  ])("the first of the entries %j that leads to the first model is the default", (models, name) => {
+    const core = coreOf([scripted({}, [chatModel("m")], "a")], { models });
+    expect(core.catalogue.defaultFor(Task.CHAT)).toBe(name);
+  });
   it("a target has its own name for the model", async () => {
     const a = scripted({ chat: says("a") }, [chatModel("llama-3")], "a");
     const b = scripted({ chat: says("b") }, [chatModel("meta/llama")], "b");

@@ -1,4 +1,4 @@
-/** Models of backends that stand behind entries of other names. */
+/** Models of backends that stand behind entries. */
 import type { Model } from "../../../gen/lintel/v1/models_pb.js";
 import { nameOver } from "./names.js";
 
@@ -14,14 +14,15 @@ export class Behind {
   add(name: string, upstream: string, backend: string, models: readonly Model[]): void {
     for (const { id } of models) {
       const over = nameOver(name, upstream, id);
-      if (over === undefined || over === id) continue;
+      // A wildcard that has every model's own name hides none of the others.
+      if (over === undefined || (over === id && name.includes("*"))) continue;
       const names = this.#names.get(backend) ?? new Map<string, string>();
       this.#names.set(backend, names);
       if (!names.has(id)) names.set(id, over);
     }
   }
 
-  /** The name over a model, the first where there are several; `undefined`: it has its own. */
+  /** The name over a model, the first where there are several, which may be its own; `undefined`: no entry has it. */
   nameOf(backend: string, id: string): string | undefined {
     return this.#names.get(backend)?.get(id);
   }

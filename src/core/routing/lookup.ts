@@ -71,10 +71,9 @@ export class Lookup {
     this.#allLookedUp = false;
     this.#behind = new Behind();
     for (const entry of this.#entries) {
-      for (const { backend, model = entry.model } of this.#placement.settingsOf(entry)) {
-        if (model !== undefined) {
-          this.#behind.add(entry.name, model, backend, this.#placement.modelsOf(backend));
-        }
+      for (const { backend, model } of this.#placement.settingsOf(entry)) {
+        const upstream = model ?? entry.model ?? entry.name;
+        this.#behind.add(entry.name, upstream, backend, this.#placement.modelsOf(backend));
       }
     }
     // Calls by one name count against what another name bounds.
