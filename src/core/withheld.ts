@@ -46,6 +46,11 @@ const replacements: readonly (readonly [RegExp, string | ((found: string) => str
   [/(?<![\w:.])[0-9a-f]{0,4}(?::[0-9a-f]{0,4}){2,8}(?:%\w+)?(?![\w:])/gi, withoutIPv6],
   [/\blocalhost(?::\d+)?/gi, address],
   [/(?<=\b(?:ENOTFOUND|EAI_AGAIN) )[\w.-]+/g, address],
+  // Names of inner networks, also without a port: nobody else has these top levels.
+  [
+    /(?<![\w.@-])(?:[a-z0-9-]+\.){1,9}(?:internal|local|localdomain|lan|home\.arpa)\b(?![.-]?\w)(?::\d{2,5})?/gi,
+    address,
+  ],
   // A name with dots and a port; without dots only where it is said that it is a host.
   [/(?<![\w.-])[a-z0-9-]+(?:\.[a-z0-9-]+)*\.[a-z][a-z0-9-]*:\d{2,5}\b/gi, address],
   [
