@@ -34,6 +34,13 @@ describe("llama.cpp, and who is not known", () => {
     ]);
   });
 
+  test("are sent numbers of schemas as they are written", async () => {
+    const server = await against(says({ object: "x", input_tokens: 17 }), { dialect: "llamacpp" });
+    const exact = '{"type":"integer","maximum":9223372036854775807}';
+    await count(server, { tools: [functionTool("weather", exact)] });
+    expect(server.upstream.requests[0]?.body.toString()).toContain(`"parameters":${exact}`);
+  });
+
   test("another gateway's estimate is told as one", async () => {
     const server = await against(says({ input_tokens: 17, estimated: true }));
     expect(await count(server)).toMatchObject({ promptTokens: 17, estimated: true });

@@ -82,6 +82,18 @@ describe("the body", () => {
     expect(server.bodies()[0].tool_choice).toBe(sent);
   });
 
+  it("has numbers of schemas as they are written, which JavaScript would round", async () => {
+    const server = await against(echo);
+    const exact = '{"type":"integer","maximum":9223372036854775807,"const":1e400}';
+    await complete(server, {
+      tools: [functionTool("weather", exact)],
+      responseFormat: format("json_schema", { name: "n", description: "", schema: exact }),
+    });
+    const body = server.upstream.requests[0]?.body.toString();
+    expect(body).toContain(`"parameters":${exact}`);
+    expect(body).toContain(`"schema":${exact}`);
+  });
+
   it("has no choice where there is nothing to choose from", async () => {
     const server = await against(echo);
     await complete(server, { toolChoice: choice("none"), parallelToolCalls: true });

@@ -7,6 +7,7 @@ import { noSeed } from "../../src/core/image-events.js";
 import { silent } from "../../src/core/log.js";
 import { never, outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
+import { functionTool } from "../support/tools.js";
 import { text } from "./contract-chat.js";
 import { fixture } from "./fixture.js";
 import { chatRequest } from "./openai-subject.js";
@@ -108,6 +109,13 @@ describe("another Lintel's chat", () => {
       await exchange.end();
     });
     expect(await failure(chatted(backend))).toMatchObject({ code: "upstream_failed" });
+  });
+
+  it("is sent numbers of schemas as they are written", async () => {
+    const { server, backend } = await against();
+    const exact = '{"type":"integer","maximum":9223372036854775807}';
+    await chatted(backend, { tools: [functionTool("f", exact)] });
+    expect(String(server.requests[0]?.body)).toContain(`"parameters":${exact}`);
   });
 
   it("is sent the request with its id and deadline, and our token", async () => {

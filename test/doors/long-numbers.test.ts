@@ -108,3 +108,46 @@ test("a body of which nothing is handed on as it was written is not parsed again
   expect(parse).toHaveBeenCalledOnce();
   parse.mockRestore();
 });
+
+describe("keep their digits in schemas", () => {
+  const schema = `{"type":"object","properties":{"n":{"type":"integer","maximum":9223372036854775807,"not":{"const":1e400}}}}`;
+  const fn = `{"name":"f","parameters":${schema}}`;
+  const tools = `"tools":[{"type":"function","function":${fn}}]`;
+  const said = `"messages":[{"role":"user","content":"Hi"}]`;
+  const form = `"response_format":{"type":"json_schema","json_schema":{"name":"n","schema":${schema}}}`;
+
+  test.each([
+    ["/llm", `{${said},${tools},${form}}`],
+    ["/v1/chat/completions", `{"model":"chat-1",${said},${tools},${form}}`],
+    ["/lintel.v1.ChatService/Complete", `{${said},${tools},${form}}`],
+    [
+      "/v1/messages",
+      `{"max_tokens":9,${said},"tools":[{"name":"f","input_schema":${schema}}],"output_config":{"format":{"type":"json_schema","schema":${schema}}}}`,
+    ],
+    [
+      "/v1/responses",
+      `{"input":"Hi","tools":[{"type":"function",${fn.slice(1)}],"text":{"format":{"type":"json_schema","name":"n","schema":${schema}}}}`,
+    ],
+  ])("of %s", async (path, body) => {
+    const { request } = await asked(path, body);
+    expect(request.tools[0]?.function?.parameters).toBe(schema);
+    expect(request.responseFormat?.jsonSchema?.schema).toBe(schema);
+  });
+
+  test("also where an answer repeats them", async () => {
+    const server = await serve(scripted({ chat: says("Hi") }));
+    const body = `{"input":"Hi","tools":[{"type":"function",${fn.slice(1)}],"text":{"format":{"type":"json_schema","name":"n","schema":${schema}}}}`;
+    const text = await (await server.post("/v1/responses", body)).text();
+    expect(text).toContain(`"parameters":${schema}`);
+    expect(text).toContain(`"schema":${schema}`);
+  });
+
+  test("and weights of LoRAs that are none are refused as ever", async () => {
+    const server = await serve(scripted({ chat: says("Hi") }));
+    const answer = await server.post("/text-to-image", '{"prompt":"a","loras":{"a":1e400}}');
+    expect([answer.status, await answer.text()]).toEqual([
+      400,
+      expect.stringContaining('"param":"loras"'),
+    ]);
+  });
+});

@@ -10,13 +10,17 @@ import type {
 } from "../../../gen/lintel/v1/chat_pb.js";
 import { inlineFile, isPdf } from "../../core/files.js";
 import { parseJson } from "../../core/json.js";
+import { parseMarked } from "../../core/long-numbers.js";
 import { markOf } from "../../core/prompt-marks.js";
 import { sameId } from "../call-ids.js";
 
 /** Stands for a request's tools, its choice among them and what was called, where a server takes none of it. */
 export const tools = "tools";
 
-/** What a request says of tools; nothing where it has none: servers refuse a choice among none. */
+/**
+ * What a request says of tools; nothing where it has none: servers refuse a choice among none. In their schemas
+ * numbers are marked that JavaScript has none for, so that `jsonText` writes them as they were.
+ */
 export function toolFields(request: LLMRequest) {
   if (request.tools.length === 0) return undefined;
   return {
@@ -25,7 +29,7 @@ export function toolFields(request: LLMRequest) {
       function: {
         name: tool?.name,
         description: tool?.description || undefined,
-        parameters: tool?.parameters ? parseJson(tool.parameters) : undefined,
+        parameters: tool?.parameters ? parseMarked(tool.parameters) : undefined,
         strict: tool?.strict,
       },
     })),
@@ -40,14 +44,14 @@ function writeChoice({ type, function: chosen }: ToolChoice) {
   return type === "auto" ? undefined : type;
 }
 
-/** The form of the answer, as a server reads it. */
+/** The form of the answer, as a server reads it; numbers of its schema as in those of `toolFields`. */
 export function writeFormat({ type, jsonSchema }: ResponseFormat) {
   if (type !== "json_schema" || !jsonSchema) return { type };
   const { name, description, schema, strict } = jsonSchema;
   const json_schema = {
     name,
     description: description || undefined,
-    schema: schema === "" ? undefined : parseJson(schema),
+    schema: schema === "" ? undefined : parseMarked(schema),
     strict,
   };
   return { type, json_schema };

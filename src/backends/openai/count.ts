@@ -4,6 +4,7 @@ import type { Call } from "../../core/call.js";
 import { tokenCount } from "../../core/chat-messages.js";
 import { once } from "../../core/iterate.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { jsonText } from "../../core/long-numbers.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { answerLimit } from "../completions/reading.js";
 import { errorBodyOf, refuses } from "../http/refused.js";
@@ -35,7 +36,7 @@ async function count(
   const answer = await transport.send({
     method: "POST",
     path,
-    body: JSON.stringify(asked),
+    body: jsonText(asked),
     headers: traceHeaders(call),
     signal,
   });

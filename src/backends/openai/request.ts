@@ -1,6 +1,7 @@
 /** Writes requests as OpenAI-compatible servers read them. */
 
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
+import { jsonText } from "../../core/long-numbers.js";
 import { withoutCalls } from "../../core/tool-calls.js";
 import { promptCacheKey } from "../cache-key.js";
 import { type IdOf, idsFor } from "../call-ids.js";
@@ -28,9 +29,9 @@ export interface RequestOptions {
 /** The body of `POST /chat/completions`. */
 export const writeRequest = (request: LLMRequest, options: RequestOptions): string =>
   // What is undefined is not written.
-  JSON.stringify(requestFields(request, options));
+  jsonText(requestFields(request, options));
 
-/** The fields of `POST /chat/completions`, those that are not set as `undefined`. */
+/** The fields of `POST /chat/completions`, for `jsonText`, those that are not set as `undefined`. */
 export function requestFields(request: LLMRequest, options: RequestOptions) {
   const { dialect, stream, refused } = options;
   const { temperature, topP, topK = -1, seed, stop, responseFormat } = request;

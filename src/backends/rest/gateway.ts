@@ -1,6 +1,7 @@
 /** Another gateway, as a client of its REST operations sees it. */
 import type { Call } from "../../core/call.js";
 import type { JsonObject } from "../../core/json.js";
+import { jsonText } from "../../core/long-numbers.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { traceHeaders } from "../../core/telemetry.js";
 import { sessionHeaders } from "../cache-key.js";
@@ -41,7 +42,7 @@ export async function ask(
     ...sessionHeaders(call),
     ...(left !== undefined && { "x-request-timeout-ms": String(Math.ceil(left)) }),
   };
-  const request = { method: "POST", path: at(path), body: JSON.stringify(body), headers } as const;
+  const request = { method: "POST", path: at(path), body: jsonText(body), headers } as const;
   const answer = await transport.send({ ...request, signal, connect: connectMs });
   if (!refuses(answer)) return answer;
   const refused = await readRefused(answer, call, failureOf);

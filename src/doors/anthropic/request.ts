@@ -36,9 +36,10 @@ const inBlock = {
 };
 const texts = fields({ type: true, text: true, cache_control: markFields });
 const inner = fields({ ...inBlock, content: texts });
+const form = fields({ type: true, schema: "verbatim" });
 const tool = fields({
-  ...{ type: true, name: true, description: true, input_schema: true, strict: true },
-  ...({ input_examples: "verbatim", cache_control: markFields } as const),
+  ...{ type: true, name: true, description: true, strict: true, cache_control: markFields },
+  ...({ input_schema: "verbatim", input_examples: "verbatim" } as const),
 });
 const blocks: Known = fields({
   ...{ ...inBlock, content: inner },
@@ -63,10 +64,8 @@ export const messagesFields = fieldsOf(
     tools: tool,
     tool_choice: fields({ type: true, name: true, disable_parallel_tool_use: true }),
     thinking: fields({ type: true, budget_tokens: true, display: true }),
-    output_config: fields({
-      ...{ effort: true, task_budget: true, format: fields({ type: true, schema: true }) },
-    }),
-    output_format: fields({ type: true, schema: true }),
+    output_config: fields({ effort: true, task_budget: true, format: form }),
+    output_format: form,
     metadata: fields({ user_id: true }),
     ...{ container: true, mcp_servers: true, context_management: true, fallbacks: true },
     ...{ inference_geo: true, speed: true, diagnostics: true, fallback_credit_token: true },

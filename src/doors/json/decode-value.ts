@@ -1,6 +1,7 @@
 /** Single values of JSON, as messages of the generated shape have them. */
 import { type DescField, type DescMessage, fromJson, ScalarType } from "@bufbuild/protobuf";
 import type { Violation } from "../../core/errors.js";
+import { jsonText } from "../../core/long-numbers.js";
 import { describeRange } from "../../core/range.js";
 import { rangeOf } from "../../core/rules.js";
 import { wellFormed } from "../../core/well-formed.js";
@@ -80,7 +81,7 @@ function integer(
 export const readEmbedded: Read = (value) => {
   if (typeof value === "string") return wellFormed(value);
   try {
-    return JSON.stringify(value);
+    return jsonText(value);
   } catch {
     // Nested too deeply for the stack.
     return "{";

@@ -1,5 +1,6 @@
 /** Which fields of a JSON body a door reads: the others are ignored, whatever stands there. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
+import { embeddedForm } from "./decode.js";
 
 /**
  * The names that are read of an object, and what is read below each; or all of it, or nothing; or all
@@ -12,7 +13,7 @@ export const fields = (table: Readonly<Record<string, Known>>): Known =>
   new Map(Object.entries(table));
 
 /**
- * What is read of a message.
+ * What is read of a message; JSON that is a text in the contract (a schema, a map of LoRAs) as it was written.
  * @param more fields that the door has besides, or reads in another way
  * @param namesOf a field's names in JSON
  */
@@ -22,7 +23,8 @@ export function fieldsOf(
   namesOf: (field: DescField) => string[] = ({ name }) => [name],
 ): Known {
   const known = desc.fields.flatMap((field) => {
-    const below = field.message ? fieldsOf(field.message, {}, namesOf) : true;
+    const alone = embeddedForm(field) === undefined ? true : "verbatim";
+    const below = field.message ? fieldsOf(field.message, {}, namesOf) : alone;
     return namesOf(field).map((name): [string, Known] => [name, below]);
   });
   return new Map([...known, ...Object.entries(more)]);

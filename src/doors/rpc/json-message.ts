@@ -14,6 +14,7 @@ import { leastBytes, type TooFar, tooManyItems } from "../items.js";
 import { parseBody, twiceIn } from "../json/body.js";
 import { compileDecoder } from "../json/decode.js";
 import { fieldsOf } from "../json/known.js";
+import { putBack } from "../json/long-numbers.js";
 import { finding, type Names } from "../json/rename.js";
 import { encodingOf, framesIn, isBare, packedFlag } from "./frames.js";
 import { asContract } from "./json-spelling.js";
@@ -54,7 +55,8 @@ export function jsonReader(input: DescMessage): JsonReader {
     const parsed = parseBody(bytes);
     const defect = parsed.defect ?? twiceIn(parsed, known);
     if (defect) return { defect };
-    const { json = {} } = parsed;
+    const { json = {}, passed } = parsed;
+    if (passed?.digits) putBack(passed.text, json, known);
     const taken: Record<string, unknown> = {};
     const refused: Record<string, unknown> = {};
     const twice: Violation[] = [];
@@ -78,7 +80,7 @@ export function jsonReader(input: DescMessage): JsonReader {
     }
     const whole = twice.length === 0 && Object.keys(refused).length === 0;
     // The library refuses a key that stands twice also where nobody knows it.
-    if (whole && !parsed.passed?.twice) return undefined;
+    if (whole && !passed?.twice) return undefined;
     const { message, violations } = decode(refused);
     violations.push(...twice);
     const callers = namesIn(refused);

@@ -1,6 +1,7 @@
 /** Answers repeat their requests. */
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { toJsonLine } from "../../../core/json-string.js";
+import { asWritten } from "../../../core/long-numbers.js";
 import type { Namespaces } from "./namespaces.js";
 import type { Loads } from "./tool-search.js";
 
@@ -26,7 +27,7 @@ export function membersOf(json: JsonObject, tools: readonly unknown[]): string {
   const { format } = (text ?? {}) as JsonObject;
   const thinking = isObject(json.reasoning) ? json.reasoning : {};
   try {
-    return toJsonLine({
+    const said = toJsonLine({
       instructions: json.instructions ?? null,
       max_output_tokens: json.max_output_tokens ?? json.max_tokens ?? null,
       metadata: json.metadata ?? {},
@@ -44,7 +45,8 @@ export function membersOf(json: JsonObject, tools: readonly unknown[]): string {
       tools,
       top_p: json.top_p ?? null,
       truncation: "disabled",
-    }).slice(1, -1);
+    });
+    return asWritten(said).slice(1, -1);
   } catch {
     // Nested too deeply for the stack: the core refuses it.
     return "";

@@ -43,14 +43,16 @@ const parts = fields(partFields);
 
 const named = { type: true, name: true, namespace: true };
 const toolFields = {
-  ...{ type: true, name: true, description: true, parameters: true, strict: true },
-  ...{ execution: true, async: true, defer_loading: true },
+  ...{ type: true, name: true, description: true, strict: true },
+  ...({ parameters: "verbatim", execution: true, async: true, defer_loading: true } as const),
   format: fields({ type: true, syntax: true, definition: true }),
 };
 
 const tools = fields({ ...toolFields, tools: fields(toolFields) });
 
-const format = fields({ type: true, name: true, description: true, schema: true, strict: true });
+const format = fields({
+  ...{ type: true, name: true, description: true, schema: "verbatim", strict: true },
+} as const);
 
 /** Fields of the contract that have other names here. */
 const renamedFields = ["messages", "response_format"];
