@@ -8,6 +8,7 @@ import { ConfigError, formatProblem } from "../config/problems.js";
 import type { Config } from "../config/schema.js";
 import { LintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
+import { assertRegular } from "../regular-file.js";
 import type { LastReload, Reloaded } from "../reloading.js";
 import { foldersOf } from "./links.js";
 import { logWarnings } from "./logger.js";
@@ -126,7 +127,14 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
   const { cert, key } = running.config.tls ?? {};
   // Other ones apply after a restart.
   const certificates = [cert, key].filter((one) => one !== undefined);
-  const read = (what: string) => readFile(what, "utf8").catch(() => undefined);
+  const read = async (what: string) => {
+    try {
+      assertRegular(what);
+      return await readFile(what, "utf8");
+    } catch {
+      return undefined;
+    }
+  };
   let known = options.text;
   let served = await Promise.all(certificates.map(read));
   let timer: NodeJS.Timeout | undefined;

@@ -1,8 +1,8 @@
 /** Certificates and their keys: read, and tried before anything is served with them. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { createSecureContext } from "node:tls";
+import { NotAFile, readRegular } from "../regular-file.js";
 
 type Part = "ca" | "cert" | "key";
 
@@ -39,7 +39,7 @@ export function readCertificates(
     const file = files[part];
     if (!file) continue;
     try {
-      const content = readFileSync(resolve(directory, file));
+      const content = readRegular(resolve(directory, file));
       read[part] = content;
       tryPart(part, content);
     } catch (error) {
@@ -104,6 +104,7 @@ function tryPart(part: Part, content: Buffer): void {
 }
 
 function reasonOf(part: Part, error: unknown): string {
+  if (error instanceof NotAFile) return error.message;
   const { code, syscall, reason } = error as NodeJS.ErrnoException & { readonly reason?: string };
   if (code === "ENOENT") return "does not exist";
   // It was read, and is too weak: for Node 24 a key of RSA with less than 2048 bits is.

@@ -1,7 +1,8 @@
 /** Finds the configuration's file, and reads it. */
 import { isUtf8 } from "node:buffer";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { NotAFile, readRegular } from "../regular-file.js";
 import type { Parsed } from "./parse.js";
 import type { Problem } from "./problems.js";
 import { absoluteAddress } from "./quantities.js";
@@ -67,10 +68,9 @@ async function parseFile(
   const path = resolve(cwd, file);
   let bytes: Buffer;
   try {
-    bytes = readFileSync(path);
+    bytes = readRegular(path);
   } catch (error) {
-    const { code } = error as NodeJS.ErrnoException;
-    const wrong = code === "ENOENT" ? "there is no such file" : `can't be read (${code})`;
+    const wrong = whyUnreadable(error);
     const message = byVariable ? `${wrong}; LINTEL_CONFIG names it` : wrong;
     return { problems: [{ source: file, field: "", message }] };
   }
@@ -87,6 +87,12 @@ async function parseFile(
     : [];
   const warnings = [...empty, ...(parsed.warnings ?? [])];
   return { ...parsed, config: absolute(parsed.config, directory), text, warnings };
+}
+
+function whyUnreadable(error: unknown): string {
+  if (error instanceof NotAFile) return error.message;
+  const { code } = error as NodeJS.ErrnoException;
+  return code === "ENOENT" ? "there is no such file" : `can't be read (${code})`;
 }
 
 /** Whether YAML holds no value: each line is blank, a comment, a directive, or a mark of a document. */

@@ -1,8 +1,8 @@
 /** Workflows of ComfyUI that are not there, are none, or don't have the inputs that their map names. */
-import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { mapSchema } from "../backends/comfyui/schema.js";
 import { readWorkflow } from "../backends/comfyui/workflow.js";
+import { NotAFile, readRegular } from "../regular-file.js";
 import type { Finding } from "./problems.js";
 import { type Fields, fields } from "./raw.js";
 
@@ -27,9 +27,10 @@ export function checkWorkflows(backends: readonly Fields[], directory: string): 
 
 function problemOf(file: string, map: Parameters<typeof readWorkflow>[1]): string | undefined {
   try {
-    const workflow = readWorkflow(readFileSync(file, "utf8"), map);
+    const workflow = readWorkflow(readRegular(file).toString("utf8"), map);
     return typeof workflow === "string" ? workflow : undefined;
   } catch (error) {
+    if (error instanceof NotAFile) return error.message;
     const { code } = error as NodeJS.ErrnoException;
     return code === "ENOENT" ? "does not exist" : `can't be read (${code})`;
   }

@@ -2,6 +2,7 @@
 import { open } from "node:fs/promises";
 import { setTimeout } from "node:timers/promises";
 import type { Llama } from "node-llama-cpp";
+import { assertRegular } from "../../regular-file.js";
 import { inGb } from "../memory.js";
 import { checkHeader } from "./header.js";
 
@@ -10,6 +11,7 @@ import { checkHeader } from "./header.js";
  * @throws Error that says what is wrong, without the file's name
  */
 export async function checkFile(path: string): Promise<void> {
+  assertRegular(path);
   const file = await open(path).catch((cause: NodeJS.ErrnoException) => {
     throw new Error(cause.code === "ENOENT" ? "no such file" : "the file can't be read", { cause });
   });

@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type * as z from "zod";
+import { assertRegular } from "../../regular-file.js";
 import { ModelProblem, whyUnreadable } from "./problem.js";
 
 /**
@@ -14,9 +15,11 @@ export async function readJson<S extends z.ZodType>(
   file: string,
   schema: S,
 ): Promise<z.output<S>> {
+  const path = join(folder, file);
   let json: unknown;
   try {
-    json = JSON.parse(quoteInfinity(await readFile(join(folder, file), "utf8")));
+    assertRegular(path);
+    json = JSON.parse(quoteInfinity(await readFile(path, "utf8")));
   } catch (error) {
     throw new ModelProblem(`${file}: ${whyUnreadable(error)}`, { cause: error });
   }

@@ -1,8 +1,9 @@
 /** The image model as the list of models has it. */
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Model, PromptBar, type State, Task } from "../../../gen/lintel/v1/models_pb.js";
 import { modelOf } from "../../core/model.js";
+import { readRegular } from "../../regular-file.js";
 import { lookAt } from "../local.js";
 import { readOnnx } from "./file/onnx.js";
 import { classOf, files } from "./folder.js";
@@ -60,7 +61,7 @@ function defaultsOf(folder: string): Record<string, number> {
 /** What `model_index.json` says; loading the model reports what is wrong with it. */
 function indexOf(folder: string): { className: string; origin: string } {
   try {
-    const index = JSON.parse(readFileSync(join(folder, files.index), "utf8"));
+    const index = JSON.parse(readRegular(join(folder, files.index)).toString("utf8"));
     return {
       className: classOf(String(index._class_name ?? "")),
       origin: String(index._name_or_path ?? ""),

@@ -1,5 +1,6 @@
 /** What goes wrong with a model, in words for people. */
 import { reasonOf } from "../../core/log.js";
+import { NotAFile } from "../../regular-file.js";
 import type { Failure } from "./protocol.js";
 
 /**
@@ -43,6 +44,7 @@ export class PassingProblem extends Error {
 /** Why a file can't be read, without its full path. */
 export function whyUnreadable(error: unknown): string {
   if (error instanceof SyntaxError) return "is not valid JSON";
+  if (error instanceof NotAFile) return error.message;
   const { code } = error as NodeJS.ErrnoException;
   if (code === "ENOENT" || code === "ENOTDIR") return "is missing";
   return `can't be read (${code ?? "unknown reason"})`;

@@ -1,8 +1,8 @@
 /** A tokenizer's files: `tokenizer.json`, or the older pair of CLIP, `vocab.json` and `merges.txt`. */
 import { existsSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import * as z from "zod";
+import { readRegular } from "../../regular-file.js";
 import { readJson } from "./json-file.js";
 import { ModelProblem, whyUnreadable } from "./problem.js";
 
@@ -29,7 +29,7 @@ export async function readTokenizer(folder: string, name: string): Promise<objec
     return readJson(folder, whole, tokenizerFile);
   }
   const words = await readJson(folder, vocab, vocabulary);
-  const merges = await readMerges(folder, `${name}/merges.txt`);
+  const merges = readMerges(folder, `${name}/merges.txt`);
   const [bos, eos] = [words[begin], words[end]];
   if (bos === undefined || eos === undefined) {
     throw new ModelProblem(`${vocab}: has no ${bos === undefined ? begin : end}`);
@@ -37,10 +37,13 @@ export async function readTokenizer(folder: string, name: string): Promise<objec
   return clipTokenizer(words, merges, bos, eos);
 }
 
-async function readMerges(folder: string, file: string): Promise<string[]> {
-  const text = await readFile(join(folder, file), "utf8").catch((error) => {
+function readMerges(folder: string, file: string): string[] {
+  let text: string;
+  try {
+    text = readRegular(join(folder, file)).toString("utf8");
+  } catch (error) {
     throw new ModelProblem(`${file}: ${whyUnreadable(error)}`, { cause: error });
-  });
+  }
   return text
     .split("\n")
     .map((line) => line.trimEnd())

@@ -1,6 +1,7 @@
 /** What stands in an ONNX file: its nodes, and where its weights lie. */
 import { closeSync, openSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
+import { assertRegular } from "../../../regular-file.js";
 import { ModelProblem, whyUnreadable } from "../problem.js";
 import { CutShort, type Field, NotProtobuf, ProtobufFile, type Span } from "./protobuf.js";
 
@@ -87,6 +88,7 @@ export function readOnnx(folder: string, name: string): OnnxFile {
   const path = join(folder, name);
   let fd: number;
   try {
+    assertRegular(path);
     fd = openSync(path, "r");
   } catch (error) {
     throw new ModelProblem(`${name}: ${whyUnreadable(error)}`, { cause: error });

@@ -1,6 +1,7 @@
 /** Reads safetensors files: a header in JSON, then plain numbers. */
 import { type FileHandle, open } from "node:fs/promises";
 import * as z from "zod";
+import { assertRegular } from "../../../regular-file.js";
 import { fromHalf } from "../float16.js";
 import { ModelProblem, whyUnreadable } from "../problem.js";
 
@@ -56,9 +57,13 @@ export class Safetensors {
    * @throws ModelProblem if it can't be read or is not what its name says
    */
   static async open(path: string, name: string): Promise<Safetensors> {
-    const file = await open(path).catch((error) => {
+    let file: FileHandle;
+    try {
+      assertRegular(path);
+      file = await open(path);
+    } catch (error) {
       throw new ModelProblem(`${name}: ${whyUnreadable(error)}`, { cause: error });
-    });
+    }
     try {
       const { size } = await file.stat();
       const length = Number((await bytesAt(file, 0, 8)).readBigUInt64LE());
