@@ -7,7 +7,7 @@ import { isAddress } from "../backends/node/address.js";
 import { channelTo } from "../backends/node/channel.js";
 import { headerValue, withoutUser } from "../config/http-fields.js";
 import { fromConnectError } from "../core/connect-error.js";
-import { remedyOf } from "../core/log.js";
+import { remedyOf, speaksNoTls } from "../core/log.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../socket-path.js";
 import type { Given, Option } from "./command.js";
 import { UsageError } from "./command.js";
@@ -130,7 +130,7 @@ function connectionReason(thrown: unknown, address: string): string | undefined 
     const other = clear ? ", and not at https://" : "";
     return `${address} does not speak HTTP/2: is a Lintel there${other}?`;
   }
-  if (/^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL)$/.test(cause)) {
+  if (speaksNoTls({ code: cause })) {
     return `${address} does not speak TLS: is it http://?`;
   }
   const remedy = remedyOf({ code: cause });

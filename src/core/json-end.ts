@@ -32,3 +32,10 @@ export class JsonEnd {
  */
 export const jsonEnd = (text: string, from: number): number | undefined =>
   new JsonEnd().find(text, from);
+
+/** Whether a text is empty, or begins as an object or a list and ends before that does. */
+export function isCutShort(text: string): boolean {
+  const from = text.search(/\S/);
+  if (from < 0) return true;
+  return (text[from] === "{" || text[from] === "[") && jsonEnd(text, from) === undefined;
+}

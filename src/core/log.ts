@@ -37,6 +37,15 @@ const systemCode = /^[A-Z][A-Z\d_]+$/;
 const untrusted =
   /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(VERIFY|GET_ISSUER)_\w+)$/;
 
+/** Codes of TLS for bytes that are none of its own: cleartext, as a rule. */
+const cleartext = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL)$/;
+
+/** Whether a connection failed because who is there speaks no TLS. */
+export function speaksNoTls(error: unknown): boolean {
+  const { code } = Object(error) as { readonly code?: unknown };
+  return typeof code === "string" && cleartext.test(code);
+}
+
 /** What to do where a certificate is not trusted: as the error has it, or in general; absent: it is of something else. */
 export function remedyOf(error: unknown): string | undefined {
   const { code, remedy } = Object(error) as { readonly code?: unknown; readonly remedy?: unknown };
@@ -48,7 +57,7 @@ export function remedyOf(error: unknown): string | undefined {
 
 /**
  * Why something failed, in words for the log: with those of its causes, and codes
- * that they don't have in them; and with what to do, where a certificate is not trusted.
+ * that they don't have in them; and with what to do, where a certificate is not trusted or no TLS is spoken.
  */
 export function reasonOf(error: unknown): string {
   const told: string[] = [];
@@ -56,15 +65,21 @@ export function reasonOf(error: unknown): string {
   for (let next = error, n = 0; next != null && n < longestChain; n++) {
     // A name with several addresses fails with one error for each, and no words of its own.
     const one: unknown = next instanceof AggregateError ? (next.errors[0] ?? next) : next;
-    const words = one instanceof Error ? one.message || one.name : inWords(one);
+    const words = withoutPlaces(one instanceof Error ? one.message || one.name : inWords(one));
     // Some errors have their cause's words in their own.
     if (!told.at(-1)?.includes(words)) told.push(withCode(words, one));
-    remedy ??= remedyOf(one);
+    remedy ??= speaksNoTls(one) ? "no TLS is spoken there" : remedyOf(one);
     next = one instanceof Error ? one.cause : undefined;
   }
   const reason = told.join(": ");
   return remedy === undefined ? reason : `${reason}; ${remedy}`;
 }
+
+/** An error of OpenSSL, which has a thread, a number and places in its source around the reason. */
+const ofOpenssl = /[\dA-F]+:error:[\dA-F]+:[^:]*:[^:]*:([^:]*):[^:\n]*:\d+:[^\n]*\n?/g;
+
+const withoutPlaces = (words: string): string =>
+  words.includes(":error:") ? words.replace(ofOpenssl, "$1") : words;
 
 /** What was thrown that is no error; an object without a prototype can't say itself what it is. */
 function inWords(thrown: unknown): string {

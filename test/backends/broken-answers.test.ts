@@ -18,6 +18,14 @@ const cut =
     exchange.destroy();
   };
 
+/** Sends a part of a body without a length, which ends where its connection does. */
+const cutUnsized =
+  (body: string, type = "application/json"): Script =>
+  async (exchange) => {
+    await exchange.raw(`HTTP/1.0 200 OK\r\ncontent-type: ${type}\r\n\r\n${body}`);
+    exchange.destroy();
+  };
+
 /** Sends events, and what was said to be a stream ends, in order or not. */
 const streams =
   (inOrder: boolean, ...events: (string | object)[]): Script =>
@@ -62,6 +70,11 @@ const hello = { messages: [{ role: "user", content: "hello" }], model: "m" };
 describe("a completion is had from another server where the first one's", () => {
   it.each([
     ["is cut off", cut('{"id":"a","choices":[{"index":0,"message":{"content":"Hal')],
+    [
+      "is cut off, and had no length",
+      cutUnsized('{"id":"a","choices":[{"message":{"content":"Hal'),
+    ],
+    ["is cut off before its first byte", cutUnsized("")],
     ["comes as a stream that is cut off", streams(false, chunk({ content: "Hal" }))],
     ["comes as a stream without its end", streams(true, chunk({ content: "Hal" }))],
     ["has a choice with nothing in it", whole({ id: "a", choices: [{ index: 0 }] })],
@@ -79,11 +92,24 @@ describe("a completion is had from another server where the first one's", () => 
   });
 });
 
+it("a completion that is whole and no JSON is nonsense, which another server would answer with as well", async () => {
+  const script = cutUnsized('{"id":"a","choices":[nothing]}');
+  const { code, metadata } = await outcome(
+    await inFrontOf(script, echo, openai),
+    "complete",
+    hello,
+  );
+  expect(code).toBe("upstream_failed");
+  expect(metadata.get("x-lintel-attempts")).toBe("1");
+});
+
 describe("a stream is had from another server where the first one's", () => {
   it.each([
     ["is cut off before a word", streams(false, chunk({ role: "assistant", content: "" }))],
     ["ends before a word", streams(true, ": thinking\n\n")],
     ["comes whole, and is cut off", cut('{"id":"a","choices":[{"index":0,"message":{')],
+    ["comes whole, and is cut off without a length", cutUnsized('{"id":"a","choices":[{"inde')],
+    ["is cut off within its first event", cutUnsized('data: {"id":"a","cho', "text/event-stream")],
   ])("%s", async (_, script) => {
     const { code, metadata } = await outcome(await inFrontOf(script, echo, openai), "chat", hello);
     expect(code).toBe("ok");
@@ -104,6 +130,7 @@ describe("images are had from another server where the first one's", () => {
 
   it.each([
     ["are cut off", cut('{"created":1,"data":[{"b64_json":"iVBORw0KGgo'), false],
+    ["are cut off, and had no length", cutUnsized('{"created":1,"data":[{"b64_json":"iVBO'), false],
     ["come as a stream that is cut off", streams(false, partial), true],
     ["come as a stream without its end", streams(true, partial), true],
   ])("%s", async (_, script, includePreviews) => {

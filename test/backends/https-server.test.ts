@@ -1,7 +1,8 @@
 /** A model server that is reached over TLS, as most that are bought are. */
 import { readFileSync } from "node:fs";
+import { createServer as createPlainServer } from "node:http";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import type { AddressInfo, Server } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Transport } from "../../src/backends/http/transport.js";
 import { reasonOf } from "../../src/core/log.js";
@@ -9,8 +10,8 @@ import { never } from "../support/calls.js";
 
 const file = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url));
 
-test("one whose certificate is not trusted is unreachable, and the log is told what to do", async () => {
-  const server = createServer({ cert: file("cert.pem"), key: file("key.pem") });
+/** What is thrown where a server is asked over TLS. */
+async function askOf(server: Server): Promise<unknown> {
   await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
   onTestFinished(() => void server.close());
   const transport = new Transport({
@@ -21,9 +22,38 @@ test("one whose certificate is not trusted is unreachable, and the log is told w
   });
   onTestFinished(() => transport.close());
   const sent = transport.send({ method: "GET", path: "/", signal: never });
-  const thrown = await sent.catch((error: unknown) => error);
+  return sent.catch((error: unknown) => error);
+}
+
+test("one whose certificate is not trusted is unreachable, and the log is told what to do", async () => {
+  const thrown = await askOf(createServer({ cert: file("cert.pem"), key: file("key.pem") }));
   expect(thrown).toMatchObject({ code: "upstream_unreachable" });
   expect(reasonOf(thrown)).toMatch(/self-signed.*; NODE_EXTRA_CA_CERTS=FILE trusts/);
+});
+
+test.each(["TLSv1.2", "TLSv1.3"] as const)(
+  "one that wants a certificate of the gateway's is unreachable, and the log is told why: %s",
+  async (version) => {
+    vi.stubEnv("NODE_TLS_REJECT_UNAUTHORIZED", "0");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    const [cert, key] = [file("cert.pem"), file("key.pem")];
+    const versions = { minVersion: version, maxVersion: version };
+    const wanting = { requestCert: true, rejectUnauthorized: true, ca: cert };
+    const server = createServer({ cert, key, ...versions, ...wanting });
+    const thrown = await askOf(server);
+    expect(thrown).toMatchObject({ code: "upstream_unreachable" });
+    expect(reasonOf(thrown)).toMatch(
+      version === "TLSv1.3"
+        ? /: tlsv13 alert certificate required \(/
+        : /alert handshake failure \(/,
+    );
+  },
+);
+
+test("one that speaks http:// is unreachable, and the log is told that", async () => {
+  const thrown = await askOf(createPlainServer());
+  expect(thrown).toMatchObject({ code: "upstream_unreachable" });
+  expect(reasonOf(thrown)).toMatch(/wrong version number \(\w+\); no TLS is spoken there$/);
 });
 
 test("an answer longer than any buffer arrives whole, however slowly it is read", async () => {

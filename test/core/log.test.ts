@@ -23,6 +23,29 @@ test.each([
   );
 });
 
+test.each([
+  ["wrong version number", "WRONG_VERSION_NUMBER", "350:", "; no TLS is spoken there"],
+  [
+    "tlsv13 alert certificate required",
+    "TLSV13_ALERT_CERTIFICATE_REQUIRED",
+    "1601:SSL alert number 116",
+    "",
+  ],
+])("of what OpenSSL says the reason is told: %s", (reason, name, behind, hint) => {
+  const place = "SSL routines:ssl3_read:";
+  const cause = Object.assign(
+    new Error(`80BC4D85957F0000:error:0A00045C:${place}${reason}:../ssl/record.c:${behind}\n`),
+    { code: `ERR_SSL_${name}` },
+  );
+  expect(reasonOf(new Error("fetch failed", { cause }))).toBe(
+    `fetch failed: ${reason} (ERR_SSL_${name})${hint}`,
+  );
+  // gRPC's client has the words of the cause in its own.
+  expect(reasonOf(new Error(`[internal] ${cause.message}`, { cause }))).toBe(
+    `[internal] ${reason}${hint}`,
+  );
+});
+
 test("of one that expired nothing would be trusted", () => {
   const expired = Object.assign(new Error("certificate has expired"), { code: "CERT_HAS_EXPIRED" });
   expect(reasonOf(expired)).toBe("certificate has expired (CERT_HAS_EXPIRED)");

@@ -2,6 +2,7 @@
 import type { APICallError } from "@ai-sdk/provider";
 import { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { isCutShort } from "../../core/json-end.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import { firstChoice, readEnd } from "../completions/completion.js";
 import { statusOf } from "../http/error-body.js";
@@ -139,7 +140,7 @@ function ofApiCall(error: APICallError): LintelError {
   if (statusCode < 300) {
     return (
       reportedBy(parseJson(responseBody)) ??
-      (isConnection(error)
+      (isConnection(error) || isCutShort(responseBody)
         ? brokenOff(error)
         : nonsense("answered with something that can't be read", error))
     );

@@ -10,7 +10,7 @@ import {
 import type { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, jsonOf, parseJson } from "../../core/json.js";
 import { saidIn, soleObject } from "../http/error-body.js";
-import { failureIn, nonsense } from "../http/failure.js";
+import { failureIn, nonsense, notJson } from "../http/failure.js";
 import { string, uint32, word } from "../http/json.js";
 import { readCalls } from "./calls.js";
 import { readThoughts } from "./thoughts.js";
@@ -19,7 +19,7 @@ import { readThoughts } from "./thoughts.js";
 export function readObject(text: string): JsonObject {
   const value = soleObject(parseJson(text));
   if (value) return value;
-  throw nonsense("answered with something that is not JSON", new Error(text.slice(0, 200)));
+  throw notJson(text);
 }
 
 /**

@@ -3,7 +3,7 @@
 import type { CallSignal } from "../../core/cancellation.js";
 import { parseJson } from "../../core/json.js";
 import type { Answer } from "./answer.js";
-import { failureOf, nonsense } from "./failure.js";
+import { failureOf, notJson } from "./failure.js";
 import type { LargeAnswer } from "./large.js";
 import { errorBodyOf } from "./refused.js";
 import type { Request, Transport } from "./transport.js";
@@ -22,8 +22,9 @@ export async function askJson(
   request: Request,
   limit = usualLimit,
 ): Promise<unknown> {
-  const value = parseJson((await ask(transport, request, limit)).toString("utf8"));
-  if (value === undefined) throw nonsense("answered with something that is not JSON");
+  const text = (await ask(transport, request, limit)).toString("utf8");
+  const value = parseJson(text);
+  if (value === undefined) throw notJson(text);
   return value;
 }
 

@@ -1,5 +1,6 @@
 /** How connections to other servers are made. */
-import type { OnReadOpts } from "node:net";
+import type { OnReadOpts, Socket } from "node:net";
+import { TLSSocket } from "node:tls";
 import type { buildConnector as Connectors } from "undici";
 import { buildConnector } from "./undici.js";
 
@@ -33,9 +34,25 @@ export function patientConnector<C extends ConnectOptions>(options: C): Connecto
 }
 
 /** Its types know no `onread`, which it hands on. */
-const connector = (
+function connector(
   options: ConnectOptions & { readonly autoSelectFamilyAttemptTimeout?: number },
-) => buildConnector(options as object);
+): Connectors.connector {
+  const usual = buildConnector(options as object);
+  return (target, callback) =>
+    usual(target, (...[error, socket]) => {
+      if (socket) callback(null, endingWithAlerts(socket));
+      else callback(error, null);
+    });
+}
+
+/**
+ * A connection that ends with the first error of TLS on it. With TLS 1.3 a server refuses a client, for want of
+ * a certificate, when that takes the connection for made already; then it closes it, and undici knows no more than that.
+ */
+export function endingWithAlerts(socket: Socket): Socket {
+  if (socket instanceof TLSSocket) socket.once("error", (error) => socket.destroy(error));
+  return socket;
+}
 
 /** Whether Node went on to the next address while one might still have answered. */
 const gaveUp = (error: Error): boolean =>

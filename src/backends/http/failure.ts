@@ -3,6 +3,7 @@ import type { Retry } from "../../core/error-table.js";
 import { LintelError, overflow } from "../../core/errors.js";
 import { askedAcrossHop } from "../../core/hop.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { isCutShort } from "../../core/json-end.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import {
   errorsIn,
@@ -32,6 +33,17 @@ export function nonsense(what: string, cause?: unknown, retry?: Retry): LintelEr
 /** The answer ended before it was whole: another can be made for who has seen nothing of it. */
 export const brokenOff = (cause?: unknown, without = ""): LintelError =>
   nonsense(`broke off its answer${without && `: ${without}`}`, cause, "anywhere");
+
+/**
+ * What should be JSON is none. An answer without a length ends where its connection does, also where that
+ * broke: where the text ends in the middle of a value, it was broken off.
+ */
+export function notJson(text: string): LintelError {
+  const cause = text === "" ? undefined : new Error(text.slice(0, 200));
+  return isCutShort(text)
+    ? brokenOff(cause)
+    : nonsense("answered with something that is not JSON", cause);
+}
 
 /** Why an answer ends that nobody reads on. */
 export const unread = () => nonsense("was not listened to any more");

@@ -14,6 +14,9 @@ const ownLack: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOBUFS", "EN
 export const isOwnLack = (error: (Error & { code?: string }) | undefined): error is Error =>
   ownLack.has(error?.code ?? "");
 
+/** Whether TLS failed: a server may refuse a client once that has sent its request. */
+const isOfTls = ({ code = "" }: { readonly code?: string }): boolean => code.startsWith("ERR_SSL_");
+
 /**
  * The error for what undici reports.
  * @param sent whether a connection was there and the request on its way
@@ -29,7 +32,7 @@ export function transportError(
   if (error.code === "UND_ERR_CONNECT_TIMEOUT") {
     return notConnected(error);
   }
-  if (!sent || error instanceof ProxyError) {
+  if (!sent || error instanceof ProxyError || (!began && isOfTls(error))) {
     if (isOwnLack(error)) {
       return new LintelError("overloaded", "the gateway can open no more connections", options);
     }

@@ -4,6 +4,7 @@ import { request as secureRequest } from "node:https";
 import { isIP, type Socket } from "node:net";
 import type { buildConnector as Connectors } from "undici";
 import { longestTimerMs } from "../../core/timers.js";
+import { endingWithAlerts } from "./connect.js";
 import { type HttpProxy, portOf } from "./proxy.js";
 import { ProxyError, wordsOf } from "./proxy-error.js";
 import { isOwnLack } from "./transport-error.js";
@@ -52,7 +53,7 @@ export function throughTunnel(proxy: HttpProxy, timeout: number): Connectors.con
       if (protocol !== "https:") return end(undefined, socket);
       // It returns the socket, whatever its type says: that of TLS, which has the other one in it.
       way = withTls({ ...target, httpSocket: socket }, (...[error, made]) => {
-        if (made) end(undefined, made);
+        if (made) end(undefined, endingWithAlerts(made));
         else fail(`led to no TLS connection: ${wordsOf(error)}`, error);
       }) as unknown as Socket;
     });
