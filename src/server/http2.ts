@@ -20,6 +20,7 @@ import { closeAnswered, headerBytes, limitBody } from "./requests.js";
 import {
   destroyBroken,
   endAfterRead,
+  endUnsaid,
   isFlooded,
   limitControlFrames,
   resetBounds,
@@ -110,6 +111,7 @@ export function createHttp2Side(
     // A broken connection is the end of its streams, which they hear of themselves.
     session.on("error", () => session.destroy());
     endAfterRead(session);
+    endUnsaid(session, timeouts.firstBytes);
     limitControlFrames(session, limits);
     endStalledStreams(session, timeouts.stalled);
     destroyBroken(session, timeouts.ping);

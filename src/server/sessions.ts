@@ -31,6 +31,17 @@ export function endAfterRead(session: ServerHttp2Session): void {
   };
 }
 
+/**
+ * Ends a session whose client does not say its settings, with which it has to begin: over TLS the handshake
+ * makes it one of HTTP/2 before a byte of that has come.
+ * @param timeout milliseconds
+ */
+export function endUnsaid(session: ServerHttp2Session, timeout: number): void {
+  const timer = setTimeout(() => session.destroy(), timeout);
+  const stop = () => clearTimeout(timer);
+  session.once("remoteSettings", stop).once("close", stop);
+}
+
 /** Sessions that are about to be ended because their clients wear them out. */
 const flooded = new WeakSet<object>();
 

@@ -3,7 +3,10 @@ import type { Logger } from "../core/log.js";
 
 /** How long a client may take, milliseconds. */
 export interface Timeouts {
-  /** From the connection (TLS: from the handshake's end) to bytes that tell HTTP/1 from HTTP/2. */
+  /**
+   * From the connection (TLS: from the handshake's end) to bytes that tell HTTP/1 from HTTP/2, and from
+   * there to the settings with which a client of HTTP/2 begins.
+   */
   readonly firstBytes: number;
   /** For the headers of an HTTP/1 request, and for a TLS handshake. */
   readonly headers: number;

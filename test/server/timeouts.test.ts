@@ -49,6 +49,13 @@ describe("a connection is closed", () => {
     expect(await over).toBe("");
   });
 
+  it("that sends the preface and no settings", async () => {
+    const { port } = await serve(timeouts({ firstBytes: 50, idleSession: 600_000 }));
+    const socket = tcp(port);
+    socket.write(preface);
+    await ended(socket);
+  });
+
   it("that sends its headers too slowly, with 408", async () => {
     const { port } = await serve(timeouts({ headers: 80 }));
     const socket = tcp(port);

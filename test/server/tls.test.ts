@@ -69,9 +69,12 @@ describe("TLS", () => {
     const clear = tcp(port);
     clear.write("GET /hello HTTP/1.1\r\nhost: a\r\n\r\n");
     expect(await ended(clear)).not.toContain("hello");
-    const silent = connect({ host: "127.0.0.1", port, ca: cert, servername: "localhost" });
-    silent.on("error", () => {});
-    await ended(silent);
+    for (const ALPNProtocols of [undefined, ["h2"]]) {
+      const how = { host: "127.0.0.1", port, ca: cert, servername: "localhost", ALPNProtocols };
+      const silent = connect(how);
+      silent.on("error", () => {});
+      await ended(silent);
+    }
     expect(await https(port, "/hello").catch((e: Error) => e.message)).toBeTypeOf("string");
   });
 
