@@ -49,7 +49,8 @@ const { path, reader } = workerData as ThreadData;
 let database: { readonly sqlite: SqliteDatabase; readonly files: Files } | undefined;
 /** The database's file, and the two that SQLite keeps beside it, as they were when it was opened. */
 type Files = readonly (Stats | undefined)[];
-const paths = [path, `${path}-wal`, `${path}-shm`];
+const log = `${path}-wal`;
+const paths = [path, log, `${path}-shm`];
 const filesNow = (): Files => paths.map((each) => statSync(each, { throwIfNoEntry: false }));
 const same = (a: Stats | undefined, b: Stats | undefined) =>
   a !== undefined && a.ino === b?.ino && a.dev === b.dev;
@@ -60,7 +61,8 @@ const prepared = new Map<string, Prepared>();
 /**
  * The database, opened if it is not, or if another file was put in its place.
  * @throws Error if the file is gone: what is written to it is gone with it, and a new one
- *   in its place would know no token; or if another one is there, but beside it still what
+ *   in its place would know no token; if its log is gone: what is written to that is gone with this
+ *   process, unless it ends in order; or if another one is there, but beside it still what
  *   belongs to the one before, which SQLite would lay over it
  */
 async function current(): Promise<SqliteDatabase> {
@@ -68,7 +70,12 @@ async function current(): Promise<SqliteDatabase> {
     const { sqlite, files } = database;
     const file = statSync(path, { throwIfNoEntry: false });
     if (!file) throw new Error(`the database's file was removed: ${path}`);
-    if (same(file, files[0])) return sqlite;
+    if (same(file, files[0])) {
+      if (!files[1] || same(statSync(log, { throwIfNoEntry: false }), files[1])) return sqlite;
+      throw new Error(
+        `${log} was removed while the database was open, and has what was written last: restart this process, which brings that back`,
+      );
+    }
     // While it is open, no other file gets the number of one of its own.
     const now = filesNow();
     const left = paths.filter((_, i) => i > 0 && same(now[i], files[i]));

@@ -106,6 +106,23 @@ onSqlite((make) => {
     });
   });
 
+  test("without the log that was beside it: away, and all that was written is there after an end in order", async () => {
+    const { place: directory, again } = await make();
+    const sql = again();
+    const usage = new DatabaseUsage(sql);
+    await usage.insert(linesOf(record()));
+    const log = join(directory, "lintel.db-wal");
+    rmSync(log);
+    const words = `${log} was removed while the database was open`;
+    await expect(usage.insert(linesOf(record()))).rejects.toThrow(words);
+    await expect(usage.totals([])).rejects.toThrow(words);
+    await sql.close();
+    const after = new DatabaseUsage(again());
+    expect(await after.totals([])).toMatchObject([{ calls: 1 }]);
+    await after.insert(linesOf(record()));
+    expect(await after.totals([])).toMatchObject([{ calls: 2 }]);
+  });
+
   test("nobody waits for a statement that reads all there is", async () => {
     const { again } = await make();
     const sql = again();
