@@ -131,7 +131,6 @@ export class Exchange implements Dispatcher.DispatchHandler, Answer, Enrolled {
   onResponseData(controller: Controller, bytes: Buffer): void {
     this.#queued += bytes.length;
     if (this.#draining) {
-      this.#began = true;
       if (this.#queued > drainBytes) this.fail(unread());
       return;
     }
