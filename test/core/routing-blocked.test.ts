@@ -77,9 +77,20 @@ describe("a blocked answer", () => {
     }
   });
   it("is another one's, and leaves the health of the first alone", async () => {
-    const all = [backend("a", filtered), backend("b")];
+    let open = 0;
+    const held: Handle<"chat"> = async function* (call) {
+      open++;
+      try {
+        yield* filtered(call);
+      } finally {
+        open--;
+      }
+    };
+    const all = [backend("a", held), backend("b")];
     const { core } = wanted(all);
     expect(await reasonOf(core)).toBe("stop");
+    // Nobody reads what may follow.
+    expect(open).toBe(0);
     expect(await ask(core)).toBe("b");
     expect(stateOf(core, "a")).toMatchObject({ inFlight: 0, attempts: 2, failures: 0 });
   });

@@ -103,10 +103,13 @@ describe("health", () => {
   });
   it("is back also where the call that tries it is told what is wrong about the request", async () => {
     const a = backend("a", inTurn(fails("upstream_failed"), fails("invalid_value"), says("a")));
-    const { core, clock } = bench([a], { health: { failures: 1 } });
+    const said: string[] = [];
+    const log = { ...silent, info: (_: object, message: string) => void said.push(message) };
+    const { core, clock } = bench([a], { health: { failures: 1 } }, [], { log });
     await run(core, "chat", hello).catch(() => {});
     await clock.advance(1000);
     await expect(run(core, "chat", hello)).rejects.toEqual(failure("invalid_value"));
+    expect(said).toContain("a target is back");
     expect(stateOf(core, "a")).toMatchObject({ state: "in", outForMs: 0 });
     expect(await textOf(run(core, "chat", hello))).toBe("a");
   });

@@ -1,8 +1,11 @@
 /** Calls that wait for room while some of their targets are out, or have full queues. */
 import { describe, expect, it } from "vitest";
 import type { Handle } from "../../src/core/call.js";
+import type { CoreParts } from "../../src/core/core.js";
 import { LintelError } from "../../src/core/errors.js";
-import { settled } from "../support/clock.js";
+import { progressEvent } from "../../src/core/image-events.js";
+import { gate as closed } from "../support/calls.js";
+import { FakeClock, settled } from "../support/clock.js";
 import { run } from "../support/core.js";
 import { chatModel, imageModel } from "../support/models.js";
 import { backend, bench, failure, gate, hello, stateOf, textOf } from "../support/routing.js";
@@ -11,7 +14,7 @@ import { paints, scripted } from "../support/scripted.js";
 const gone = () => new LintelError("upstream_unreachable", "the model server went away");
 
 /** `x` at `a`, and at `b` where that fails; `y` at `b` alone. One call at a time at each, one that waits. */
-function shared(size = 1) {
+function shared(size = 1, parts: Partial<CoreParts> = {}) {
   const doors = { a: gate("a"), b: gate("b") };
   const all = [backend("a", doors.a.handle), backend("b", doors.b.handle)];
   const { core, clock } = bench(
@@ -31,6 +34,7 @@ function shared(size = 1) {
       },
       { name: "y", targets: [{ backend: "b", model: "m" }] },
     ],
+    parts,
   );
   /** What came of a call. */
   const ask = async (model: string, credential = model) => {
@@ -136,11 +140,14 @@ describe("while a call tries whether a target is back", () => {
   /** Images of a target that was out; one call tries it, and three wait. */
   async function tried() {
     const doors: ((error?: Error) => void)[] = [];
+    const drawn = closed();
     const draw: Handle<"streamTextToImage"> = async function* (call) {
       await new Promise<void>((resolve, reject) => {
         doors.push((error) => (error ? reject(error) : resolve()));
         call.signal.addEventListener("abort", () => reject(call.signal.reason), { once: true });
       });
+      yield [progressEvent({ index: 0, images: 1, step: 1, steps: 2 })];
+      await drawn.opened;
       yield* paints()(call);
     };
     const one = scripted({ streamTextToImage: draw }, [imageModel("m")], "one");
@@ -163,14 +170,16 @@ describe("while a call tries whether a target is back", () => {
     const waiting = [ask(), ask(), ask()];
     await settled();
     expect(stateOf(core, "one")).toMatchObject({ state: "probing", inFlight: 1, waiting: 3 });
-    return { core, clock, doors, trying, waiting, leave: () => leaving.abort() };
+    const leave = () => leaving.abort();
+    return { core, clock, doors, draw: drawn.open, trying, waiting, leave };
   }
 
   it("images wait for what comes of it, and are made with the first step that it tells of", async () => {
-    const { core, doors, trying, waiting, clock } = await tried();
+    const { core, doors, draw, trying, waiting, clock } = await tried();
     doors.shift()?.();
     await settled();
-    expect(stateOf(core, "one")).toMatchObject({ state: "in", inFlight: 3, waiting: 0 });
+    expect(stateOf(core, "one")).toMatchObject({ state: "in", inFlight: 4, waiting: 0 });
+    draw();
     for (const door of doors) door();
     for (const answer of [trying, ...waiting]) {
       expect(await answer).toMatchObject([{ images: [expect.anything()] }]);
@@ -246,6 +255,26 @@ describe("while the queue of a target is full", () => {
 });
 
 describe("while a target wants to be left alone", () => {
+  it("its queue goes on, though a timer ran out a moment early", async () => {
+    /** Node's own count whole milliseconds. */
+    class Early extends FakeClock {
+      override after(ms: number, run: () => void) {
+        return super.after(Math.max(ms / 2, ms - 0.5), run);
+      }
+    }
+    const clock = new Early();
+    const { ask, a } = shared(3, { clock });
+    await ask("x", "me");
+    await ask("y", "me");
+    const waits = await ask("x", "me");
+    a.fail(new LintelError("rate_limited", "slow down", { retryAfter: 1, retry: "anywhere" }));
+    await clock.advance(990);
+    expect(a.begun).toBe(1);
+    await clock.advance(10);
+    expect(a.begun).toBe(2);
+    a.open();
+    expect(await waits.answer).toBe("a");
+  });
   it.each([
     ["a moment, its queue waits", 1, "a"],
     ["longer than they may wait, its queue is empty", 60, overloaded],

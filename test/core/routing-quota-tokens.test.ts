@@ -3,8 +3,9 @@ import { describe, expect, it } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import { settled } from "../support/clock.js";
 import { run } from "../support/core.js";
+import { chatModel } from "../support/models.js";
 import { backend, bench, failure, gate, hello, stateOf } from "../support/routing.js";
-import { hangsAfter } from "../support/scripted.js";
+import { hangsAfter, scripted } from "../support/scripted.js";
 import { ask, inOrder, prompt, silent, tells } from "./quotas.js";
 
 describe("a quota of tokens", () => {
@@ -89,6 +90,14 @@ describe("a quota of tokens", () => {
     await expect(ask(core)).rejects.toEqual(failure("unavailable", { retryAfter: 59 }));
     await clock.advance(61_000);
     expect(await ask(core)).toBe("eight ok");
+  });
+
+  it("counts no prompt that the target can't be asked", async () => {
+    const small = scripted({ chat: silent }, [chatModel("m", { maxTokens: 10 })], "a");
+    const { core } = bench([small, backend("b", silent)], {}, inOrder({ a: quota, b: {} }));
+    expect(await ask(core, { ...prompt(40), maxTokens: 20 })).toBe("eight ok");
+    expect(small.asked).toEqual([]);
+    expect(stateOf(core, "a").quota?.tokens?.used).toBe(0);
   });
 
   it("and one of requests hold beside each other", async () => {

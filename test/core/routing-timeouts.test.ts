@@ -113,6 +113,21 @@ describe("time-outs", () => {
     expect(await answer).toBe("ab");
     expect(clock.timers).toBe(0);
   });
+  it("a target hears at once that its caller left, though nobody reads on", async () => {
+    const door = gate();
+    const { core } = bench([backend("a", door.handle)], { timeouts: { firstToken: 2000 } });
+    const caller = new AbortController();
+    const answer = start(core, "chat", hello, { signal: caller.signal });
+    const messages = answer.messages[Symbol.asyncIterator]();
+    const first = messages.next();
+    await settled();
+    door.open();
+    await first;
+    caller.abort();
+    await settled();
+    expect(door.signals[0]?.aborted).toBe(true);
+    await expect(messages.next()).rejects.toEqual(failure("cancelled"));
+  });
   it("between tokens: ends the call and aborts the target, which is not asked again", async () => {
     const { handle, aborted } = hangsAfter("half");
     const all = [backend("a", handle), backend("b")];

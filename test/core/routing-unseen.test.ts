@@ -96,6 +96,19 @@ describe("an image that was begun when its target fails", () => {
     expect(stateOf(core, "b", "i")).toMatchObject({ failures: 0, inFlight: 0 });
     expect(clock.timers).toBe(0);
   });
+  it("is made by another one that has to wait for its turn first", async () => {
+    const later: Paint = async function* (call) {
+      yield [step(0)];
+      yield* paints()(call);
+    };
+    const { code, messages } = await outcome(
+      bench(targets(breaks(), later)).core,
+      "textToImage",
+      ask,
+    );
+    expect(code).toBe("ok");
+    expect(messages[0]?.images).toHaveLength(1);
+  });
   it("is the caller's failure, if the caller was shown how far it is", async () => {
     const all = targets(breaks(), paints());
     expect((await outcome(bench(all).core, "streamTextToImage", ask)).code).toBe(

@@ -127,7 +127,6 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     this.#probe = probe;
     if (!this.#cancellation) return this.#begin();
     const { firstToken } = this.#timeouts;
-    this.#call.signal.addEventListener("abort", this, { once: true });
     if (this.#streams && firstToken !== undefined) {
       this.#timer = this.#clock.after(firstToken, () => {
         // Its time begins anew once that was read.
@@ -138,11 +137,6 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
       this.#gaveUp = reject;
       this.#begin().then(resolve, reject);
     });
-  }
-
-  /** The call was aborted. */
-  handleEvent(): void {
-    this.#cancellation?.abort(this.#call.signal.reason);
   }
 
   /** This is the attempt that answers the call. */
@@ -204,7 +198,6 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     if (this.#ended) return;
     this.#ended = true;
     this.#timer?.cancel();
-    if (this.#cancellation) this.#call.signal.removeEventListener("abort", this);
     const now = this.#clock.now();
     const outcome = ending instanceof LintelError ? ending.code : ending;
     this.#notes.end(outcome, now, this.#readMs(now));
