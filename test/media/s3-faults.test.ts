@@ -182,6 +182,16 @@ describe.runIf(versitygw)("a bucket", () => {
     expect(said.join()).not.toMatch(/lintel-test|127\.0\.0\.1|node:|\.js:/);
   });
 
+  test("that is away is asked for nothing once the store is closed", async () => {
+    const clock = new FakeClock();
+    const { between, store } = await opened({ clock });
+    between.mood = [503, "SlowDown"];
+    await expect(store.put(Buffer.from("x"))).rejects.toMatchObject({ code: "unavailable" });
+    expect(clock.timers).toBe(1);
+    await store.close();
+    expect(clock.timers).toBe(0);
+  });
+
   test("that is there again is known without a request", async () => {
     const clock = new FakeClock();
     const { between, store, said } = await opened({ clock });

@@ -27,6 +27,7 @@ export interface ScriptedS3 {
 export async function scriptedS3(
   objects: Map<string, number>,
   onDelete: Answer = () => 204,
+  onList: () => Promise<void> = async () => {},
 ): Promise<ScriptedS3> {
   const asked: string[] = [];
   const put: IncomingHttpHeaders[] = [];
@@ -41,6 +42,7 @@ export async function scriptedS3(
     let size = 0;
     for await (const chunk of request) size += chunk.length;
     if (listing) {
+      await onList();
       response.writeHead(200, { "content-type": "application/xml" }).end(listingOf(objects));
       return;
     }

@@ -67,6 +67,7 @@ test("what is not ours is neither counted nor deleted", async () => {
   const server = await scriptedS3(new Map([...others, ...bucketOf(10)]));
   const store = await open(server, { maxBytes: 1000 });
   await store.sweep();
+  for (const name of others.keys()) await store.delete(name);
   expect([...server.objects.keys()]).toEqual([...others.keys(), ...names(10)]);
   // A year later the images are too old.
   const later = await open(server, { now: () => Date.UTC(2031, 0, 1) });
@@ -106,6 +107,21 @@ test("a store that closes leaves the rest, also what the bucket does not answer"
   await store.close();
   expect(asked).toBe(16);
   expect(said).toEqual([]);
+});
+
+test("a store that closes waits for no list, and asks for none any more", async () => {
+  const listed = gate();
+  const server = await scriptedS3(bucketOf(1), undefined, async () => {
+    // The start asks for one, too.
+    if (server.asked.length === 1) return;
+    listed.lift();
+    await new Promise(() => {});
+  });
+  const store = await open(server, { patience: { connectMs: 1e9, answerMs: 1e9 } });
+  await listed.lifted;
+  await store.close();
+  await store.sweep();
+  expect(server.asked).toEqual(["LIST", "LIST"]);
 });
 
 test("objects that can't be deleted do not keep the others, and images do not ask again", async () => {

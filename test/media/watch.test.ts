@@ -89,6 +89,10 @@ describe("a bucket that failed", () => {
   });
 
   test("is asked no more after the end, which is no outage either", async () => {
+    const away = watched();
+    away.watch.failed(failing(503));
+    away.watch.close();
+    expect(away.clock.timers).toBe(0);
     const { clock, watch } = watched();
     watch.close();
     expect(watch.failed(failing(503))).toBeInstanceOf(BucketError);
