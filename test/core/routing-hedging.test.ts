@@ -94,12 +94,15 @@ describe("hedging", () => {
   });
   it("the first one may still win", async () => {
     const first = gate("first");
-    const { core, clock, second } = await warm(first.handle);
+    const lines: object[] = [];
+    const log = { ...silent, info: (fields: object) => void lines.push(fields) };
+    const { core, clock, second } = await warm(first.handle, {}, log);
     const answer = textOf(run(core, "chat", hello));
     await clock.advance(100);
     first.open();
     expect(await answer).toBe("first");
     await settled();
+    expect(lines.at(-1)).toMatchObject({ backend: "a", attempts: 2 });
     expect(second.signals[0]?.aborted).toBe(true);
     expect(stateOf(core, "b").inFlight).toBe(0);
   });

@@ -83,6 +83,24 @@ describe("a place in a target's queue", () => {
     expect(told(messages)).toEqual([1, "step 1"]);
     expect(all[1]?.asked).toEqual([]);
   });
+  it("has the target's warnings with it where nobody else can be asked, and else those of who answers", async () => {
+    const warns: Paint = async function* (call) {
+      call.warnings.add("a seed of its own");
+      yield* queues(paints(1), 0)(call);
+    };
+    for (const [all, ahead] of [
+      [targets(warns), ["a seed of its own"]],
+      [targets(warns, paints(1)), []],
+    ] as const) {
+      const { messages, warnings } = start(bench(all).core, "streamTextToImage", ask);
+      const steps = messages[Symbol.asyncIterator]();
+      const own = () => [...warnings].filter((text) => text === "a seed of its own");
+      expect(told((await steps.next()).value)).toEqual([0]);
+      expect(own()).toEqual(ahead);
+      while (!(await steps.next()).done);
+      expect(own()).toHaveLength(1);
+    }
+  });
   it("holds up no time-out to the first message", async () => {
     const models = [
       { name: "i", backends: ["a", "b"], timeouts: { firstToken: 2000, betweenTokens: 500 } },

@@ -1,11 +1,13 @@
 /** Which backend answers a call. */
 import { describe, expect, it } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
+import type { Handle } from "../../src/core/call.js";
+import { messageChoice } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
 import { fails, hello } from "../support/routing.js";
-import { breaksAfter, says, scripted } from "../support/scripted.js";
+import { breaksAfter, piece, says, scripted } from "../support/scripted.js";
 import { failure, models } from "./chatting.js";
 
 describe("routing", () => {
@@ -37,6 +39,21 @@ describe("routing", () => {
     );
     expect(good.asked.length).toBe(0);
   });
+  it("a whole answer lets go of what its backend holds", async () => {
+    let open = 0;
+    const complete: Handle<"complete"> = async function* () {
+      open++;
+      try {
+        yield [{ ...piece(""), choices: [messageChoice("all of it", "stop")] }];
+      } finally {
+        open--;
+      }
+    };
+    const core = coreOf([scripted({ complete })]);
+    expect((await run(core, "complete", hello))[0]?.choices[0]?.message?.content).toBe("all of it");
+    expect(open).toBe(0);
+  });
+
   it("a request that the model server refuses is not tried elsewhere", async () => {
     const bad = scripted({ chat: fails("invalid_value") }, models, "bad");
     const good = scripted({ chat: says("x") }, models, "good");
