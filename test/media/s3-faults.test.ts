@@ -192,6 +192,13 @@ describe.runIf(versitygw)("a bucket", () => {
     expect(clock.timers).toBe(0);
   });
 
+  test("that can't be listed is away", async () => {
+    const { between, store } = await opened();
+    between.mood = [503, "SlowDown"];
+    await store.sweep();
+    expect(store.state).toMatchObject({ away: true, outages: 1 });
+  });
+
   test("that is there again is known without a request", async () => {
     const clock = new FakeClock();
     const { between, store, said } = await opened({ clock });

@@ -210,6 +210,8 @@ describe("in memory", () => {
       await same.added;
       same.ended();
       expect(between).not.toHaveBeenCalled();
+      // Nothing is missing of what it tells.
+      expect(await counting.limits.peek([of("bob", 1).counter])).toMatchObject([{ remaining: 3 }]);
       await counting.close();
     });
 

@@ -1,5 +1,5 @@
 /** The journal on a disk that has no room. */
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
@@ -75,6 +75,27 @@ test("a full disk is tried once a second, gets no empty files, and then what wai
   expect(log.info).toHaveBeenCalledWith({}, "usage can be written again");
 });
 
+test("what waited is told of once the disk has it", async () => {
+  const onWrite = vi.fn();
+  const journal = new Journal({ directory, log, clock, onWrite });
+  disk.room = 0;
+  await journal.keep(record());
+  onWrite.mockClear();
+  disk.room = Number.POSITIVE_INFINITY;
+  await clock.advance(1000);
+  expect([linesOn().length, onWrite.mock.calls.length]).toEqual([1, 1]);
+});
+
+test("after a megabyte another file begins; nobody else can read them", async () => {
+  const journal = opened();
+  await many(journal, 8000);
+  await journal.keep(record());
+  const files = readdirSync(directory);
+  expect(files).toHaveLength(2);
+  const modes = files.map((name) => statSync(join(directory, name)).mode & 0o777);
+  expect(modes).toEqual([0o600, 0o600]);
+});
+
 test("that a disk has room again is seen without a call, and not before it has", async () => {
   const journal = opened();
   disk.room = 0;
@@ -111,6 +132,12 @@ test("what a disk does not take goes into the database, once, and what no memory
   expect([journal.failing, journal.held.size, await counted()]).toEqual([false, 0, 10_005]);
   expect(log.warn).toHaveBeenCalledWith({ lost: 3 }, expect.stringContaining("some was lost"));
   expect(log.error).toHaveBeenCalledTimes(2);
+  // Of the next outage only what that one takes is told.
+  disk.room = 0;
+  await many(journal, 1);
+  disk.room = Number.POSITIVE_INFINITY;
+  await clock.advance(1000);
+  expect(log.info).toHaveBeenLastCalledWith({}, "usage can be written again");
   await shipper.close();
   await sql.close();
 });

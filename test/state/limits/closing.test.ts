@@ -3,6 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { silent } from "../../../src/core/log.js";
 import { RedisLimits } from "../../../src/state/limits/redis.js";
 import { RedisConnection } from "../../../src/state/redis/connection.js";
+import { settled } from "../../support/clock.js";
 import { redisBinary, redisServers, startRedis } from "../../support/redis.js";
 
 const spend = {
@@ -21,8 +22,8 @@ describe.skipIf(!redisBinary).each(redisServers)(
     async function opened(closeMs?: number) {
       const server = await startRedis({ binary });
       onTestFinished(() => server.close());
-      const replica = async () => {
-        const connection = new RedisConnection({ url: server.url, timeoutMs: 100 }, silent);
+      const replica = async (timeoutMs = 100) => {
+        const connection = new RedisConnection({ url: server.url, timeoutMs }, silent);
         onTestFinished(() => connection.close());
         await connection.settled(1000);
         const store = new RedisLimits(connection, { ...(closeMs !== undefined && { closeMs }) });
@@ -56,6 +57,25 @@ describe.skipIf(!redisBinary).each(redisServers)(
       await ending;
       const { store } = await replica();
       expect(await store.peek([spend.counter])).toMatchObject([{ remaining: 99 }]);
+    });
+
+    it("waits for what is on its way to a store that only is slow", async () => {
+      const { server, replica } = await opened();
+      const { store } = await replica(60_000);
+      const verdict = await store.reserve([spend], 60_000);
+      if (!verdict.granted) throw new Error("refused");
+      server.pause();
+      store.settle(verdict.reservation, [1]);
+      let ended = false;
+      const ending = store.close().then(() => {
+        ended = true;
+      });
+      await settled();
+      expect(ended).toBe(false);
+      server.resume();
+      await ending;
+      const { store: other } = await replica();
+      expect(await other.peek([spend.counter])).toMatchObject([{ remaining: 99 }]);
     });
 
     it("does not wait for ever", async () => {

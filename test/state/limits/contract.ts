@@ -256,6 +256,17 @@ export function limitContract(name: string, open: (clock: Clock) => Promise<Subj
       expect(standings[0]?.remaining).toBe(50);
     });
 
+    it("gives back nothing of what leaves a window just then", async () => {
+      const limit = minute(100, true);
+      const { reservation } = granted(await store.reserve([one(limit, 80)]));
+      clock.now += 30_000;
+      granted(await store.reserve([one(limit, 20)]));
+      clock.now += 35_000;
+      store.settle(reservation, [0]);
+      await subject.arrived();
+      expect(granted(await store.reserve([one(limit, 80)])).standings[0]?.remaining).toBe(0);
+    });
+
     it("begins a day at midnight and a month on the first, in UTC", async () => {
       const daily = day(5);
       const monthly = month(8);
