@@ -32,6 +32,18 @@ describe("completions", () => {
     expect(all[1]?.choices[0]).toMatchObject({ finishReason: "length", delta: { content: "" } });
   });
 
+  it("usage after the finish reason, beside a choice that says nothing, is taken", async () => {
+    const core = coreOf([
+      scripted({
+        chat: async function* () {
+          yield [piece("hello", "stop"), piece("", "", [3, 1])];
+        },
+      }),
+    ]);
+    const last = (await run(core, "chat", hello)).at(-1);
+    expect(last?.choices[0]?.finishReason).toBe("stop");
+    expect(last?.usage).toMatchObject({ promptTokens: 3, completionTokens: 1 });
+  });
   it("text in the same message as the finish reason is not lost", async () => {
     const chat = async function* () {
       yield [piece("all at once", "stop")];

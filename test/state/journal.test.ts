@@ -326,7 +326,7 @@ describe("what other processes left", () => {
     ["a process of this machine that is gone", `${host}.999999999`, 0, 1],
     ["an earlier process with this one's id, as in a container", `${host}.${process.pid}`, 0, 1],
     ["a process that lives", `${host}.${process.ppid}`, 60_000, 0],
-    ["another machine's that lives", "elsewhere.1", 60_000, 0],
+    ["another machine's that lives", "elsewhere.999999999", 60_000, 0],
     ["another machine's that gave no sign for long", "elsewhere.1", 121_000, 1],
   ])("%s", async (_what, owner, ageMs, expected) => {
     leave(owner, ageMs);
