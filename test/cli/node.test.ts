@@ -100,6 +100,23 @@ test("a path that leads nowhere is warned of by its option, and found by a call 
   expect((await outcome(gateway, "chat", { ...short, model: "later" })).code).toBe("ok");
 });
 
+test.each([
+  ["names no files of its models on a port", [], false],
+  ["names them where that is asked for", ["--expose-sources"], true],
+])("%s", async (_, more, named) => {
+  const args = ["node", "--model", tiny, "--load", "lazy", "--listen", "127.0.0.1:0", ...more];
+  const node = start(args, folder());
+  onTestFinished(() => node.kill("SIGKILL"));
+  const [, address = ""] = await node.saying(/"url":"(http:[^"]+)"/);
+  const answer = await fetch(`${address}/lintel.v1.ModelsService/ListModels`, {
+    method: "POST",
+    headers: { authorization: "Bearer any", "content-type": "application/json" },
+    body: "{}",
+  });
+  const { models } = (await answer.json()) as { models: { source?: string }[] };
+  expect(models.map(({ source }) => source?.includes(tiny) === true)).toEqual([named]);
+});
+
 test("OpenTelemetry's variables that can't be used end it, and what they ask for in vain is warned of", async () => {
   const env = (url: string) => ({ OTEL_EXPORTER_OTLP_ENDPOINT: url });
   const args = ["node", "-m", tiny, "--load", "lazy", "--listen", "127.0.0.1:0"];

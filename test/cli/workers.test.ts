@@ -158,6 +158,23 @@ describe.runIf(redisBinary)("workers", () => {
     expect(linesOf(lintel).filter(({ level }) => level > 40)).toEqual([]);
   });
 
+  test("one that is killed while a configuration is handed to it holds up no one after it", async () => {
+    const { lintel, base, server, write } = await gateway();
+    const [, second] = listening(lintel);
+    process.kill(second?.pid ?? 0, "SIGSTOP");
+    const asked = `  - { type: openai, name: asked, url: "${server.url}" }`;
+    write(`${asked}\nmodels: [{ name: another, model: nowhere }]\n`);
+    lintel.kill("SIGHUP");
+    await lintel.saying(/"worker":1,.*nowhere/);
+    process.kill(second?.pid ?? 0, "SIGKILL");
+    await lintel.saying(/configuration reloaded/);
+    await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
+    write("models: [{ name: another, model: tiny }]\n");
+    lintel.kill("SIGHUP");
+    await lintel.saying(/(?:configuration reloaded[\s\S]*){2}/);
+    for (let i = 0; i < 2; i++) expect(await (await chat(base, "another")).text()).toContain("two");
+  });
+
   test("one that began to listen while others took over a configuration has it, too", async () => {
     const { lintel, base, write } = await gateway();
     const [first, second] = listening(lintel);

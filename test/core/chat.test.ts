@@ -44,6 +44,14 @@ describe("completions", () => {
     expect(last?.choices[0]?.finishReason).toBe("stop");
     expect(last?.usage).toMatchObject({ promptTokens: 3, completionTokens: 1 });
   });
+  it("usage that comes with every piece is the last one's", async () => {
+    const chat = async function* () {
+      yield [piece("a", "", [3, 1])];
+      yield [piece("b", "stop", [3, 2])];
+    };
+    const last = (await run(coreOf([scripted({ chat })]), "chat", hello)).at(-1);
+    expect(last?.usage).toMatchObject({ promptTokens: 3, completionTokens: 2 });
+  });
   it("text in the same message as the finish reason is not lost", async () => {
     const chat = async function* () {
       yield [piece("all at once", "stop")];
