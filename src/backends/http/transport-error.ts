@@ -15,7 +15,9 @@ export const isOwnLack = (error: (Error & { code?: string }) | undefined): error
   ownLack.has(error?.code ?? "");
 
 /** Whether TLS failed: a server may refuse a client once that has sent its request. */
-const isOfTls = ({ code = "" }: { readonly code?: string }): boolean => code.startsWith("ERR_SSL_");
+const isOfTls = ({ code }: { readonly code?: unknown }): boolean =>
+  // What signals of the platform abort with has a number.
+  typeof code === "string" && code.startsWith("ERR_SSL_");
 
 /**
  * The error for what undici reports.
