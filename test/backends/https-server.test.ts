@@ -44,8 +44,9 @@ test.each(["TLSv1.2", "TLSv1.3"] as const)(
     expect(thrown).toMatchObject({ code: "upstream_unreachable" });
     expect(reasonOf(thrown)).toMatch(
       version === "TLSv1.3"
-        ? /: tlsv13 alert certificate required \(/
-        : /alert handshake failure \(/,
+        ? /: tlsv13 alert certificate required\b/
+        : // The code beside it has a slash with newer ones of OpenSSL.
+          /alert handshake failure\b/,
     );
   },
 );
