@@ -142,15 +142,22 @@ describe.runIf(redisBinary)("workers", () => {
     expect(lintel.stderr).not.toContain("mistake in the new configuration");
   });
 
-  test("that end while a configuration is handed to them say nothing against it", async () => {
-    const { lintel, server, write } = await gateway();
+  /** Two of them, of which the first has another configuration, and warns of it, and the second stands still. */
+  async function handing() {
+    const running = await gateway();
+    const { lintel, server, write } = running;
     const [, second] = listening(lintel);
     process.kill(second?.pid ?? 0, "SIGSTOP");
     const asked = `  - { type: openai, name: asked, url: "${server.url}" }`;
     write(`${asked}\nmodels: [{ name: another, model: nowhere }]\n`);
     lintel.kill("SIGHUP");
-    // The first has it, and warns of it; the second is told of it, and of its end, in one.
     await lintel.saying(/"worker":1,.*nowhere/);
+    return { ...running, second };
+  }
+
+  test("that end while a configuration is handed to them say nothing against it", async () => {
+    const { lintel, second } = await handing();
+    // The second is told of it, and of its end, in one.
     lintel.kill("SIGTERM");
     await lintel.saying(/shutting down/);
     process.kill(second?.pid ?? 0, "SIGCONT");
@@ -159,13 +166,7 @@ describe.runIf(redisBinary)("workers", () => {
   });
 
   test("one that is killed while a configuration is handed to it holds up no one after it", async () => {
-    const { lintel, base, server, write } = await gateway();
-    const [, second] = listening(lintel);
-    process.kill(second?.pid ?? 0, "SIGSTOP");
-    const asked = `  - { type: openai, name: asked, url: "${server.url}" }`;
-    write(`${asked}\nmodels: [{ name: another, model: nowhere }]\n`);
-    lintel.kill("SIGHUP");
-    await lintel.saying(/"worker":1,.*nowhere/);
+    const { lintel, base, write, second } = await handing();
     process.kill(second?.pid ?? 0, "SIGKILL");
     await lintel.saying(/configuration reloaded/);
     await lintel.saying(/(?:a worker listens[\s\S]*){3}/);
