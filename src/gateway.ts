@@ -1,9 +1,11 @@
 /** The one place of wiring: configuration -> backends -> core -> doors -> addresses. */
 import { join } from "node:path";
+import type { FastifyPluginAsync } from "fastify";
 import type { BackendContext } from "./backends/kind.js";
 import { admitWithin } from "./backends/residents.js";
+import { certificateEnds } from "./certificates.js";
 import { cacheStoreSettings } from "./config/cache.js";
-import { certificateEnds } from "./config/certificates.js";
+import { backendCertificates } from "./config/certificate-warnings.js";
 import { countingSettings } from "./config/limits.js";
 import type { Config } from "./config/schema.js";
 import { appSettings, listenOptions } from "./config/settings.js";
@@ -14,6 +16,7 @@ import type { Logger } from "./core/log.js";
 import { QuotaUses } from "./core/routing/quota.js";
 import type { Door } from "./doors/door.js";
 import { doors } from "./doors/index.js";
+import { operations } from "./doors/operations.js";
 import { metrics as metricsAt } from "./doors/watch.js";
 import { Blurring } from "./media/blurring.js";
 import { openMedia } from "./media/open.js";
@@ -113,14 +116,18 @@ export async function start(
       certificates: () =>
         certificateEnds({
           "tls.cert": now.tls?.cert,
+          "tls.client_ca": now.tls?.clientCa,
+          ...backendCertificates(now.setup.config),
           // Of connections to Redis, which last until the end.
           "state.redis.tls.cert": at.counting.redis?.tls?.cert,
           "cache.redis.tls.cert": at.cache.redis?.tls?.cert,
         }),
     });
-    const ways = { own: metrics, all: read, status: telemetry?.status };
-    operator = await openOperator(operatorSettings(config), ways, log);
     const { administration, doorSettings } = current;
+    const health: FastifyPluginAsync = (app) =>
+      operations(app, { gateway: core, settings: doorSettings });
+    const ways = { own: metrics, all: read, status: telemetry?.status, health };
+    operator = await openOperator(operatorSettings(config), ways, log);
     const adminListen = config.admin?.listen;
     if (administration && adminListen) {
       const addresses = listenOptions(config, adminListen, listen[0]?.tls);

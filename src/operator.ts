@@ -30,6 +30,8 @@ export interface Views {
   /** The same of all processes that serve at the same addresses. */
   readonly all?: (() => string | Promise<string>) | undefined;
   readonly status?: (() => object) | undefined;
+  /** Whether the process is well, for probes that can't come in where callers do. */
+  readonly health?: FastifyPluginAsync | undefined;
 }
 
 /** Ways in that are open. */
@@ -47,11 +49,13 @@ let opened = 0;
  */
 export async function openOperator(
   { prometheus, sockets }: OperatorSettings,
-  { own, all, status: now }: Views,
+  { own, all, status: now, health }: Views,
   log: Logger,
 ): Promise<Operator> {
   const open: Operator[] = [];
-  if (all && prometheus) open.push(await openAt(prometheus, [metrics(all)]));
+  if (all && prometheus) {
+    open.push(await openAt(prometheus, [metrics(all), ...(health ? [health] : [])]));
+  }
   if (now && sockets) {
     const plugins = [status(now), ...(own ? [metrics(own)] : [])];
     const socket = await openSocket(sockets, plugins).catch((error: NodeJS.ErrnoException) => {

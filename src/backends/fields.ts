@@ -1,5 +1,6 @@
 /** Fields that entries of several kinds of backends have. */
 import * as z from "zod";
+import { clientTls, name } from "../config/fields.js";
 import { headerName, headers } from "../config/http-fields.js";
 import { wait, waitOrNone } from "../config/quantities.js";
 import { methods } from "../core/methods.js";
@@ -16,6 +17,15 @@ export const loadField = z
   .describe(
     "When the model is loaded: at start, or with the first call. Default: start; lazy under a memory budget.",
   );
+
+/** Certificates of connections to a server. */
+export const backendTls = clientTls({
+  server_name: name
+    .optional()
+    .describe("Name that its certificate is for. Default: the host of its address."),
+})
+  .optional()
+  .describe("Certificates for https://. What the files hold counts for each new connection.");
 
 /** Headers of every request to a server, besides what requests have anyway. */
 export const furtherHeaders = () =>

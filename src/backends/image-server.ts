@@ -10,6 +10,7 @@ import type { CallSignal } from "../core/cancellation.js";
 import { LintelError } from "../core/errors.js";
 import { doneEvent } from "../core/image-events.js";
 import type { Logger } from "../core/log.js";
+import { type ClientTls, type ClientTlsFiles, clientTlsOf } from "./http/client-tls.js";
 import { Listing } from "./http/listing.js";
 import { Transport } from "./http/transport.js";
 import { Running } from "./running.js";
@@ -27,6 +28,7 @@ interface Entry {
   readonly url: string;
   readonly timeouts: { readonly connect: number };
   readonly refresh: number;
+  readonly tls?: ClientTlsFiles | undefined;
 }
 
 /** How a server is spoken to. */
@@ -62,6 +64,7 @@ export abstract class ImageServer<C extends Entry, Inventory, W extends Work> im
   readonly config: C;
   readonly transport: Transport;
   readonly at: (path: string) => string;
+  protected readonly tls: ClientTls | undefined;
   readonly #listing: Listing<Inventory>;
   readonly #running = new Running();
   readonly #work = new Set<W>();
@@ -73,11 +76,13 @@ export abstract class ImageServer<C extends Entry, Inventory, W extends Work> im
     const { origin, pathname } = new URL(config.url);
     const base = pathname.replace(ending, "");
     this.at = (path) => `${base}${path}`;
+    this.tls = clientTlsOf(config, log);
     this.transport = new Transport({
       origin,
       headers,
       timeouts: { connect: config.timeouts.connect, first: 0, idle: 60_000 },
       connections,
+      tls: this.tls,
     });
     this.#listing = new Listing({
       read: (signal) => this.read(signal),

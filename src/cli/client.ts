@@ -3,11 +3,13 @@
 import type { DescService } from "@bufbuild/protobuf";
 import { type Client, Code, createClient } from "@connectrpc/connect";
 import * as z from "zod";
+import { ClientTls } from "../backends/http/client-tls.js";
 import { isAddress } from "../backends/node/address.js";
 import { channelTo } from "../backends/node/channel.js";
+import { readCertificates } from "../certificates.js";
 import { headerValue, withoutUser } from "../config/http-fields.js";
 import { fromConnectError } from "../core/connect-error.js";
-import { remedyOf, speaksNoTls } from "../core/log.js";
+import { remedyOf, silent, speaksNoTls } from "../core/log.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../socket-path.js";
 import type { Given, Option } from "./command.js";
 import { UsageError } from "./command.js";
@@ -41,7 +43,7 @@ const callers: Credential = { option: "token", variable: "LINTEL_TOKEN", fallbac
  *   says in words why a call failed, for those that go on then
  * @param credential whose token it calls with. Default: a caller's
  * @returns the exit code: of `use`, 1 if a call failed, 130 after Ctrl-C
- * @throws UsageError if the address is not one
+ * @throws UsageError if the address is not one, or a certificate can't be used
  */
 export async function withServer<S extends DescService>(
   given: Given,
@@ -73,7 +75,7 @@ export async function withServer<S extends DescService>(
   if (!headerValue.safeParse(token).success) {
     throw new UsageError(`${from} has letters that no header can carry`);
   }
-  const { session, transport } = channelTo(address);
+  const { session, transport } = channelTo(address, {}, certificatesFor(address));
   const stop = new AbortController();
   const interrupt = () => stop.abort();
   const explain = (thrown: unknown) => say(`lintel: ${reasonOf(thrown, address)}`);
@@ -97,6 +99,22 @@ function optionOr(given: Given, option: string, variable: string, fallback: stri
   const value = given.text(option);
   if (value !== undefined) return { value, from: `--${option}` };
   return { value: process.env[variable] || fallback, from: variable };
+}
+
+/** Files of certificates for https://, in the environment. */
+const variables = { ca: "LINTEL_CA", cert: "LINTEL_CERT", key: "LINTEL_KEY" } as const;
+
+/** What the environment says of certificates; absent: nothing. @throws UsageError */
+function certificatesFor(address: string): ClientTls | undefined {
+  const { LINTEL_CA: ca, LINTEL_CERT: cert, LINTEL_KEY: key } = process.env;
+  const files = { ca: ca || undefined, cert: cert || undefined, key: key || undefined };
+  if (!address.startsWith("https:") || !Object.values(files).some(Boolean)) return undefined;
+  if (Boolean(cert) !== Boolean(key)) {
+    throw new UsageError("LINTEL_CERT and LINTEL_KEY are of no use without each other");
+  }
+  const [problem] = readCertificates(files).problems;
+  if (problem) throw new UsageError(`${variables[problem.part]}: ${problem.message}`);
+  return new ClientTls(files, "", silent);
 }
 
 function reasonOf(thrown: unknown, address: string): string {
@@ -129,6 +147,9 @@ function connectionReason(thrown: unknown, address: string): string | undefined 
   if (cause === "ERR_HTTP2_ERROR" || cause === "ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL") {
     const other = clear ? ", and not at https://" : "";
     return `${address} does not speak HTTP/2: is a Lintel there${other}?`;
+  }
+  if (cause === "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED") {
+    return `${address} wants a certificate: LINTEL_CERT and LINTEL_KEY name one and its key`;
   }
   if (speaksNoTls({ code: cause })) {
     return `${address} does not speak TLS: is it http://?`;

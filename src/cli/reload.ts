@@ -124,9 +124,9 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
   const { file, log, sources, running } = options;
   if (file === undefined) return () => {};
   const path = resolve(sources.cwd ?? process.cwd(), file);
-  const { cert, key } = running.config.tls ?? {};
+  const { cert, key, client_ca } = running.config.tls ?? {};
   // Other ones apply after a restart.
-  const certificates = [cert, key].filter((one) => one !== undefined);
+  const certificates = [cert, key, client_ca].filter((one) => one !== undefined);
   const read = async (what: string) => {
     try {
       assertRegular(what);

@@ -70,7 +70,7 @@ function startError(error: unknown): string {
   const line = listenError(error);
   if (line !== undefined) return line;
   if (!(error instanceof Error)) return String(error);
-  const expected = "code" in error || /^(media|tls|state)\./.test(error.message);
+  const expected = "code" in error || /^(backends|media|tls|state)\./.test(error.message);
   return expected ? error.message : (error.stack ?? error.message);
 }
 

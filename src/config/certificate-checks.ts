@@ -1,22 +1,41 @@
 /** Files of certificates that can't be used. */
-import { readCertificates } from "./certificates.js";
-import type { Finding } from "./problems.js";
+import { type CertificateFields, clientFields, readCertificates } from "../certificates.js";
+import type { Finding, Path } from "./problems.js";
 import { type Fields, fields } from "./raw.js";
 import { postgresUrl } from "./state.js";
 
 /**
- * Those that a section names as `ca`, `cert` and `key`.
- * @param at where the section stands
+ * Those that a section names.
+ * @param section as it stands in the file
+ * @param at where it stands
  * @param directory relative paths count from here
+ * @param names of its fields. Default: `ca`, `cert` and `key`
  */
-export function checkFiles(config: Fields, at: readonly string[], directory: string): Finding[] {
-  const named = at.reduce((value, step) => fields(value[step]), config);
+export function checkFiles(
+  section: unknown,
+  at: Path,
+  directory: string,
+  names: CertificateFields = clientFields,
+): Finding[] {
+  const named = fields(section);
   const text = (key: string) => (typeof named[key] === "string" ? named[key] : undefined);
-  const files = { ca: text("ca"), cert: text("cert"), key: text("key") };
+  const files = { ca: text(names.ca), cert: text(names.cert), key: text(names.key) };
   return readCertificates(files, directory).problems.map(({ part, message }) => ({
-    path: [...at, part],
+    path: [...at, names[part]],
     message,
   }));
+}
+
+/** Those of backends, and what is said of TLS where none is spoken. @param directory relative paths count from here */
+export function checkBackendFiles(backends: readonly Fields[], directory: string): Finding[] {
+  return backends.flatMap(({ tls, url, address }, i) => {
+    if (tls === undefined) return [];
+    const path = ["backends", i, "tls"];
+    const secure = [url, address].some((at) => typeof at === "string" && /^https:/i.test(at));
+    const clear = [url, address].some((at) => typeof at === "string" && /^(http|unix):/i.test(at));
+    if (clear && !secure) return [{ path, message: "is for an https:// address" }];
+    return checkFiles(tls, path, directory);
+  });
 }
 
 /** Names of the files of certificates in the address of a PostgreSQL database, as libpq has them. */

@@ -1,9 +1,10 @@
 /** Mistakes that no field shows alone: names that must be unique or refer to others, files, order. */
 import { resolve } from "node:path";
+import { servedFields } from "../certificates.js";
 import { fits } from "../core/pattern.js";
 import { nameOver } from "../core/routing/names.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
-import { checkDatabaseFiles, checkFiles } from "./certificate-checks.js";
+import { checkBackendFiles, checkDatabaseFiles, checkFiles } from "./certificate-checks.js";
 import { checkDefaults } from "./default-checks.js";
 import { checkMirrors } from "./mirror-checks.js";
 import { checkModels } from "./model-checks.js";
@@ -37,10 +38,13 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...checkAdmin(config, directory),
     ...checkSockets(config, directory),
     ...checkAuth(fields(config.auth)),
-    ...checkFiles(config, ["tls"], directory),
+    ...checkFiles(config.tls, ["tls"], directory, servedFields),
     ...checkDatabaseFiles(fields(config.state).database),
-    ...checkFiles(config, ["state", "redis", "tls"], directory),
-    ...checkFiles(config, ["cache", "redis", "tls"], directory),
+    ...["state", "cache"].flatMap((section) => {
+      const { tls } = fields(fields(config[section]).redis);
+      return checkFiles(tls, [section, "redis", "tls"], directory);
+    }),
+    ...checkBackendFiles(backends, directory),
     ...checkBounds(fields(config.bounds)),
     ...checkDefaults(models, fields(config.bounds)),
     ...checkModels(models),

@@ -7,6 +7,29 @@ export const name = z.string().min(1);
 /** A file or folder; relative paths count from the configuration file's folder. */
 export const path = name.meta({ format: "path" });
 
+/** Files of connections that the gateway makes over TLS. */
+const clientCertificates = {
+  ca: path.optional().describe("Certificate authorities, PEM. Default: those that Node knows."),
+  cert: path
+    .optional()
+    .describe("Certificate chain of the gateway, PEM, for a server that wants one."),
+  key: path.optional().describe("Its private key, PEM."),
+};
+
+/** Those files, and other fields of the same section. */
+export const clientTls = <S extends z.ZodRawShape>(others: S) =>
+  z
+    .strictObject({ ...clientCertificates, ...others })
+    .check(needs("cert", "key"))
+    .check(needs("key", "cert"));
+
+/** Neither a certificate nor its key is of use alone. */
+const needs = (one: "cert" | "key", other: "cert" | "key") =>
+  z.refine<Readonly<Record<string, unknown>>>(
+    (all) => all[one] !== undefined || all[other] === undefined,
+    { path: [one], error: `is required where there is a ${other}` },
+  );
+
 /** The name of a model, or a pattern of such names. */
 export const modelPattern = z
   .string()

@@ -1,8 +1,8 @@
 /** Where gateways keep what they share. */
 import * as z from "zod";
+import { usableCertificates } from "../certificates.js";
 import type { RedisSettings } from "../state/redis/client.js";
-import { usableCertificates } from "./certificates.js";
-import { path } from "./fields.js";
+import { clientTls } from "./fields.js";
 import { wait } from "./quantities.js";
 
 const message = "must be redis://host:port or rediss://host:port";
@@ -72,14 +72,7 @@ const connection = (at: string) => ({
   timeout: wait
     .prefault("250ms")
     .describe("Longest that a call waits for an answer; then the store counts as away."),
-  tls: z
-    .strictObject({
-      ca: path.optional().describe("Certificate authorities, PEM. Default: those that Node knows."),
-      cert: path.optional().describe("Certificate chain of the gateway, PEM."),
-      key: path.optional().describe("Its private key, PEM."),
-    })
-    .optional()
-    .describe("Certificates for rediss://."),
+  tls: clientTls({}).optional().describe("Certificates for rediss://."),
 });
 
 /** What the addresses of a section say together. */

@@ -73,6 +73,11 @@ export const configSchema = z.strictObject({
     .strictObject({
       cert: path.describe("Certificate chain, PEM."),
       key: path.describe("Private key, PEM."),
+      client_ca: path
+        .optional()
+        .describe(
+          "Authorities of clients' certificates, PEM. Then only who shows one of theirs is served. Default: clients show none.",
+        ),
     })
     .optional()
     .describe("Serves TLS on every address that is listened on."),

@@ -1,11 +1,12 @@
 /** What the configuration means to the core, to the doors and to the server. */
+
+import { servedFields, usableCertificates } from "../certificates.js";
 import type { Bounds, CoreSettings } from "../core/settings.js";
 import { type DoorSettings, doorDefaults } from "../doors/door.js";
 import { forwardedBy } from "../doors/forwarded.js";
 import type { AppSettings, ListenOptions, TlsSettings } from "../server/settings.js";
 import { authSettings } from "./auth.js";
 import { cacheSettings } from "./cache.js";
-import { usableCertificates } from "./certificates.js";
 import { modelRoutingSettings } from "./model-routing.js";
 import type { ListenAddress } from "./quantities.js";
 import { routingSettings } from "./routing.js";
@@ -62,6 +63,11 @@ export function appSettings(config: Config): AppSettings {
   };
 }
 
+function servedCertificates({ cert, key, client_ca }: NonNullable<Config["tls"]>): TlsSettings {
+  const read = usableCertificates("tls", { ca: client_ca, cert, key }, servedFields);
+  return { cert: read.cert ?? "", key: read.key ?? "", clientCa: read.ca };
+}
+
 /**
  * The listeners' part of the configuration.
  * @param addresses where to listen. Default: where the gateway does
@@ -71,7 +77,7 @@ export function appSettings(config: Config): AppSettings {
 export function listenOptions(
   config: Config,
   addresses: readonly ListenAddress[] = config.listen,
-  tls = config.tls && (usableCertificates("tls", config.tls) as TlsSettings),
+  tls = config.tls && servedCertificates(config.tls),
 ): ListenOptions[] {
   const limits = { maxAge: config.max_connection_age };
   const idle = config.max_connection_idle;

@@ -7,6 +7,7 @@
 import type { Socket } from "node:net";
 import type { Logger } from "../core/log.js";
 import { descriptorLimit } from "../descriptors.js";
+import { seldom } from "./seldom.js";
 
 /** Which part of the limit clients may take, with what is there besides. */
 const most = 0.9;
@@ -20,14 +21,15 @@ const tellingInterval = 60_000;
  */
 export function watchDescriptors(log: Logger): (socket: Socket) => boolean {
   const limit = descriptorLimit();
-  let last = Number.NEGATIVE_INFINITY;
+  const tell = seldom(
+    () =>
+      log.error({ limit }, "file descriptors are nearly used up: further connections are closed"),
+    tellingInterval,
+  );
   return (socket) => {
     const { fd = 0 } = (socket as { _handle?: { readonly fd?: number } | null })._handle ?? {};
     if (fd < limit * most) return true;
-    if (performance.now() - last >= tellingInterval) {
-      last = performance.now();
-      log.error({ limit }, "file descriptors are nearly used up: further connections are closed");
-    }
+    tell(undefined);
     return false;
   };
 }

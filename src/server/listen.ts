@@ -1,25 +1,20 @@
 /** One port, or one Unix socket, for HTTP/1 and HTTP/2, with or without TLS. */
 import type { Server as HttpServer } from "node:http";
 import { type AddressInfo, createServer, type Server, type Socket } from "node:net";
-import {
-  createServer as createTlsServer,
-  type TLSSocket,
-  type TlsOptions,
-  Server as TlsServer,
-} from "node:tls";
+import { createServer as createTlsServer, type TLSSocket, Server as TlsServer } from "node:tls";
 import type { FastifyInstance } from "fastify";
-import { type Logger, silent } from "../core/log.js";
+import { silent } from "../core/log.js";
 import type { StreamHandler } from "../doors/door.js";
 import { bind } from "./bind.js";
 import { watchDescriptors } from "./descriptors.js";
-import { refuseSocket, speaksTls } from "./failure.js";
 import { createHttp1Side } from "./http1.js";
 import { createHttp2Side } from "./http2.js";
+import { contextOptions, tlsOptions, watchHandshakes } from "./secure.js";
+import { seldom } from "./seldom.js";
 import {
   type Address,
   type ListenOptions,
   limitDefaults,
-  type Timeouts,
   type TlsSettings,
   timeoutDefaults,
 } from "./settings.js";
@@ -28,12 +23,6 @@ import { destroyStalled } from "./stalled.js";
 
 /** How often a closing listener looks for connections that have become idle, milliseconds. */
 const closingInterval = 50;
-
-/** How often the log hears of connections that can't be accepted, milliseconds. */
-const tellingInterval = 1000;
-
-/** Why a handshake failed. */
-type TlsError = NodeJS.ErrnoException & { readonly reason?: string };
 
 /** A listener that runs. */
 export interface Listener {
@@ -44,7 +33,8 @@ export interface Listener {
   /** For people and clients: `http://127.0.0.1:8080`, `unix:/run/lintel.sock`. */
   readonly url: string;
   /**
-   * Serves this certificate to who connects from now on; without TLS nothing happens.
+   * Serves this certificate to who connects from now on, and takes clients of these authorities, where
+   * clients show certificates; without TLS nothing happens.
    * @throws Error if certificate and key can't be used
    */
   renew(tls: TlsSettings): void;
@@ -120,23 +110,22 @@ export async function listen(
     if (socket.alpnProtocol === "h2") hand(socket, true);
     else look(socket);
   });
-  server.on("tlsClientError", (error: TlsError, socket: TLSSocket & { _parent?: Socket }) => {
-    log.debug({ reason: error.reason ?? error.message }, "a TLS handshake failed");
-    // Who asks by http:// reads an answer in cleartext, which only the connection beneath can send.
-    if (error.code === "ERR_SSL_HTTP_REQUEST" && socket._parent)
-      refuseSocket(socket._parent, "400 Bad Request", speaksTls());
-    socket.destroy();
-  });
+  if (server instanceof TlsServer) watchHandshakes(server, log);
   if (limits.maxConnections !== undefined) server.maxConnections = limits.maxConnections;
   const address = await bind(server, options);
   // Of a connection that can't be accepted; the next one may be. Unheard it would end the process.
-  server.on("error", told(log));
+  server.on(
+    "error",
+    seldom((error: Error) =>
+      log.error({ error: error.message }, "a connection could not be accepted"),
+    ),
+  );
   const stopWatching = destroyStalled(sockets, timeouts.stalled);
 
   return {
     ...describe(server, address, options.tls !== undefined),
-    renew({ cert, key }) {
-      if (server instanceof TlsServer) server.setSecureContext({ cert, key });
+    renew(tls) {
+      if (server instanceof TlsServer) server.setSecureContext(contextOptions(tls));
     },
     drain() {
       http1.drain();
@@ -173,10 +162,6 @@ function closeIdle(http1: HttpServer, sockets: Iterable<Socket>): void {
   for (const socket of sending) Reflect.deleteProperty(socket, "destroy");
 }
 
-function tlsOptions({ cert, key }: TlsSettings, timeouts: Timeouts): TlsOptions {
-  return { cert, key, ALPNProtocols: ["h2", "http/1.1"], handshakeTimeout: timeouts.headers };
-}
-
 interface Closing {
   readonly server: Server;
   /** Closes what has nothing to do. */
@@ -207,16 +192,6 @@ function closer({ server, idle, destroy, closed }: Closing): Listener["close"] {
     });
     const timer = setTimeout(destroy, graceMs);
     return done.finally(() => clearTimeout(timer));
-  };
-}
-
-/** Tells of errors, as seldom as people can read. */
-function told(log: Logger): (error: Error) => void {
-  let last = Number.NEGATIVE_INFINITY;
-  return (error) => {
-    if (performance.now() - last < tellingInterval) return;
-    last = performance.now();
-    log.error({ error: error.message }, "a connection could not be accepted");
   };
 }
 

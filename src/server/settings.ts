@@ -70,6 +70,8 @@ export const limitDefaults: ConnectionLimits = {
 export interface TlsSettings {
   readonly cert: string | Buffer;
   readonly key: string | Buffer;
+  /** Authorities, PEM: only clients with a certificate of theirs are served. Absent: clients show none. */
+  readonly clientCa?: string | Buffer | undefined;
 }
 
 /** Where to listen. */

@@ -1,5 +1,5 @@
 /** What is looked up when somebody asks. */
-import type { CertificateEnd } from "../config/certificates.js";
+import type { CertificateEnd } from "../certificates.js";
 import type { AdminCalls } from "../core/admin/administration.js";
 import type { EngineExits } from "../core/backend.js";
 import type { BudgetUse } from "../core/limits/budgets.js";

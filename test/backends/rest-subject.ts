@@ -3,6 +3,7 @@ import { createRestBackend } from "../../src/backends/rest/index.js";
 import { restSchema } from "../../src/backends/rest/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import type { ErrorCode } from "../../src/core/error-table.js";
+import { silent } from "../../src/core/log.js";
 import { fixture } from "./fixture.js";
 import { filled } from "./openai-images-subject.js";
 import { chunk, requestsOf } from "./openai-subject.js";
@@ -16,9 +17,8 @@ export function restAt(url: string, config: object = {}): Backend {
     { id: "m", task: "chat" },
     { id: "draw", task: "image" },
   ];
-  return createRestBackend(
-    restSchema.parse({ type: "rest", name: "test", url, models, ...config }),
-  );
+  const entry = restSchema.parse({ type: "rest", name: "test", url, models, ...config });
+  return createRestBackend(entry, { log: silent });
 }
 
 /** A gateway that answers `/llm` with the last message, word by word or whole. */

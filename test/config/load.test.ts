@@ -1,6 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { cacheStoreSettings } from "../../src/config/cache.js";
 import { readerLimits } from "../../src/config/documents.js";
@@ -144,6 +145,24 @@ test("certificates whose time is not now are warned of, each of the file", async
   expect(await warningsIn("2127")).toEqual([
     `${of} expired at 2126-10-28T01:28:25.000Z`,
     `${of} expired at 2126-10-28T11:53:33.000Z`,
+  ]);
+});
+
+test("of certificates that model servers are shown, too", async () => {
+  const pem = (name: string) =>
+    fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
+  const [cert, key] = [pem("cert"), pem("key")];
+  const lines = [
+    "backends:",
+    "  - { type: openai, name: a, url: http://a }",
+    `  - { type: node, name: b, address: "https://b", tls: { cert: ${cert}, key: ${key} } }`,
+  ];
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  vi.setSystemTime("2127-06-01");
+  const cwd = folder({ "lintel.yaml": lines.join("\n") });
+  expect((await loadConfig({ cwd, env: {} })).warnings).toEqual([
+    `backends[1].tls.cert: the certificate of CN=localhost in ${cert} expired at 2126-10-28T01:28:25.000Z`,
   ]);
 });
 

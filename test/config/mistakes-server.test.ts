@@ -131,6 +131,30 @@ cache: { ttl: 1h, redis: { url: "rediss://a", tls: { ca: /dev/null } } }
       ],
     ],
     [
+      "authorities of clients that are none",
+      `tls: { cert: ${pem("cert")}, key: ${pem("key")}, client_ca: /dev/null }\n`,
+      ["tls.client_ca: the file /dev/null holds no certificate in PEM"],
+    ],
+    [
+      "certificates for servers of which a half is missing, or that speak no TLS, or that are none",
+      `state: { redis: { url: "rediss://a", tls: { cert: ${pem("cert")} } } }
+backends:
+  - { type: node, name: a, address: "https://a", tls: { key: ${pem("key")} } }
+  - { type: openai, name: b, url: "http://b", tls: { ca: /dev/null } }
+  - { type: sdapi, name: c, url: "https://c", tls: { ca: no.pem } }
+  - { type: comfyui, name: d, url: "https://d", tls: { cert: ${pem("cert")}, key: ${pem("renewed-key")} } }
+  - { type: rest, name: e, url: "https://e", models: [{ id: m, task: chat }], tls: { servername: a } }
+`,
+      [
+        "state.redis.tls.key: is required where there is a cert",
+        "lintel.yaml:3:50: backends[0].tls.cert: is required where there is a key",
+        "backends[1].tls: is for an https:// address",
+        "backends[2].tls.ca: the file no.pem does not exist",
+        `backends[3].tls.key: the key in ${pem("renewed-key")} is not the one of the certificate in ${pem("cert")}`,
+        "backends[4].tls.servername: unknown key; did you mean server_name?",
+      ],
+    ],
+    [
       "certificates of a database that are none",
       `state: { database: "postgres:///l?host=/run&sslrootcert=/dev/null&sslcert=${pem("cert")}&sslkey=no.key" }\n`,
       [

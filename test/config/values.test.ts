@@ -156,8 +156,12 @@ test("TLS files that are there are accepted, beside the file", () => {
   for (const name of ["cert.pem", "key.pem"]) {
     copyFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url), join(folder, name));
   }
-  expect(valid("tls: { cert: cert.pem, key: key.pem }", {}, folder).tls).toEqual({
-    cert: join(folder, "cert.pem"),
-    key: join(folder, "key.pem"),
-  });
+  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  const served = "tls: { cert: cert.pem, key: key.pem, client_ca: cert.pem }";
+  expect(valid(served, {}, folder).tls).toEqual({ cert, key, client_ca: cert });
+  const files = "tls: { ca: cert.pem, cert: cert.pem, key: key.pem, server_name: gpu }";
+  const backends = `backends: [{ type: node, name: a, address: "https://a", ${files} }]`;
+  expect(valid(backends, {}, folder).backends).toMatchObject([
+    { tls: { ca: cert, cert, key, server_name: "gpu" } },
+  ]);
 });

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { path } from "../../config/fields.js";
 import { headers, serverUrl, withoutQuery } from "../../config/http-fields.js";
 import { wait, waitOrNone } from "../../config/quantities.js";
-import { backendName, connectTimeout } from "../fields.js";
+import { backendName, backendTls, connectTimeout } from "../fields.js";
 
 const input = z
   .string()
@@ -77,6 +77,7 @@ export const comfyuiSchema = z.strictObject({
   headers: headers
     .default({})
     .describe("Headers of every request to it, for a proxy that wants authorization."),
+  tls: backendTls,
   models: z
     .array(model)
     .min(1)

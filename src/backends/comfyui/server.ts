@@ -82,7 +82,7 @@ export class Server extends ImageServer<ComfyuiConfig, Inventory, Prompt> {
     url.pathname = this.at("/ws");
     url.search = `?clientId=${client}`;
     const timeout = Math.min(this.config.timeouts.connect, connect);
-    return Socket.open({ url: url.href, headers: this.#headers, timeout });
+    return Socket.open({ url: url.href, headers: this.#headers, timeout, tls: this.tls });
   }
 
   protected read(signal: CallSignal): Promise<Inventory> {

@@ -2,6 +2,7 @@
 import type { Duplex } from "node:stream";
 import { type ClientOptions, WebSocket } from "ws";
 import { withoutBrackets } from "../../hostname.js";
+import type { ClientTls } from "../http/client-tls.js";
 import { environmentProxies, type Proxies } from "../http/proxy.js";
 import { throughTunnel } from "../http/tunnel.js";
 import { type Message, readFrame, readMessage } from "./messages.js";
@@ -15,6 +16,8 @@ export interface SocketOptions {
   readonly timeout: number;
   /** Default: the environment's. */
   readonly proxies?: Proxies | undefined;
+  /** For `wss:`. Default: what Node trusts, and no certificate to show. */
+  readonly tls?: ClientTls | undefined;
 }
 
 /** Most bytes of one message: a preview is small. */
@@ -51,13 +54,14 @@ export class Socket {
   }
 
   /** Connects; resolves also if that fails. */
-  static open({ url, headers, timeout, proxies }: SocketOptions): Promise<Socket> {
+  static open({ url, headers, timeout, proxies, tls }: SocketOptions): Promise<Socket> {
     const socket = new WebSocket(url, {
       headers,
       handshakeTimeout: timeout,
       maxPayload: largest,
       perMessageDeflate: false,
-      ...throughProxy(url, timeout, proxies),
+      ...tls?.current(),
+      ...throughProxy(url, timeout, proxies, tls),
     });
     const opened = new Socket(socket);
     // "close" follows; without a listener an error would end the process.
@@ -130,13 +134,14 @@ function throughProxy(
   address: string,
   timeout: number,
   proxies: Proxies = environmentProxies(),
+  tls?: ClientTls,
 ): ClientOptions {
   const url = new URL(address.replace(/^ws/, "http"));
   const proxy = proxies.for(url);
   if (!proxy) return {};
   const { protocol, host, port } = url;
   const hostname = withoutBrackets(url.hostname);
-  const open = throughTunnel(proxy, timeout);
+  const open = throughTunnel(proxy, timeout, tls);
   const createConnection = (_: unknown, done: (error: Error | null, socket?: Duplex) => void) => {
     open({ protocol, host, hostname, port }, (error, socket) => done(error, socket ?? undefined));
   };

@@ -2,6 +2,8 @@
 import type { OnReadOpts, Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import type { buildConnector as Connectors } from "undici";
+import { remedyOf } from "../../core/log.js";
+import type { ClientTls, ClientTlsOptions } from "./client-tls.js";
 import { buildConnector } from "./undici.js";
 
 /** What undici's connectors take, of which we name these. */
@@ -9,6 +11,8 @@ export interface ConnectOptions {
   /** Longest time for one, milliseconds. */
   readonly timeout: number;
   readonly onread?: OnReadOpts;
+  /** For https: targets. Default: what Node trusts, and no certificate to show. */
+  readonly tls?: ClientTls | undefined;
 }
 
 /**
@@ -33,17 +37,39 @@ export function patientConnector<C extends ConnectOptions>(options: C): Connecto
   };
 }
 
-/** Its types know no `onread`, which it hands on. */
-function connector(
-  options: ConnectOptions & { readonly autoSelectFamilyAttemptTimeout?: number },
-): Connectors.connector {
-  const usual = buildConnector(options as object);
-  return (target, callback) =>
-    usual(target, (...[error, socket]) => {
-      if (socket) callback(null, endingWithAlerts(socket));
-      else callback(error, null);
-    });
+/**
+ * undici's own, with the certificates of the moment. Its types know no `onread`, which it hands on, and
+ * not that a connection which is being made is returned.
+ */
+export function connector({
+  tls,
+  ...options
+}: ConnectOptions & { readonly autoSelectFamilyAttemptTimeout?: number }): Connectors.connector {
+  let usual = buildConnector(options as object);
+  let certificates: ClientTlsOptions | undefined;
+  return (target, callback) => {
+    const secured = target.protocol === "https:" ? tls?.current() : undefined;
+    if (secured && secured !== certificates) {
+      certificates = secured;
+      // With no sessions of those before.
+      usual = buildConnector({ ...options, ...secured } as object);
+    }
+    const { servername } = secured ?? {};
+    return usual(
+      servername === undefined ? target : { ...target, servername },
+      (...[error, socket]) => {
+        if (socket) callback(null, endingWithAlerts(socket));
+        else callback(secured ? withRemedy(error) : error, null);
+      },
+    );
+  };
 }
+
+/** An error that says what to do where a certificate is not trusted and the entry has a field for that. */
+export const withRemedy = (error: Error): Error =>
+  remedyOf(error) === undefined
+    ? error
+    : Object.assign(error, { remedy: "the backend's tls.ca trusts the authority in a file" });
 
 /**
  * A connection that ends with the first error of TLS on it. With TLS 1.3 a server refuses a client, for want of

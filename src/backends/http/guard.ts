@@ -9,6 +9,7 @@ import type { Dispatcher } from "undici";
 import { LintelError } from "../../core/errors.js";
 import { withoutBrackets } from "../../hostname.js";
 import { isPublicAddress } from "./address-class.js";
+import type { ClientTls } from "./client-tls.js";
 import { agentTo } from "./pools.js";
 import { environmentProxies, type Proxies } from "./proxy.js";
 import type { Agent } from "./undici.js";
@@ -25,6 +26,8 @@ export interface GuardOptions {
   readonly lookup?: LookupFunction;
   /** Default: the environment's. */
   readonly proxies?: Proxies | undefined;
+  /** For the server itself alone. Default: what Node trusts, and no certificate to show. */
+  readonly tls?: ClientTls | undefined;
 }
 
 /** Lets requests through to the server itself and to what is allowed, and to nothing else. */
@@ -32,6 +35,7 @@ export class Guard {
   readonly #own: Set<string>;
   readonly #origins: ReadonlySet<string>;
   readonly #hosts: readonly string[];
+  readonly #itself: Agent;
   readonly #anywhere: Agent;
   readonly #public: Agent;
   readonly #lookup: LookupFunction;
@@ -43,6 +47,7 @@ export class Guard {
     connectTimeout = 5000,
     lookup = systemLookup,
     proxies = environmentProxies(),
+    tls,
   }: GuardOptions) {
     this.#own = new Set(own.map((text) => new URL(text).origin));
     const [whole, hosts] = [allow.filter(isOrigin), allow.filter((entry) => !isOrigin(entry))];
@@ -52,6 +57,9 @@ export class Guard {
     this.#lookup = publicOnly(lookup);
     this.#proxies = proxies;
     this.#anywhere = agentTo({ connect: { ...options, lookup } }, proxies);
+    this.#itself = tls
+      ? agentTo({ connect: { ...options, lookup, tls } }, proxies)
+      : this.#anywhere;
     this.#public = agentTo({ connect: { ...options, lookup: this.#lookup } }, proxies);
   }
 
@@ -73,7 +81,7 @@ export class Guard {
   async admit(url: URL, redirected: boolean): Promise<Dispatcher> {
     if (url.protocol !== "http:" && url.protocol !== "https:") throw refused(url, "its scheme");
     if (url.username !== "" || url.password !== "") throw refused(url, "a password in it");
-    if (this.isOwn(url)) return this.#anywhere;
+    if (this.isOwn(url)) return this.#itself;
     const named = this.#origins.has(url.origin);
     if (!named && !this.#allowsHost(url)) throw refused(url, "not the server's, nor allowed");
     if (named && !redirected) return this.#anywhere;
@@ -99,7 +107,8 @@ export class Guard {
 
   /** Ends every connection. */
   async close(): Promise<void> {
-    await Promise.all([this.#anywhere.destroy(), this.#public.destroy()]);
+    const all = new Set([this.#itself, this.#anywhere, this.#public]);
+    await Promise.all([...all].map((agent) => agent.destroy()));
   }
 
   #allowsHost({ protocol, port, hostname }: URL): boolean {

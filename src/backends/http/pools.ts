@@ -31,8 +31,8 @@ export function poolTo<C extends ConnectOptions>(
   const proxy = proxies.for(origin);
   const plain = origin.startsWith("http:");
   if (proxy && plain) return new ForwardingPool(origin, proxy, options);
-  const { timeout } = options.connect;
-  const connect = proxy ? throughTunnel(proxy, timeout) : patientConnector(options.connect);
+  const { timeout, tls } = options.connect;
+  const connect = proxy ? throughTunnel(proxy, timeout, tls) : patientConnector(options.connect);
   return new Pool(origin, {
     ...options,
     connect,

@@ -5,6 +5,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import { Roster } from "../../core/roster.js";
 import type { Answer } from "./answer.js";
+import type { ClientTls } from "./client-tls.js";
 import { Exchange } from "./exchange.js";
 import { poolTo } from "./pools.js";
 import type { Proxies } from "./proxy.js";
@@ -30,6 +31,8 @@ export interface TransportOptions {
   readonly connections: number;
   /** Default: the environment's. */
   readonly proxies?: Proxies | undefined;
+  /** Default: what Node trusts, and no certificate to show. */
+  readonly tls?: ClientTls | undefined;
 }
 
 /** A request. */
@@ -167,12 +170,12 @@ export class Transport {
   }
 }
 
-const poolOf = ({ origin, timeouts, proxies }: TransportOptions, connections: number): Pool =>
+const poolOf = ({ origin, timeouts, proxies, tls }: TransportOptions, connections: number): Pool =>
   poolTo(
     origin,
     {
       connections,
-      connect: { timeout: timeouts.connect, onread: intoSharedBuffer },
+      connect: { timeout: timeouts.connect, onread: intoSharedBuffer, tls },
       // An exchange keeps its own time: undici's can't tell the first byte from the next.
       headersTimeout: 0,
       bodyTimeout: 0,

@@ -4,20 +4,25 @@ import { request as secureRequest } from "node:https";
 import { isIP, type Socket } from "node:net";
 import type { buildConnector as Connectors } from "undici";
 import { longestTimerMs } from "../../core/timers.js";
-import { endingWithAlerts } from "./connect.js";
+import type { ClientTls } from "./client-tls.js";
+import { connector } from "./connect.js";
 import { type HttpProxy, portOf } from "./proxy.js";
 import { ProxyError, wordsOf } from "./proxy-error.js";
 import { isOwnLack } from "./transport-error.js";
-import { buildConnector } from "./undici.js";
 
 /**
  * What makes connections through a proxy, in place of undici's own: with TLS to https: targets,
  * bare to others. undici's `ProxyAgent` tells neither a slow proxy nor why one refused.
  * @param timeout longest time until the connection is there, milliseconds
+ * @param tls for https: targets. Default: what Node trusts, and no certificate to show
  */
-export function throughTunnel(proxy: HttpProxy, timeout: number): Connectors.connector {
+export function throughTunnel(
+  proxy: HttpProxy,
+  timeout: number,
+  tls?: ClientTls,
+): Connectors.connector {
   // Our own timer has the whole way.
-  const withTls = buildConnector({ timeout: 0 });
+  const withTls = connector({ timeout: 0, tls });
   return (target, callback) => {
     const { protocol } = target;
     let over = false;
@@ -53,7 +58,7 @@ export function throughTunnel(proxy: HttpProxy, timeout: number): Connectors.con
       if (protocol !== "https:") return end(undefined, socket);
       // It returns the socket, whatever its type says: that of TLS, which has the other one in it.
       way = withTls({ ...target, httpSocket: socket }, (...[error, made]) => {
-        if (made) end(undefined, endingWithAlerts(made));
+        if (made) end(undefined, made);
         else fail(`led to no TLS connection: ${wordsOf(error)}`, error);
       }) as unknown as Socket;
     });

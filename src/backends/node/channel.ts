@@ -6,6 +6,7 @@ import {
   Http2SessionManager,
   type Http2SessionOptions,
 } from "@connectrpc/connect-node";
+import type { ClientTls } from "../http/client-tls.js";
 import { connectionTo } from "./address.js";
 import { WholeMessages } from "./whole-messages.js";
 
@@ -95,9 +96,16 @@ export interface Channel {
   readonly transport: Transport;
 }
 
-/** A channel to an address that `isAddress` takes. */
-export function channelTo(address: string, options: Http2SessionOptions = {}): Channel {
-  const { baseUrl, nodeOptions } = connectionTo(address);
+/**
+ * A channel to an address that `isAddress` takes.
+ * @param tls for https://. Default: what Node trusts, and no certificate to show
+ */
+export function channelTo(
+  address: string,
+  options: Http2SessionOptions = {},
+  tls?: ClientTls,
+): Channel {
+  const { baseUrl, nodeOptions } = connectionTo(address, tls);
   const settings = { initialWindowSize: ahead };
   const session = new Sessions(baseUrl, options, { settings, ...nodeOptions });
   const transport = createGrpcTransport({

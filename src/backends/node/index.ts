@@ -8,12 +8,13 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import { reasonOf } from "../../core/log.js";
 import { fromConfiguration } from "../configured-model.js";
+import { clientTlsOf } from "../http/client-tls.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
 import { merge, unreachable } from "./models.js";
 import { Peer } from "./peer.js";
 import type { NodeConfig } from "./schema.js";
 
-/** A backend of the kind `node`. */
+/** A backend of the kind `node`. @throws Error if a certificate or its key can't be used */
 export const createNodeBackend: CreateBackend<NodeConfig> = (config, context) =>
   new NodeBackend(config, context);
 
@@ -53,6 +54,7 @@ export class NodeBackend implements Backend {
         checksSafety: (id) =>
           this.#models.some((m) => m.id === id && m.supports.includes("safety_check")),
         passUser: config.pass_user,
+        tls: clientTlsOf(config, context.log),
       },
       () => this.#lost(),
     );

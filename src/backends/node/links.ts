@@ -3,6 +3,7 @@
  * runs there; and it takes only so many at once, more wait on our side without a word.
  */
 import type { Transport } from "@connectrpc/connect";
+import type { ClientTls } from "../http/client-tls.js";
 import { channelTo, type Sessions } from "./channel.js";
 
 /**
@@ -33,9 +34,10 @@ export class Link {
   /**
    * @param pingIntervalMs as of `Links`
    * @param atOnce how many calls its server takes at once, as far as is known
+   * @param tls as of `Links`
    */
-  constructor(address: string, pingIntervalMs: number, atOnce: number) {
-    const { session, transport } = channelTo(address, { pingIntervalMs });
+  constructor(address: string, pingIntervalMs: number, atOnce: number, tls?: ClientTls) {
+    const { session, transport } = channelTo(address, { pingIntervalMs }, tls);
     this.session = session;
     this.transport = transport;
     this.#pingIntervalMs = pingIntervalMs;
@@ -103,9 +105,12 @@ export class Links {
   readonly #connect: (atOnce: number) => Link;
   #taking: Link[] = [];
 
-  /** @param pingIntervalMs silence after which a connection is probed, milliseconds */
-  constructor(address: string, pingIntervalMs: number) {
-    this.#connect = (atOnce) => new Link(address, pingIntervalMs, atOnce);
+  /**
+   * @param pingIntervalMs silence after which a connection is probed, milliseconds
+   * @param tls for https://. Default: what Node trusts, and no certificate to show
+   */
+  constructor(address: string, pingIntervalMs: number, tls?: ClientTls) {
+    this.#connect = (atOnce) => new Link(address, pingIntervalMs, atOnce, tls);
   }
 
   /** For one call, which says when it ends. The first that has room: those after it become idle, and close. */

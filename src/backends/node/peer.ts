@@ -21,6 +21,7 @@ import { traceHeaders } from "../../core/telemetry.js";
 import { sessionHeaders } from "../cache-key.js";
 import { timeLeft } from "../deadline.js";
 import { type PassUser, toldUser } from "../end-user.js";
+import type { ClientTls } from "../http/client-tls.js";
 import { notConnected } from "../http/transport-error.js";
 import { Running } from "../running.js";
 import { wasNotBegun } from "./channel.js";
@@ -39,6 +40,8 @@ export interface PeerSettings {
   readonly checksSafety: (model: string) => boolean;
   /** How it is told whom calls are for. Default: as callers name them. */
   readonly passUser?: PassUser | undefined;
+  /** For https://. Default: what Node trusts, and no certificate to show. */
+  readonly tls?: ClientTls | undefined;
 }
 
 /** A node, as a client sees it. */
@@ -54,7 +57,7 @@ export class Peer {
 
   /** @param lost called when a call found nobody there, or lost the connection */
   constructor(settings: PeerSettings, lost: () => void = () => {}) {
-    this.#links = new Links(settings.address, settings.pingIntervalMs);
+    this.#links = new Links(settings.address, settings.pingIntervalMs, settings.tls);
     this.#connectMs = settings.connectMs;
     this.#token = settings.token;
     this.#checksSafety = settings.checksSafety;

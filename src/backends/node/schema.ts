@@ -4,7 +4,7 @@ import { bearerToken, withoutUser } from "../../config/http-fields.js";
 import { waitOfAtLeast } from "../../config/quantities.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../../socket-path.js";
 import { passUser } from "../end-user.js";
-import { backendName, connectTimeout, modelEntries } from "../fields.js";
+import { backendName, backendTls, connectTimeout, modelEntries } from "../fields.js";
 import { addressPattern, isAddress } from "./address.js";
 
 const addressMessage = "must be http://host:port, https://host or unix:/path";
@@ -26,6 +26,7 @@ export const nodeSchema = z.strictObject({
     .min(1)
     .optional()
     .describe("Bearer token. A node in the mode public takes any, but wants one."),
+  tls: backendTls,
   models: modelEntries("on the node")
     .optional()
     .describe("The models to use. Default: all that the node lists."),

@@ -4,6 +4,7 @@ import { unlessAborted } from "../../core/abort.js";
 import type { Backend } from "../../core/backend.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { bodyOf } from "../http/ask.js";
+import { clientTlsOf } from "../http/client-tls.js";
 import { Guard } from "../http/guard.js";
 import { byLowerName, Transport } from "../http/transport.js";
 import type { BackendContext } from "../kind.js";
@@ -23,7 +24,10 @@ import type { OpenaiConfig } from "./schema.js";
  */
 const lacksList: ReadonlySet<number> = new Set([401, 403, 404, 405]);
 
-/** A backend for one server that speaks OpenAI's chat completions. It begins to read the server's list of models at once. */
+/**
+ * A backend for one server that speaks OpenAI's chat completions. It begins to read the server's list of models at once.
+ * @throws Error if a certificate or its key can't be used
+ */
 export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContext): Backend {
   const address = addressOf(config.url);
   const url = new URL(config.url);
@@ -31,11 +35,13 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     ...(config.api_key && { authorization: `Bearer ${config.api_key}` }),
     ...byLowerName(config.headers),
   };
+  const tls = clientTlsOf(config, log);
   const transport = new Transport({
     origin: address.origin,
     headers,
     timeouts: { ...config.timeouts, first: config.timeouts.first_token },
     connections: config.connections,
+    tls,
   });
   const { listed, images, counts } = dialectOf(config.dialect, url);
   const listPath = address.at("/models", listed);
@@ -55,6 +61,7 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
     own: [address.origin],
     allow: [...config.allow_hosts, ...hostsOf(images)],
     connectTimeout: config.timeouts.connect,
+    tls,
   });
   const server: ImageServerParts = {
     transport,

@@ -7,6 +7,7 @@ import {
   allowHosts,
   answerTimeouts,
   backendName,
+  backendTls,
   furtherHeaders,
   sessionHeader,
   thinkTags,
@@ -24,6 +25,7 @@ export const openaiSchema = z.strictObject({
     .optional()
     .describe("Sent as bearer token; best taken from the environment."),
   headers: furtherHeaders(),
+  tls: backendTls,
   models: z
     .array(z.string().min(1))
     .min(1)

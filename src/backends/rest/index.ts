@@ -3,8 +3,10 @@ import { type Model, State } from "../../../gen/lintel/v1/models_pb.js";
 import type { Backend } from "../../core/backend.js";
 import { fromConfiguration } from "../configured-model.js";
 import { toldUser } from "../end-user.js";
+import { clientTlsOf } from "../http/client-tls.js";
 import { Guard } from "../http/guard.js";
 import { byLowerName, Transport } from "../http/transport.js";
+import type { BackendContext } from "../kind.js";
 import { chatOn, complete } from "./chat.js";
 import type { Gateway } from "./gateway.js";
 import { generateImages } from "./images.js";
@@ -13,21 +15,24 @@ import type { RestConfig } from "./schema.js";
 /** Longest time that a gateway may take to answer anything at all, milliseconds. */
 const healthTimeout = 10_000;
 
-/** A backend on one gateway. */
-export function createRestBackend(config: RestConfig): Backend {
+/** A backend on one gateway. @throws Error if a certificate or its key can't be used */
+export function createRestBackend(config: RestConfig, { log }: BackendContext): Backend {
   const { origin, path } = addressOf(config.url);
   const headers = {
     authorization: `Bearer ${config.token}`,
     ...byLowerName(config.headers),
   };
   const { connect, first_token: first, idle } = config.timeouts;
+  const tls = clientTlsOf(config, log);
   const transport = new Transport({
     origin,
     headers,
     timeouts: { connect, first, idle },
     connections: config.connections,
+    tls,
   });
-  const guard = new Guard({ own: [origin], allow: config.allow_hosts, connectTimeout: connect });
+  const own = [origin];
+  const guard = new Guard({ own, allow: config.allow_hosts, connectTimeout: connect, tls });
   const models = config.models.map(modelOf);
   const gateway: Gateway = {
     transport,

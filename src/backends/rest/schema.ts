@@ -6,6 +6,7 @@ import {
   allowHosts,
   answerTimeouts,
   backendName,
+  backendTls,
   furtherHeaders,
   modelEntries,
 } from "../fields.js";
@@ -21,6 +22,7 @@ export const restSchema = z.strictObject({
     .default("lintel")
     .describe("Bearer token. A gateway in public mode takes any, but wants one."),
   headers: furtherHeaders(),
+  tls: backendTls,
   models: modelEntries("at the gateway").describe(
     "The models to use; the contract has no way to list them over REST.",
   ),

@@ -1,13 +1,22 @@
-/** Certificates and their keys: read, and tried before anything is served with them. */
+/** Certificates and their keys: read, and tried before anything is served, or asked, with them. */
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { resolve } from "node:path";
 import { createSecureContext } from "node:tls";
-import { NotAFile, readRegular } from "../regular-file.js";
+import { NotAFile, readRegular } from "./regular-file.js";
 
 type Part = "ca" | "cert" | "key";
 
 /** Files in PEM, by what they hold. */
 export type CertificateFiles = { readonly [P in Part]?: string | undefined };
+
+/** Names of files in a section of the configuration. */
+export type CertificateFields = Readonly<Record<Part, string>>;
+
+/** In the section of what is served: its authorities are those of clients. */
+export const servedFields = { ca: "client_ca", cert: "cert", key: "key" } as const;
+
+/** In sections of connections that are made. */
+export const clientFields: CertificateFields = { ca: "ca", cert: "cert", key: "key" };
 
 /** What stands in them. */
 export type Certificates = { [P in Part]?: Buffer };
@@ -56,13 +65,18 @@ export function readCertificates(
 
 /**
  * The same for those that have to be right.
- * @param at the field of the configuration that names the files
+ * @param at the section of the configuration that names the files
+ * @param names of its fields. Default: `ca`, `cert` and `key`
  * @throws Error that names field and file of the first that can't be used
  */
-export function usableCertificates(at: string, files: CertificateFiles): Certificates {
+export function usableCertificates(
+  at: string,
+  files: CertificateFiles,
+  names: CertificateFields = clientFields,
+): Certificates {
   const { read, problems } = readCertificates(files);
   const [first] = problems;
-  if (first) throw new Error(`${at}.${first.part}: ${first.message}`);
+  if (first) throw new Error(`${at}.${names[first.part]}: ${first.message}`);
   return read;
 }
 
