@@ -23,13 +23,19 @@ function healthOf(port: number): Promise<number | null> {
 const portOf = ({ running }: Awaited<ReturnType<typeof gateway>>) =>
   running.listeners[0]?.port ?? 0;
 
-test("a gateway is healthy, without TLS and with it", async () => {
+test("a gateway is healthy, without TLS, with it, and where clients show certificates", async () => {
   const pem = (name: string) => readFileSync(join(root, `test/fixtures/tls/${name}.pem`), "utf8");
   const files = { "cert.pem": pem("cert"), "key.pem": pem("key") };
   const plain = await gateway("backends: []\n");
   const secure = await gateway("backends: []\ntls: { cert: cert.pem, key: key.pem }\n", files);
   expect(await healthOf(portOf(plain))).toBe(0);
   expect(await healthOf(portOf(secure))).toBe(0);
+  const mutual = await gateway(
+    "backends: []\ntls: { cert: cert.pem, key: key.pem, client_ca: cert.pem }\n",
+    files,
+  );
+  expect(await healthOf(portOf(mutual))).toBe(0);
+  expect(mutual.lines.filter(({ level }) => level !== "info")).toEqual([]);
   expect(secure.lines.filter(({ level }) => level !== "info")).toEqual([]);
 });
 

@@ -29,7 +29,7 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
   requests_per_minute: ["rpm", "rpmlimit"],
   retry: ["numretries", "maxretries", "retries"],
   server: ["url", "baseurl", "host", "endpoint"],
-  server_name: ["sni", "hostname", "servername"],
+  server_name: ["sni", "hostname"],
   targets: ["fallbacks"],
   token: ["key", "apikey"],
   tokens_per_minute: ["tpm", "tpmlimit"],

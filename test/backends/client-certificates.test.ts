@@ -15,6 +15,7 @@ import { reasonOf, silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
 import { TestProxy } from "../support/proxy.js";
 import { png } from "../support/scripted.js";
+import { pem, pemFile, shown, type TlsFront, tlsFront } from "../support/tls-front.js";
 import { run as draws } from "./comfyui-calls.js";
 import { Comfy } from "./comfyui-server.js";
 import { backendFor as comfyuiFor } from "./comfyui-subject.js";
@@ -26,7 +27,6 @@ import { Webui } from "./sdapi-server.js";
 import { backendFor as sdapiFor } from "./sdapi-subject.js";
 import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
-import { pem, pemFile, shown, type TlsFront, tlsFront } from "./tls-front.js";
 
 const fingerprint = (name: string) => new X509Certificate(pem(name)).fingerprint256;
 const ours = fingerprint("renewed-cert");

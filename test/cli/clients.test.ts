@@ -27,6 +27,7 @@ import {
 import { startLintel } from "../support/lintel.js";
 import { imageModel } from "../support/models.js";
 import { hangsAfter, paints, piece, png, says, scripted } from "../support/scripted.js";
+import { tlsFront } from "../support/tls-front.js";
 import { runHere, typing } from "./here.js";
 
 const seen: unknown[] = [];
@@ -253,6 +254,43 @@ describe("what is no Lintel, and the way to one", () => {
     expect(ended.stderr).toMatch(/^lintel: .*\n$/);
     expect(ended.stderr).toContain(url);
     expect(ended.stderr).toContain(words);
+  });
+
+  const file = (name: string) => `test/fixtures/tls/${name}.pem`;
+
+  /** A Lintel that speaks TLS to who has the certificate `renewed-cert`. */
+  async function behindTls() {
+    const { port } = await tlsFront(lintel.url);
+    return (variables: object) => {
+      for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
+      onTestFinished(() => void vi.unstubAllEnvs());
+      return runHere(["models", "--server", `https://localhost:${port}`]);
+    };
+  }
+
+  test("certificates for a server stand in the environment", async () => {
+    const ask = await behindTls();
+    expect(await ask({ LINTEL_CA: file("cert") })).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/wants a certificate: LINTEL_CERT and LINTEL_KEY name one/),
+    });
+    const shown = { LINTEL_CERT: file("renewed-cert"), LINTEL_KEY: file("renewed-key") };
+    expect(await ask(shown)).toMatchObject({ code: 0, stderr: "" });
+  });
+
+  test("certificates that can't be used are named", async () => {
+    const ask = await behindTls();
+    const [cert, key] = [file("cert"), file("renewed-key")];
+    for (const [variables, words] of [
+      [{ LINTEL_CA: "/dev/null" }, "LINTEL_CA: the file /dev/null holds no certificate in PEM"],
+      [{ LINTEL_CA: file("cert"), LINTEL_CERT: cert }, "LINTEL_CERT and LINTEL_KEY are of no use"],
+      [{ LINTEL_KEY: key }, `LINTEL_KEY: the key in ${key} is not the one of the certificate`],
+    ] as const) {
+      expect(await ask(variables)).toMatchObject({
+        code: 2,
+        stderr: expect.stringContaining(words),
+      });
+    }
   });
 
   test("empty variables say nothing, and wrong ones are named", async () => {

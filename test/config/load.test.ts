@@ -155,7 +155,7 @@ test("of certificates that model servers are shown, too", async () => {
   const lines = [
     "backends:",
     "  - { type: openai, name: a, url: http://a }",
-    `  - { type: node, name: b, address: "https://b", tls: { cert: ${cert}, key: ${key} } }`,
+    `  - { type: node, name: b, address: "https://b", token: any, tls: { cert: ${cert}, key: ${key} } }`,
   ];
   vi.useFakeTimers({ toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());

@@ -151,7 +151,7 @@ backends:
         "backends[1].tls: is for an https:// address",
         "backends[2].tls.ca: the file no.pem does not exist",
         `backends[3].tls.key: the key in ${pem("renewed-key")} is not the one of the certificate in ${pem("cert")}`,
-        "backends[4].tls.servername: unknown key; did you mean server_name?",
+        'backends[4].tls.servername: unknown key (did you mean "server_name"?)',
       ],
     ],
     [

@@ -77,6 +77,34 @@ test("a renewed certificate is served as soon as a watched gateway sees it", asy
   expect(await it.served()).toBe(second);
 });
 
+test("other authorities of clients hold for who connects from then on, also where the file is watched", async () => {
+  const it = await gateway("tls: { cert: cert.pem, key: key.pem, client_ca: ca.pem }\n", {
+    ...files,
+    "ca.pem": pem("cert"),
+  });
+  const taken = async (name: string) => {
+    const shown = { cert: pem(`${name}cert`), key: pem(`${name}key`) };
+    const session = connect(it.url, { ca: pem("cert"), ...shown });
+    onTestFinished(() => session.destroy());
+    return healthy(session).catch(() => "refused");
+  };
+  const put = (text: string) => {
+    writeFileSync(join(it.cwd, "new.pem"), text);
+    renameSync(join(it.cwd, "new.pem"), join(it.cwd, "ca.pem"));
+  };
+  expect([await taken(""), await taken("renewed-")]).toEqual([200, "refused"]);
+  put(pem("renewed-cert"));
+  expect(await taken("")).toBe(200);
+  await it.reload();
+  expect([await taken(""), await taken("renewed-")]).toEqual(["refused", 200]);
+  it.lines.length = 0;
+  onTestFinished(await reloadOnChange(it.options));
+  put(pem("cert"));
+  const { fields } = await it.said("configuration reloaded");
+  expect(fields).toMatchObject({ why: "ca.pem changed", changed: ["tls (certificate)"] });
+  expect([await taken(""), await taken("renewed-")]).toEqual([200, "refused"]);
+});
+
 test("a certificate that can't be used, or is another key's, is refused as a whole", async () => {
   const it = await opened();
   const rsa = generateKeyPairSync("rsa", { modulusLength: 2048 })

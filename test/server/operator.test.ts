@@ -1,7 +1,8 @@
 import { execFile } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { mkdtemp, readdir, symlink } from "node:fs/promises";
-import { get } from "node:http";
+import { get, type IncomingMessage } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -11,6 +12,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { openOperator, socketsIn } from "../../src/operator.js";
 import { openTelemetry } from "../../src/telemetry/open.js";
+import { gateway } from "../support/gateway.js";
 
 const settings = {
   prometheus: false,
@@ -47,6 +49,32 @@ it("removes sockets that killed processes left, and none of which it can't know"
       [own.replace(".sock", ""), at(own)],
     ]),
   );
+});
+
+it("tells probes at the address of metrics how the process is, in cleartext also beside TLS", async () => {
+  const pem = (name: string) =>
+    readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8");
+  const { cwd, running } = await gateway(
+    `backends: []
+telemetry: { prometheus: { listen: "unix:metrics.sock" } }
+tls: { cert: cert.pem, key: key.pem, client_ca: cert.pem }
+`,
+    { "cert.pem": pem("cert"), "key.pem": pem("key") },
+  );
+  const status = async (path: string) => {
+    const asked = get({ socketPath: join(cwd, "metrics.sock"), path, agent: false });
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    answer.resume();
+    return answer.statusCode;
+  };
+  expect(await status("/metrics")).toBe(200);
+  expect(await status("/healthz")).toBe(200);
+  expect(await status("/readyz")).toBe(200);
+  expect(await status("/v1/models")).toBe(404);
+  const draining = running.core.drain();
+  expect(await status("/healthz")).toBe(200);
+  expect(await status("/readyz")).toBe(503);
+  await draining;
 });
 
 it("opens a socket for each gateway of a process, and leaves none behind", async () => {

@@ -65,6 +65,30 @@ test("when certificates end: of each file the first, of a renewed one the new on
   ).toBe(endOf("cert"));
 });
 
+test("when clients' authorities end, and what model servers are shown, of which the file counts as it is now", async () => {
+  const files = "tls: { cert: cert.pem, key: key.pem }";
+  const text = `telemetry: { prometheus: { listen: 127.0.0.1:0 } }
+tls: { cert: cert.pem, key: key.pem, client_ca: ca.pem }
+backends:
+  - { type: openai, name: plain, url: "http://127.0.0.1:1" }
+  - { type: openai, name: a, url: "https://127.0.0.1:1", ${files} }
+`;
+  const { cwd, running } = await gateway(text, {
+    "cert.pem": pem("cert"),
+    "key.pem": pem("key"),
+    "ca.pem": pem("named-cert"),
+  });
+  const of = (field: string) =>
+    samples(running.metrics?.() ?? "").get(
+      `lintel_certificate_not_after_seconds{lintel_certificate="${field}"}`,
+    );
+  expect(of("tls.client_ca")).toBe(endOf("named-cert"));
+  expect(of("backends[1].tls.cert")).toBe(endOf("cert"));
+  writeFileSync(join(cwd, "cert.pem"), pem("renewed-cert"));
+  expect(of("backends[1].tls.cert")).toBe(endOf("renewed-cert"));
+  expect(of("tls.cert")).toBe(endOf("cert"));
+});
+
 test("no certificate, no series", async () => {
   const { running } = await watched();
   expect(running.metrics?.()).not.toContain("lintel_certificate");
