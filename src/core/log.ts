@@ -46,13 +46,12 @@ export function speaksNoTls(error: unknown): boolean {
   return typeof code === "string" && cleartext.test(code);
 }
 
-/** What to do where a certificate is not trusted: as the error has it, or in general; absent: it is of something else. */
+/** What to do about an error: as it has it itself, or where a certificate is not trusted; absent: it tells enough. */
 export function remedyOf(error: unknown): string | undefined {
   const { code, remedy } = Object(error) as { readonly code?: unknown; readonly remedy?: unknown };
-  if (typeof code !== "string" || !untrusted.test(code)) return undefined;
-  return typeof remedy === "string"
-    ? remedy
-    : "NODE_EXTRA_CA_CERTS=FILE trusts the authority in a file";
+  if (typeof remedy === "string") return remedy;
+  const isUntrusted = typeof code === "string" && untrusted.test(code);
+  return isUntrusted ? "NODE_EXTRA_CA_CERTS=FILE trusts the authority in a file" : undefined;
 }
 
 /**

@@ -1,5 +1,7 @@
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer as createHttp1Server } from "node:http";
 import { constants, createServer, type ServerHttp2Stream } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { HandlerContext } from "@connectrpc/connect";
@@ -153,6 +155,22 @@ describe("any server of the contract", () => {
     expect(lines).toMatchObject([
       { reason: expect.stringContaining("first") },
       { reason: expect.stringContaining("second") },
+    ]);
+  });
+
+  it("that is none, but speaks HTTP/1 alone, is told as that", async () => {
+    const server = createHttp1Server((_request, response) => response.end("hello"));
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const { port } = server.address() as AddressInfo;
+    const lines: object[] = [];
+    const log = { ...silent, warn: (fields: object) => void lines.push(fields) };
+    const backend = connectTo(`http://127.0.0.1:${port}`, {}, log);
+    await expect(backend.ready?.("m", never)).rejects.toMatchObject({
+      code: "upstream_unreachable",
+    });
+    expect(lines).toMatchObject([
+      { reason: expect.stringMatching(/Protocol error; no HTTP\/2 is spoken there$/) },
     ]);
   });
 

@@ -35,6 +35,8 @@ export const wasNotBegun = (thrown: unknown): boolean =>
  */
 export class Sessions extends Http2SessionManager {
   #session: ClientHttp2Session | undefined;
+  /** Those on which HTTP/2 came. */
+  readonly #speak = new WeakSet<ClientHttp2Session>();
   /** The last stream that the server begins, of connections that it leaves. */
   readonly #last = new WeakMap<ClientHttp2Session, number>();
 
@@ -63,6 +65,7 @@ export class Sessions extends Http2SessionManager {
   #begin(session: ClientHttp2Session): void {
     this.#session = session;
     session.on("error", unheard);
+    session.once("remoteSettings", () => this.#speak.add(session));
     session.setLocalWindowSize(aheadOfAll);
     // Behind the manager's own listener: one that closes before another took its place is kept for good.
     session.once("close", () => this.#forget(session));
@@ -81,6 +84,10 @@ export class Sessions extends Http2SessionManager {
     // Streams of connections that ended have this code as well.
     const refused = rstCode === constants.NGHTTP2_REFUSED_STREAM && !session.closed;
     if (left || refused) notBegun.add(error);
+    // Only the words tell it from other ends.
+    if (error.message === "Protocol error" && !this.#speak.has(session)) {
+      Object.assign(error, { remedy: "no HTTP/2 is spoken there" });
+    }
   }
 }
 
