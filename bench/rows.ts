@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { missing } from "../src/state/database/migrations.js";
-import { insertText, valuesOf } from "../src/state/database/sql.js";
+import { insertions } from "../src/state/database/sqlite-insert.js";
 import { openSqlite } from "../src/state/database/sqlite-library.js";
 import { columns, lineOf } from "../src/state/database/usage-line.js";
 import { record } from "../test/state/record.js";
@@ -20,7 +20,7 @@ const batch = 500;
 const batches = 40;
 
 const folder = mkdtempSync(join(tmpdir(), "lintel-bench-"));
-const insertion = { table: "lintel_usage", columns };
+const into = { table: "lintel_usage", columns };
 
 function lines(): string[] {
   const times = { durationMs: 1.25, firstMs: 1.2, spend: 120_000 };
@@ -34,13 +34,14 @@ async function measure(rows: number, name: string): Promise<number> {
   database.exec("PRAGMA journal_mode = WAL");
   database.exec("PRAGMA synchronous = FULL");
   for (const { statements } of missing(0)) for (const each of statements) database.exec(each);
-  const statement = database.prepare(insertText(insertion, rows));
+  const statements = new Map<string, ReturnType<typeof database.prepare>>();
   const all = Array.from({ length: batches }, lines);
   const before = process.cpuUsage();
   for (const some of all) {
     database.exec("BEGIN IMMEDIATE");
-    for (let done = 0; done < batch; done += rows) {
-      const values = some.slice(done, done + rows).flatMap((line) => valuesOf(line, columns));
+    for (const { text, values } of insertions({ ...into, lines: some.join("\n") }, rows)) {
+      const statement = statements.get(text) ?? database.prepare(text);
+      statements.set(text, statement);
       statement.run(...values);
     }
     database.exec("COMMIT");

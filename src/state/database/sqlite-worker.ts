@@ -5,14 +5,8 @@
 import { chmodSync, type Stats, statSync } from "node:fs";
 import { parentPort, workerData } from "node:worker_threads";
 import { missing, readVersion, versionTable, writeVersion } from "./migrations.js";
-import {
-  type Insertion,
-  insertText,
-  type Row,
-  type Statement,
-  ValueRefused,
-  valuesOf,
-} from "./sql.js";
+import { type Row, type Statement, ValueRefused } from "./sql.js";
+import { insertions, type PackedInsertion } from "./sqlite-insert.js";
 import { openSqlite, type SqliteDatabase } from "./sqlite-library.js";
 
 /** What the thread begins with. */
@@ -27,8 +21,7 @@ export interface ThreadData {
 export interface Question {
   readonly id: number;
   readonly statements?: readonly Statement[];
-  /** Its lines in one text. */
-  readonly insertion?: Omit<Insertion, "lines"> & { readonly lines: string };
+  readonly insertion?: PackedInsertion;
 }
 
 /** What it answers. */
@@ -41,9 +34,6 @@ const busyMs = 10_000;
 
 /** The same for rows that are tried again anyway: questions behind them wait as long. */
 const insertBusyMs = 500;
-
-/** Rows of one statement: a row takes a fifth less than alone (`bench/rows.ts`). */
-const rowsAtOnce = 25;
 
 const { path, reader } = workerData as ThreadData;
 let database: { readonly sqlite: SqliteDatabase; readonly files: Files } | undefined;
@@ -158,27 +148,8 @@ function prepare(db: SqliteDatabase, text: string): Prepared {
 const run = (db: SqliteDatabase, { text, values = [] }: Statement) =>
   prepare(db, text).all(...values) as unknown as readonly Row[];
 
-function insert(db: SqliteDatabase, insertion: NonNullable<Question["insertion"]>): void {
-  const lines = insertion.lines.split("\n");
-  const left = lines.length % rowsAtOnce;
-  insertLines(db, insertion, lines.slice(0, lines.length - left), rowsAtOnce);
-  // Row by row, so that there are two texts, which stay prepared.
-  insertLines(db, insertion, lines.slice(lines.length - left), 1);
-}
-
-/** @param rows of a statement; there is no rest */
-function insertLines(
-  db: SqliteDatabase,
-  insertion: NonNullable<Question["insertion"]>,
-  lines: readonly string[],
-  rows: number,
-): void {
-  if (lines.length === 0) return;
-  const statement = prepare(db, insertText(insertion, rows));
-  for (let done = 0; done < lines.length; done += rows) {
-    const some = lines.slice(done, done + rows);
-    statement.run(...some.flatMap((line) => valuesOf(line, insertion.columns)));
-  }
+function insert(db: SqliteDatabase, insertion: PackedInsertion): void {
+  for (const { text, values } of insertions(insertion)) prepare(db, text).run(...values);
 }
 
 async function answer(question: Question): Promise<readonly (readonly Row[])[]> {

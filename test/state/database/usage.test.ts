@@ -47,6 +47,24 @@ onEveryDatabase((make) => {
     expect(await usage.totals([])).toMatchObject([{ calls: 1200 }]);
   });
 
+  test("what only one of many records has, or nobody", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    const plain = Array.from({ length: 60 }, (_, i) => record({ id: `n${i}` }));
+    const last = record({ id: "z", user: "ann", team: "lobby", cachedTokens: 3 });
+    expect(await usage.insert(linesOf(...plain, last))).toEqual([]);
+    const text = "SELECT * FROM lintel_usage WHERE id IN ('n0', 'n59', 'z') ORDER BY id";
+    const none = { end_user: null, team: null, cached_tokens: null, cache_write_tokens: null };
+    expect(await rowsOf(again(), text)).toMatchObject([
+      none,
+      none,
+      { ...none, end_user: "ann", team: "lobby", cached_tokens: 3 },
+    ]);
+    for (const line of ["[]", "{}", "[null]"]) {
+      expect((await usage.insert([line])).map((each) => each.line)).toEqual([line]);
+    }
+  });
+
   test("lines are taken as earlier versions wrote them, as objects", async () => {
     const { again } = await make();
     const usage = new DatabaseUsage(again());
