@@ -74,6 +74,28 @@ describe("a breakpoint is a mark where it stands", () => {
     const content = [{ type: "text", text: "a", ...marking("12h"), cache_control }];
     expect(await inChat([{ role: "user", content }])).toEqual([["a", "5m"]]);
   });
+
+  test("the contract's own mark counts by itself, too", async () => {
+    const cache_control = { type: "ephemeral", ttl: "1h" };
+    const marked = (type: string, text: string) => ({ type, text, cache_control });
+    const user = [
+      { type: "input_text", text: "a", cache_control },
+      { type: "input_text", text: "b" },
+    ];
+    expect(
+      await inResponses([
+        { role: "system", content: [marked("input_text", "s")] },
+        { role: "user", content: user },
+        { role: "assistant", content: [{ type: "output_text", text: "c" }, marked("text", "d")] },
+        { role: "user", content: [{ type: "input_image", image_url: png, cache_control }] },
+      ]),
+    ).toEqual([
+      ["s", "1h"],
+      ["", undefined, ["a", "1h"], ["b", undefined]],
+      ["cd", "1h"],
+      ["", undefined, ["image_url", "1h"]],
+    ]);
+  });
 });
 
 describe("it is kept for as long as is said, or longer", () => {
@@ -155,6 +177,8 @@ describe("what is none is named where it stands", () => {
   const part = (mark: unknown) => ({ type: "text", text: "a", [at]: mark });
   const user = (...content: object[]) => [{ role: "user", content }];
   const time = "must be a time such as 30m";
+  const own = { type: "text", text: "a", cache_control: { type: "ephemeral", ttl: "1d" } };
+  const ttls = "must be one of 5m, 1h";
   test.each([
     [chats, { messages: user(part("x")) }, `messages.0.content.0.${at}`, "must be an object"],
     [
@@ -165,6 +189,13 @@ describe("what is none is named where it stands", () => {
     ],
     [chats, { messages: user(part({ ttl: "soon" })) }, `messages.0.content.0.${at}.ttl`, time],
     [responses, { input: user(part({ ttl: 5 })) }, `input.0.content.0.${at}.ttl`, time],
+    [responses, { input: user(own) }, "input.0.content.0.cache_control.ttl", ttls],
+    [
+      responses,
+      { input: [...user(part(null)), { role: "assistant", content: [part(null), own] }] },
+      "input.1.content.1.cache_control.ttl",
+      ttls,
+    ],
     [
       responses,
       { input: "a", prompt_cache_options: [] },

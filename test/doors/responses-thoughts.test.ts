@@ -231,6 +231,22 @@ describe("thoughts that come back", () => {
     ]);
   });
 
+  test("in the middle of what was said leave that one text, as it came", async () => {
+    const said = (content: string) => ({ role: "assistant", content });
+    const thought = item({ summary: summary("Hm"), encrypted_content: base64([signed]) });
+    const { asked } = await askedFor({
+      input: [...user, said("Hel"), thought, said("lo"), call("1"), output("1")],
+    });
+    const { messages } = asked as { messages: ReturnType<typeof say>[] };
+    expect(messages.map(({ role, content }) => [role, content])).toEqual([
+      ["user", "Hello"],
+      ["assistant", "Hello"],
+      ["tool", "42"],
+    ]);
+    const { reasoningContent, toolCalls } = messages[1] as ReturnType<typeof say>;
+    expect([reasoningContent, toolCalls.length]).toEqual(["Hm", 1]);
+  });
+
   test("to which nothing was said are dropped", async () => {
     const orphan = item({ summary: summary("Hm"), encrypted_content: base64([signed]) });
     const user1 = ["user", undefined, undefined, 0];

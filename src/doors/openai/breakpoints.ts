@@ -8,8 +8,14 @@ const breakpoint = "prompt_cache_breakpoint";
 /** What a request says of all of them. */
 const options = "prompt_cache_options";
 
+/** A mark as the contract has it, which clients of OpenAI's APIs send, too. */
+const own = "cache_control";
+
 /** What is read of a part's mark. */
-export const breakpointFields = { [breakpoint]: fields({ mode: true, ttl: true }) };
+export const breakpointFields = {
+  [breakpoint]: fields({ mode: true, ttl: true }),
+  [own]: fields({ type: true, ttl: true }),
+};
 
 /** What is read of a request. */
 export const cacheOptionFields = {
@@ -18,7 +24,7 @@ export const cacheOptionFields = {
 
 /** Whether a part is marked. */
 export const isMarked = (part: unknown): part is JsonObject =>
-  isObject(part) && part[breakpoint] != null;
+  isObject(part) && (part[breakpoint] != null || part[own] != null);
 
 /** A mark as the contract has it in JSON. */
 interface Mark {
@@ -47,8 +53,8 @@ export class Breakpoints {
 
   /** A part's mark, as a member. A `cache_control` of its own goes before it. */
   #of(part: JsonObject, place: string): { readonly cache_control?: unknown } {
-    const { [breakpoint]: said, cache_control: own } = part;
-    if (own !== undefined && own !== null) return { cache_control: own };
+    const { [breakpoint]: said, [own]: mark } = part;
+    if (mark !== undefined && mark !== null) return { [own]: mark };
     const at = `${place}.${breakpoint}`;
     if (!isObject(said)) {
       this.#wrong.push({ field: at, message: "must be an object" });
@@ -58,10 +64,10 @@ export class Breakpoints {
       this.#wrong.push({ field: `${at}.mode`, message: "must be explicit" });
     }
     const ttl = this.#ttlOf(said.ttl, at) ?? this.#ttl;
-    const mark: Mark = { type: "ephemeral", ...(ttl && { ttl }) };
+    const made: Mark = { type: "ephemeral", ...(ttl && { ttl }) };
     this.#marks ??= [];
-    this.#marks.push(mark);
-    return { cache_control: mark };
+    this.#marks.push(made);
+    return { [own]: made };
   }
 
   /** All are read. Anthropic refuses a mark for an hour behind one for less, which is nothing to OpenAI. */

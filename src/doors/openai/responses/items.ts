@@ -31,6 +31,8 @@ export interface Place {
   content: string;
   /** Of each call of a tool. */
   readonly calls: string[];
+  /** Of the mark at its end, where it has one. */
+  mark?: string;
 }
 
 interface Message {
@@ -177,11 +179,17 @@ class Reading implements Conversation, PartReading {
     const before = this.#assistant;
     const known = before?.content ?? "";
     const areTexts = typeof message.content === "string" && typeof known === "string";
-    if (before?.tool_calls && areTexts) {
+    // A model that thought in between goes on with what it said, in an item of its own.
+    const goesOn = before?.tool_calls !== undefined || this.#waiting.length > 0;
+    if (before && goesOn && areTexts) {
       this.#takeThoughts();
-      const content = [known, message.content].filter(Boolean).join("\n\n");
+      const between = before.tool_calls ? "\n\n" : "";
+      const content = [known, message.content].filter(Boolean).join(between);
       Object.assign(before, message, { content });
     } else this.add(Object.assign({ role }, message), at);
+    const place = this.places.at(-1);
+    if (place && message.cache_control !== undefined && Array.isArray(content))
+      place.mark = `${at}.content[${content.length - 1}].cache_control`;
   }
 
   #call(item: JsonObject, at: string): void {

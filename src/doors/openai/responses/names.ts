@@ -42,7 +42,10 @@ export function namesOf(
   };
 }
 
-function inMessage({ at, content, calls }: Place, rest: string): string {
+const ofMark = ".cache_control";
+
+function inMessage({ at, content, calls, mark }: Place, rest: string): string {
+  if (mark !== undefined && rest.startsWith(ofMark)) return mark + rest.slice(ofMark.length);
   const [, index, member = ""] = /^\.tool_calls(?:\[(\d+)\](.*))?$/.exec(rest) ?? [];
   if (index !== undefined) return (calls[Number(index)] ?? at) + (callMembers[member] ?? member);
   const [, part] = /^\.(?:content|parts)((?:\[.*)?)$/.exec(rest) ?? [];
