@@ -33,6 +33,12 @@ describe("contents", () => {
     ]);
   });
 
+  test("may have members that are null, as if these were not there", async () => {
+    const none = { text: null, executableCode: null };
+    const body = ask(user(text("a"), none), model({ ...none, ...text("b") }, none));
+    expect(await messagesOf(body)).toEqual([say("user", "a"), say("assistant", "b")]);
+  });
+
   test("of the model that follow each other are what it said, as clients keep pieces of a stream", async () => {
     const body = ask(
       user(text("a")),

@@ -157,6 +157,19 @@ test.each<[string, object]>([
     "tools[0].functionDeclarations[0].parameters",
     hello({ tools: [{ functionDeclarations: [{ name: "f", parameters: 5 }] }] }),
   ],
+  [
+    "tools[0].functionDeclarations[1].parametersJsonSchema",
+    hello({
+      tools: [
+        {
+          functionDeclarations: [
+            { name: "f", parameters: {} },
+            { name: "g", parametersJsonSchema: [] },
+          ],
+        },
+      ],
+    }),
+  ],
   ["toolConfig", hello({ toolConfig: 5 })],
   ["toolConfig.functionCallingConfig", hello({ toolConfig: { functionCallingConfig: 5 } })],
   [
@@ -254,6 +267,19 @@ test("422: generationConfig.responseJsonSchema", async () => {
   const form = { responseMimeType: "application/json", responseJsonSchema: "a" };
   const { error } = await json(await server.post(path, config(form)));
   expect(error.message).toContain("generationConfig.responseJsonSchema: must be a JSON object");
+});
+
+test.each([
+  ["inlineData", { mimeType: "image/png", data: "" }, "data: must not be empty"],
+  ["inlineData", { mimeType: "", data: "AAAA" }, "mimeType: must not be empty"],
+  ["inlineData", { data: "AAAA" }, "mimeType: is required"],
+  ["fileData", { fileUri: "" }, "fileUri: must not be empty"],
+  ["fileData", { fileUri: null }, "fileUri: is required"],
+  ["fileData", { fileUri: 5 }, "fileUri: must be a string"],
+])("422: %s %j says what is wrong of it", async (name, data, why) => {
+  const server = await serve(scripted({ chat: says("Hi") }));
+  const { error } = await json(await server.post(path, ask(user({ [name]: data }))));
+  expect(error.message).toBe(`contents[0].parts[0].${name}.${why}`);
 });
 
 test("422: schemas that are nested too deeply", async () => {

@@ -52,6 +52,43 @@ describe("faults", () => {
       { input: [{ role: "user", content: [{ type: "input_image", image_url: 5 }] }] },
     ],
     [
+      "input[1].content[1].file_url",
+      {
+        input: [
+          user,
+          {
+            role: "user",
+            content: [
+              { type: "input_file", file_url: "https://example.com/a.pdf" },
+              { type: "input_file", file_url: "x" },
+            ],
+          },
+        ],
+      },
+    ],
+    [
+      "input[0].output[0].file_url",
+      {
+        input: [
+          {
+            ...{ type: "function_call_output", call_id: "1" },
+            output: [{ type: "input_file", file_url: 5 }],
+          },
+        ],
+      },
+    ],
+    [
+      "input[0].content[0].file_data",
+      {
+        input: [
+          {
+            role: "user",
+            content: [{ type: "input_file", file_data: "x", file_url: "https://a" }],
+          },
+        ],
+      },
+    ],
+    [
       "input[0].content[0].image_url",
       { input: [{ role: "user", content: [{ type: "input_image", image_url: "x" }] }] },
     ],

@@ -236,7 +236,9 @@ class Reading extends ConversationReader implements GenerateConversation {
   }
 
   #refuse(part: JsonObject, place: string): void {
-    const kind = Object.keys(part).find((name) => !/^(?:thought|video|part_?m|media)/i.test(name));
+    const kind = Object.keys(part).find(
+      (name) => part[name] !== null && !/^(?:thought|video|part_?m|media)/i.test(name),
+    );
     // One that has a signature alone, or nothing at all, says nothing.
     if (kind === undefined) return;
     const why = `a part with ${kind.slice(0, 40)} is not supported here`;

@@ -24,18 +24,24 @@ const namingBy = (effort: string): Naming => ({
 
 /**
  * Finds the client's names of fields, as `namesBy` does.
- * @param schema what it calls the answer's schema
+ * @param schemas what it calls the schema of each tool
+ * @param schema what it calls the answer's
  * @param effort what it calls how much to think
  */
 export function namesOf(
   messages: readonly Place[],
   tools: readonly string[],
   own: ReadonlySet<string | undefined>,
+  schemas: readonly string[],
   schema: string,
   effort: string,
 ): (field: string) => string {
-  return (field) =>
-    field.startsWith("response_format.json_schema")
-      ? schema
-      : namesBy(namingBy(effort), messages, tools, own)(field);
+  return (field) => {
+    if (field.startsWith("response_format.json_schema")) return schema;
+    const name = namesBy(namingBy(effort), messages, tools, own)(field);
+    const [, tool] = /^tools\[(\d+)\]\.function\.parameters$/.exec(field) ?? [];
+    return tool === undefined
+      ? name
+      : name.replace(/parameters$/, schemas[Number(tool)] ?? "parameters");
+  };
 }

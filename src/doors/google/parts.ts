@@ -39,12 +39,13 @@ export function partOf(
   const content = inline === undefined ? member(data, "fileUri") : data.data;
   const contentName = inline === undefined ? "fileUri" : "data";
   if (typeof content !== "string" || content === "") {
-    wrong(`${at}.${contentName}`, content == null ? "is required" : "must be a string");
+    wrong(`${at}.${contentName}`, faultOf(content));
     return {};
   }
   // Of what is at an address the server finds out the type.
-  if (typeof (inline === undefined ? (type ?? "") : type) !== "string") {
-    wrong(`${at}.mimeType`, type === undefined ? "is required" : "must be a string");
+  const mayLack = inline === undefined && (type ?? "") === "";
+  if (!mayLack && (typeof type !== "string" || type === "")) {
+    wrong(`${at}.mimeType`, faultOf(type));
     return {};
   }
   const kind = String(type ?? "").toLowerCase();
@@ -53,6 +54,12 @@ export function partOf(
     ? ofKind(kind, content, filename)
     : (soundOf(kind, content) ??
         ofKind(kind, `data:${kind};base64,${standard(content)}`, filename));
+}
+
+/** What is wrong of what should be a text with something in it, and is none. */
+function faultOf(value: unknown): string {
+  if (value == null) return "is required";
+  return value === "" ? "must not be empty" : "must be a string";
 }
 
 /** Levels of `mediaResolution`, and how closely an image is looked at; at all others as the model does. */

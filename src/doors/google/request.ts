@@ -103,6 +103,7 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
     conversation.places,
     offer.places,
     own,
+    offer.schemas,
     generation.schema,
     generation.effort,
   );

@@ -12,11 +12,14 @@ export interface Offer {
   readonly choice: unknown;
   /** Where each stands at the client. */
   readonly places: readonly string[];
+  /** What the client calls the schema of each. */
+  readonly schemas: readonly string[];
 }
 
 interface Declared {
   readonly tool: JsonObject;
   readonly place: string;
+  readonly schema: string;
 }
 
 /**
@@ -78,6 +81,7 @@ function offerOf(declared: readonly Declared[], kind: string | undefined, name?:
     tools: declared.length === 0 ? undefined : declared.map(({ tool }) => tool),
     choice,
     places: declared.map(({ place }) => place),
+    schemas: declared.map(({ schema }) => schema),
   };
 }
 
@@ -106,7 +110,7 @@ function declaredIn(tools: unknown, warnings: string[], into: Violation[]): Decl
       else
         for (const [j, one] of functions.entries()) {
           const found = toolOf(one, `${place}[${j}]`, into);
-          if (found) declared.push({ tool: found, place: `${place}[${j}]` });
+          if (found) declared.push(found);
         }
     }
     for (const name of Object.keys(tool)) {
@@ -118,27 +122,23 @@ function declaredIn(tools: unknown, warnings: string[], into: Violation[]): Decl
   return declared;
 }
 
-function toolOf(declaration: unknown, place: string, into: Violation[]): JsonObject | undefined {
+function toolOf(declaration: unknown, place: string, into: Violation[]): Declared | undefined {
   if (!isObject(declaration)) {
     into.push(notObject(place));
     return undefined;
   }
   const { name, description } = declaration;
-  return {
-    type: "function",
-    function: { name, description, parameters: schemaIn(declaration, place, into) },
-  };
-}
-
-function schemaIn(declaration: JsonObject, place: string, into: Violation[]): unknown {
   const plain = member(declaration, "parametersJsonSchema");
+  const own = member(declaration, "parameters");
+  const schema = plain === undefined ? "parameters" : "parametersJsonSchema";
+  let parameters: unknown;
   try {
-    return plain === undefined ? jsonSchemaOf(member(declaration, "parameters")) : withTypes(plain);
+    parameters = plain === undefined ? jsonSchemaOf(own) : withTypes(plain);
   } catch {
-    const name = plain === undefined ? "parameters" : "parametersJsonSchema";
-    into.push({ field: `${place}.${name}`, message: "is nested too deeply" });
-    return undefined;
+    into.push({ field: `${place}.${schema}`, message: "is nested too deeply" });
   }
+  const tool = { type: "function", function: { name, description, parameters } };
+  return { tool, place, schema };
 }
 
 const notObject = (field: string): Violation => ({ field, message: "must be an object" });

@@ -2,11 +2,11 @@
 import { type LintelError, unsupported, type Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
-import { Breakpoints, type PartReading } from "../breakpoints.js";
+import { Breakpoints } from "../breakpoints.js";
 import { asArguments } from "../custom-tools.js";
 import { configurationUpdate } from "./configuration.js";
 import { qualified } from "./namespaces.js";
-import { contentOf, withEndMark } from "./parts.js";
+import { contentOf, type ItemReading, withEndMark } from "./parts.js";
 import { joined, readThoughts, type Thought } from "./thoughts.js";
 import { isClients, searchCall, searchOutput, toldOf, toolSearch } from "./tool-search.js";
 import { addedTools } from "./tools.js";
@@ -23,6 +23,8 @@ export interface Conversation {
   readonly places: readonly Place[];
   /** What was dropped of them. */
   readonly warnings: ReadonlySet<string>;
+  /** Where files by their `file_url` stand at the client. */
+  readonly fileUrls: ReadonlySet<string>;
 }
 
 /** Where the parts of a message stand at the client. */
@@ -63,11 +65,12 @@ export function readItems(json: JsonObject): Conversation {
   return reading;
 }
 
-class Reading implements Conversation, PartReading {
+class Reading implements Conversation, ItemReading {
   readonly messages: unknown[] = [];
   readonly violations: Violation[] = [];
   readonly places: Place[] = [];
   readonly warnings = new Set<string>();
+  readonly fileUrls = new Set<string>();
   readonly breakpoints: Breakpoints;
   refused: LintelError | undefined;
   /** The last message, where it is an assistant's. */

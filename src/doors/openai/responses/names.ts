@@ -22,11 +22,13 @@ const callMembers: Readonly<Record<string, string>> = {
  * @param messages where each message stands at the client
  * @param tools where each tool does
  * @param renamed what it calls those fields that have further names at it
+ * @param fileUrls where files by their `file_url` stand there
  */
 export function namesOf(
   messages: readonly Place[],
   tools: readonly string[],
   renamed: Readonly<Record<string, string>>,
+  fileUrls: ReadonlySet<string>,
 ): (field: string) => string {
   return (field) => {
     if (Object.hasOwn(renamed, field)) return renamed[field] ?? field;
@@ -34,7 +36,11 @@ export function namesOf(
     const i = Number(index);
     if (list === "tools") return (tools[i] ?? `tools[${i}]`) + rest.replace(/^\.function/, "");
     const place = list === "messages" ? messages[i] : undefined;
-    if (place) return inMessage(place, rest);
+    if (place) {
+      const name = inMessage(place, rest);
+      const [, file] = /^(.*)\.file_data$/.exec(name) ?? [];
+      return file !== undefined && fileUrls.has(file) ? `${file}.file_url` : name;
+    }
     for (const [ours, theirs] of moved) {
       if (field === ours || field.startsWith(`${ours}.`)) return theirs + field.slice(ours.length);
     }

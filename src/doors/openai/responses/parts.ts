@@ -21,11 +21,17 @@ export const partFields = {
   ...breakpointFields,
 };
 
+/** What becomes of the parts of items. */
+export interface ItemReading extends PartReading {
+  /** Where files by their `file_url` stand at the client. */
+  readonly fileUrls: Set<string>;
+}
+
 /**
  * A content as the contract has it in JSON: one text where all parts are that, and none is marked within.
  * @param at where it stands at the client
  */
-export function contentOf(content: unknown, at: string, reading: PartReading): unknown {
+export function contentOf(content: unknown, at: string, reading: ItemReading): unknown {
   if (!Array.isArray(content)) return content;
   const texts = (content as unknown[]).map(textOf);
   const areTexts = texts.every((text) => typeof text === "string");
@@ -53,7 +59,7 @@ function partOf(
   type: string,
   text: unknown,
   place: string,
-  reading: PartReading,
+  reading: ItemReading,
 ): JsonObject {
   if (textTypes.has(type)) return { type: "text", text };
   if (type === "input_image" && part.image_url != null) {
@@ -63,6 +69,7 @@ function partOf(
     if ((part.detail ?? "auto") !== "auto") {
       reading.warnings.add("input: the detail of files is not supported, ignored");
     }
+    if (part.file_data == null) reading.fileUrls.add(place);
     return fileOf(part);
   }
   if (type === "input_audio") return part;

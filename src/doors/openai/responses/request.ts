@@ -121,7 +121,7 @@ export function readResponse(given: JsonObject): ResponseRequest {
   if (limit !== undefined) renamed.max_tokens = "max_output_tokens";
   // These have the client's names already.
   for (const { field } of wrong) renamed[field] = field;
-  const nameOf = namesOf(conversation.places, offer.places, renamed);
+  const nameOf = namesOf(conversation.places, offer.places, renamed, conversation.fileUrls);
   const names: Names =
     formatAt === undefined
       ? nameOf
