@@ -93,6 +93,7 @@ test.each([
     [path, `${hi},"store":"a","store":"b"`],
     [path, `${hi},"metadata":{"seed":1,"seed":2}`],
     [path, '"messages":[{"role":"user","content":"Hi","name":"a","name":"b"}]'],
+    [path, `"messages":[{"role":"user","content":[{"type":"text","text":"Hi","a":1,"a":2}]}]`],
   ]),
   ...images.map((path) => [path, `${circle},"store":"a","x":{"prompt":1,"prompt":2},"store":"b"`]),
 ])("%s ignores a key that it does not know, also twice: %s", async (path, body) => {
@@ -117,10 +118,10 @@ test.each([
   ["/v1/chat/completions", `${hi},"n":2,"n":1`],
   ["/v1/chat/completions", `${hi},"max_completion_tokens":2,"max_completion_tokens":1`],
   ["/v1/chat/completions", `${hi},"response_format":{"type":"json_object","type":"text"}`],
-  [
-    "/v1/chat/completions",
+  ...chats.map((path) => [
+    path,
     '"messages":[{"role":"user","content":[{"type":"text","text":"a","text":"b"}]}]',
-  ],
+  ]),
   ["/lintel.v1.ChatService/Complete", `${hi},"maxTokens":1,"maxTokens":2`],
   ...images.map((path) => [path, `${circle},${circle}`]),
   ["/text-to-image", `${circle},"loras":{"a":1,"a":2}`],

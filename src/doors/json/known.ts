@@ -1,6 +1,6 @@
 /** Which fields of a JSON body a door reads: the others are ignored, whatever stands there. */
 import type { DescField, DescMessage } from "@bufbuild/protobuf";
-import { embeddedForm } from "./decode.js";
+import { embeddedForm, partsFor } from "./decode.js";
 
 /**
  * The names that are read of an object, and what is read below each; or all of it, or nothing; or all
@@ -24,7 +24,8 @@ export function fieldsOf(
 ): Known {
   const known = desc.fields.flatMap((field) => {
     const alone = embeddedForm(field) === undefined ? true : "verbatim";
-    const below = field.message ? fieldsOf(field.message, {}, namesOf) : alone;
+    const { message } = partsFor(desc, field) ?? field;
+    const below = message ? fieldsOf(message, {}, namesOf) : alone;
     return namesOf(field).map((name): [string, Known] => [name, below]);
   });
   return new Map([...known, ...Object.entries(more)]);
