@@ -21,12 +21,17 @@ export function settle(
   const { attributes, request } = call;
   const promptMissing = !reported || reported.promptTokens === 0;
   const completionMissing = !reported || (reported.completionTokens === 0 && bytes > 0);
-  attributes.promptTokens = promptMissing
+  const prompt = promptMissing
     ? (attributes.promptTokens ?? estimatePrompt(request as LLMRequest))
     : reported.promptTokens;
-  attributes.completionTokens = completionMissing
-    ? estimateTokens(bytes)
-    : reported.completionTokens;
+  const completion = completionMissing ? estimateTokens(bytes) : reported.completionTokens;
+  // Of counts that the contract has no sum for none is believed.
+  if (reported && prompt + completion > mostTokens) {
+    attributes.promptTokens = estimatePrompt(request as LLMRequest);
+    return settle(call, undefined, bytes);
+  }
+  attributes.promptTokens = prompt;
+  attributes.completionTokens = completion;
   // A node may be of anyone's making: more of them in a cache than there are would earn money.
   const cached = promptMissing ? undefined : partOf(reported.promptTokens, reported.cachedTokens);
   attributes.cachedTokens = cached;
@@ -40,6 +45,9 @@ export function settle(
   attributes.estimated = estimated;
   return estimated;
 }
+
+/** The greatest sum of them: a uint32. */
+const mostTokens = 2 ** 32 - 1;
 
 /** What a call took of models: nothing where its answer was made for an earlier one. */
 export const takenBy = (attributes: Attributes): Partial<Attributes> =>

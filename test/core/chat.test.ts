@@ -163,6 +163,36 @@ describe("completions", () => {
     },
   );
 
+  it.each<{ counts: [number, number][] }>([
+    { counts: [[0, 2 ** 32 - 1]] },
+    { counts: [[2 ** 32 - 1, 0]] },
+    { counts: [[2 ** 31, 2 ** 31]] },
+    {
+      counts: [
+        [2 ** 32 - 2, 1],
+        [2 ** 32 - 2, 2],
+      ],
+    },
+  ])(
+    "counts that have no sum in the contract are estimated, and say so: %j",
+    async ({ counts }) => {
+      const chat = async function* () {
+        yield [piece("some words"), ...counts.map((usage) => piece("", "", usage))];
+        yield [piece("", "stop")];
+      };
+      const core = coreOf([scripted({ chat }, models)]);
+      const [whole] = await run(core, "complete", hello);
+      const last = (await run(core, "chat", hello)).at(-1);
+      for (const answer of [whole, last]) {
+        expect(answer?.usageEstimated).toBe(true);
+        const { promptTokens = 0, totalTokens } = answer?.usage ?? {};
+        expect(promptTokens).toBeLessThan(100);
+        expect(answer?.usage).toMatchObject({ completionTokens: 3, totalTokens: promptTokens + 3 });
+        expect(totalTokens).toBeGreaterThan(3);
+      }
+    },
+  );
+
   it("backends get every default filled in; values equal to a default count as not set", async () => {
     const backend = scripted({ chat: says("x") }, [
       chatModel("chat-1", { supports: ["max_tokens"], defaults: { temperature: 0.2 } }),
