@@ -48,7 +48,8 @@ export function forwardedBy(trusted: TrustedProxies): BaseUrlOf | undefined {
     const { remoteAddress = thisMachine, encrypted = false } = connection ?? gone;
     if (!trusts(remoteAddress, 0)) return undefined;
     const proto = (said.proto ?? (encrypted ? "https" : "http")).toLowerCase();
-    const host = said.host ?? header("host") ?? header(":authority") ?? "";
+    // Over HTTP/2 a `host` beside it counts for nothing (RFC 9113, 8.3.1).
+    const host = said.host ?? header(":authority") ?? header("host") ?? "";
     if (!/^https?$/.test(proto) || !hostPattern.test(host)) return undefined;
     const [, prefix = ""] = prefixPattern.exec(last(header("x-forwarded-prefix")) ?? "") ?? [];
     return `${proto}://${host}${prefix}`;

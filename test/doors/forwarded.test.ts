@@ -96,6 +96,8 @@ describe("nobody else is believed", () => {
     { "x-forwarded-prefix": "/pictures" },
     { "x-forwarded-for": "192.0.2.1" },
     { forwarded: "for=192.0.2.1" },
+    // Of several proxies the last one's word counts, also where it says nothing of this.
+    { forwarded: "proto=https;host=forged.example, for=192.0.2.1" },
     { ...proxied, "x-forwarded-proto": "javascript" },
     { ...proxied, "x-forwarded-host": "evil.example/?" },
     { ...proxied, "x-forwarded-host": "user@evil.example" },
@@ -140,8 +142,16 @@ describe("what proxies say", () => {
     expect(forwardedBy(true)?.(header, from)).toBe("https://ai.example.com/pictures");
     expect(forwardedBy(true)?.(header, undefined)).toBe("https://ai.example.com/pictures");
     expect(forwardedBy(["192.0.2.1"])?.(header, undefined)).toBeUndefined();
+    // A connection that is closed is nobody's, and none by a Unix socket.
+    expect(forwardedBy(["127.0.0.1"])?.(header, undefined)).toBeUndefined();
     expect(forwardedBy(false)).toBeUndefined();
     expect(forwardedBy([])).toBeUndefined();
+  });
+
+  test("no host: it is that of the request, over HTTP/2 its `:authority` and no header beside it", () => {
+    const said = { "x-forwarded-proto": "https", host: "other.example", ":authority": "a.example" };
+    const header = (name: string) => said[name as keyof typeof said];
+    expect(forwardedBy(true)?.(header, {})).toBe("https://a.example");
   });
 
   test("by a Unix socket from this machine", () => {
