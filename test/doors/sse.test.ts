@@ -120,6 +120,49 @@ describe("streams: status, silence, speed", () => {
     await readUntil(socket, /data: \[DONE\]\n\n/);
   });
 
+  test("comments end with the stream, and with a client that leaves", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const server = await serveChat(says("Hi"));
+    const before = vi.getTimerCount();
+    const socket = server.socket(http("/llm", streamed));
+    await readUntil(socket, /data: \[DONE\]\n\n/);
+    expect(vi.getTimerCount()).toBe(before);
+    const { handle, aborted } = hangsAfter("Hi");
+    const hanging = await serveChat(handle);
+    const other = hanging.socket(http("/llm", streamed));
+    await readUntil(other, /"content":"Hi"/);
+    other.destroy();
+    await aborted;
+    expect(vi.getTimerCount()).toBe(before);
+  });
+
+  test("events put off the comments", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const steps = [gate(), gate()];
+    const server = await serveChat(
+      async function* () {
+        yield [piece("a")];
+        for (const { opened } of steps) {
+          await opened;
+          yield [piece("b")];
+        }
+        yield [piece("", "stop", [1, 3])];
+      },
+      { doors: { keepAliveMs: 15_000 } },
+    );
+    const socket = server.socket(http("/llm", streamed));
+    let text = await readUntil(socket, /"content":"a"/);
+    for (const { open } of steps) {
+      vi.advanceTimersByTime(10_000);
+      open();
+      text += await readUntil(socket, /"content":"b"/);
+    }
+    text += text.includes("[DONE]") ? "" : await readUntil(socket, /\[DONE\]/);
+    expect(text).not.toContain(": keep-alive\n\n");
+  });
+
   test("messages that came at once leave in one write", async () => {
     const server = await serveChat(async function* () {
       yield [piece("a"), piece("b"), piece("c")];

@@ -78,10 +78,9 @@ export class EventWriter implements EventSink {
     signal.addEventListener("abort", this, { once: true });
   }
 
-  /** The client left. */
+  /** The client left. What is sent in silence ends with the call, which comes to its end now. */
   handleEvent(): void {
     this.#left = true;
-    clearTimeout(this.#silence);
   }
 
   /** Sends the headers ahead of the first event. */

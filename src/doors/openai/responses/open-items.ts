@@ -140,7 +140,7 @@ export class CallItem implements Item {
   readonly #type: string;
   readonly #words: CallWords;
   readonly #namespaces: Namespaces;
-  #name: string;
+  readonly #name: string;
   #arguments = "";
   #extra = "";
   #status: Status = "in_progress";
@@ -163,10 +163,9 @@ export class CallItem implements Item {
     return [added(this.#where, this.#as("in_progress"))];
   }
 
-  /** A piece of it: the name comes with the first, as a rule. */
+  /** A piece of it. The first alone has the name. */
   add({ function: called, extraContent }: ToolCall): Said[] {
-    const { name = "", arguments: args = "" } = called ?? {};
-    this.#name ||= name;
+    const { arguments: args = "" } = called ?? {};
     this.#arguments += args;
     this.#extra = extraContent || this.#extra;
     const { events } = this.#words;
