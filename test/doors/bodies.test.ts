@@ -128,6 +128,24 @@ test("in chunks, all in one piece or one by one", async () => {
   expect(await answers(1)).toEqual([{ status: 200, said: "in chunks" }]);
 });
 
+test("in chunks, as long as it may be and no longer", async () => {
+  const limit = 1000;
+  const server = await serveChat(echo, { doors: { bodyLimit: limit } });
+  const of = (length: number) => {
+    const body = asking("x".repeat(length - asking("").length));
+    const head =
+      "POST /llm HTTP/1.1\r\nhost: x\r\nauthorization: Bearer me\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    return `${head}${body.length.toString(16)}\r\n${body}\r\n0\r\n\r\n`;
+  };
+  for (const [length, status] of [
+    [limit, 200],
+    [limit + 1, 413],
+  ] as const) {
+    const [answer] = await answersOf(server.socket(of(length)))(1);
+    expect(answer?.status).toBe(status);
+  }
+});
+
 /** Each takes a hundred times its byte of memory. */
 const pieces = 20_000;
 const fewer = pieces / 20;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import { tokenUsage } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
 import { type ChunkForm, chunkEncoder } from "../../src/doors/json/chunks.js";
 import type { EventEncoder } from "../../src/doors/json/sse.js";
@@ -62,6 +63,26 @@ describe.each(forms)("chunks in the form: %s", (_name, form) => {
       expect(choices).toHaveLength(1);
       expect(choices[0]).not.toHaveProperty("message");
     }
+  });
+
+  test("counts that come ahead of the end are told there, and as what they are", () => {
+    const encoder = chunkEncoder(form, { model, counts: {} }, "");
+    const counted = {
+      ...piece("Hi", "", [1, 2]),
+      usageEstimated: true,
+      usage: { ...tokenUsage(1, 2), cacheWriteTokens: 1 },
+    };
+    const all = encode(messages(encoder, [counted, piece("", "stop")]) + encoder.end());
+    const { usage, usage_estimated } = all.at(-1);
+    if (form.usage === "none")
+      return expect([usage, usage_estimated]).toEqual([undefined, undefined]);
+    const prompt_tokens_details = { cache_write_tokens: 1 };
+    const told = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, prompt_tokens_details };
+    expect([usage, usage_estimated]).toEqual([told, true]);
+  });
+
+  test("of nothing there are no counts", () => {
+    expect(chunkEncoder(form, { model, counts: {} }, "").end()).toBe("");
   });
 
   test("messages without a choice make no chunk", () => {

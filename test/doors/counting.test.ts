@@ -156,3 +156,11 @@ test.each([
   const wrong = create(LLMRequestSchema, { messages: [user], temperature: 3 });
   await expect(client.countTokens(wrong, { headers })).rejects.toThrow("temperature");
 });
+
+test("what was dropped of what is counted stands in the header", async () => {
+  const server = await serve(counter());
+  const asked = { model: "chat-1", max_tokens: 5, messages: [user], container: "c" };
+  const answer = await server.post("/v1/messages/count_tokens", asked);
+  expect(await json(answer)).toEqual({ input_tokens: 17 });
+  expect(answer.headers.get("x-lintel-warnings")).toBe("container: not supported, ignored");
+});

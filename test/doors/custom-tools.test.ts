@@ -454,6 +454,25 @@ describe("faults have the client's names", () => {
   });
 });
 
+test.each(paths)("POST %s: a tool that is offered twice is one", async (path) => {
+  const { post } = await serveChat(says("Hi"));
+  const offer = offerOf[path]();
+  const answer = await post(path, { ...offer, tools: [...offer.tools, offer.tools[1]] });
+  expect(answer.status).toBe(200);
+});
+
+test("what was held of a text is told at the end of a stream", async () => {
+  const { post } = await serveChat(
+    callsTools(
+      [toolCall(0, "c0", "patch", '{"input":"say \\"hi')],
+      [toolCall(0, "", "", '"} now')],
+    ),
+  );
+  const all = await chunks(await post(chat, { ...offerOf[chat](), stream: true }));
+  const told = all.flatMap(({ choices }) => choices[0].delta.tool_calls ?? []);
+  expect(told.map(({ custom }) => custom.input).join("")).toBe('say "hi"} now');
+});
+
 describe("of lists that are too long nothing is looked at", () => {
   const many = (item: object) => Array(10_001).fill({ type: "custom", ...item });
   const calls = many({ id: "a", custom: { name: "patch" } });

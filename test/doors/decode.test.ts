@@ -17,6 +17,15 @@ describe("JSON to messages", () => {
     expect(message.prompt).toBeUndefined();
   });
 
+  test("half of a character is told as what stands for such, also in JSON that is a text", () => {
+    const { message } = chat({
+      messages: [{ role: "user", content: "a\ud800" }],
+      tools: [{ type: "function", function: { name: "f", parameters: '{"a":"\ud800"}' } }],
+    });
+    expect(message.messages[0]?.content).toBe("a\ufffd");
+    expect(message.tools[0]?.function?.parameters).toBe('{"a":"\ufffd"}');
+  });
+
   test("every field arrives under its generated name", () => {
     const { message, violations } = chat({
       messages: [{ role: "user", content: "Hello" }, { role: "assistant" }],

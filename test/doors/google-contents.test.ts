@@ -26,6 +26,10 @@ describe("contents", () => {
       expected.slice(1),
     );
     expect(await messagesOf(ask({ parts: text("a") }))).toEqual([say("user", "a")]);
+    expect(await messagesOf(ask({ role: null, parts: [] }, user(text("a"))))).toEqual([
+      say("user", ""),
+      say("user", "a"),
+    ]);
     const older = { role: "function", parts: [{ functionResponse: { name: "f", response: {} } }] };
     expect(await messagesOf(ask(user(text("a")), older))).toEqual([
       say("user", "a"),
@@ -114,6 +118,7 @@ describe("contents", () => {
       [undefined, "low"],
       ["contents: mediaResolution of what is no image is not supported, ignored"],
     ]);
+    expect(await said([pdf], "MEDIA_RESOLUTION_UNSPECIFIED")).toEqual([[undefined], []]);
   });
 
   test("have calls and what came of them, each in a message of its own, ahead of what is said", async () => {

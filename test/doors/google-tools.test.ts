@@ -211,6 +211,7 @@ test.each<[string, object, RegExp]>([
   ["continuationToken", hello({ continuation_token: "YQ==" }), /no answer is kept here/],
   ["modelArmorConfig", hello({ modelArmorConfig: {} }), /nothing of the kind/],
   ["generationConfig.candidateCount", config({ candidateCount: 2 }), /one only/],
+  ["generationConfig.candidateCount", config({ candidateCount: 0 }), /one only/],
   [
     "generationConfig.responseModalities",
     config({ responseModalities: ["TEXT", "IMAGE"] }),

@@ -235,12 +235,14 @@ describe("failures", () => {
     }
   });
 
-  test("in mid-stream are an event", async () => {
-    const events = await streamed(
-      breaksAfter(new LintelError("upstream_failed", "it broke"), "Hi"),
-    );
+  test.each([
+    ["upstream_failed", 502, "INTERNAL"],
+    // Connect has another spelling.
+    ["cancelled", 499, "CANCELLED"],
+  ] as const)("in mid-stream are an event: %s", async (word, code, status) => {
+    const events = await streamed(breaksAfter(new LintelError(word, "it broke"), "Hi"));
     expect(partsOf(events[0])).toEqual([{ text: "Hi" }]);
-    expect(events.at(-1).error).toMatchObject({ code: 502, status: "INTERNAL" });
+    expect(events.at(-1).error).toMatchObject({ code, status });
     expect(events).toHaveLength(2);
   });
 

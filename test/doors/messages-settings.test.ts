@@ -92,6 +92,9 @@ describe("settings", () => {
     const format = { type: "json_schema", schema };
     const { request } = await asked(hello({ output_config: { format } }));
     const older = await asked(hello({ output_format: format }));
+    const other = { type: "json_schema", schema: { type: "array" } };
+    const both = hello({ output_config: { format }, output_format: other });
+    expect(await asked(both)).toEqual(older);
     expect(older.request.responseFormat).toEqual(request.responseFormat);
     expect(request.responseFormat).toMatchObject({
       type: "json_schema",

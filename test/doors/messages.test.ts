@@ -248,6 +248,37 @@ describe("thoughts", () => {
     const kept = Buffer.from(message.content[4].signature, "base64").toString();
     expect(JSON.parse(kept)).toEqual([{ type: "reasoning.encrypted", data: "x" }]);
   });
+
+  test.each([
+    ["in words", ""],
+    [
+      "in words, and what its server wants to see again",
+      '[{"type":"reasoning.encrypted","data":"x"}]',
+    ],
+  ])(
+    "in the midst of JSON, which clients read from one block, come behind it: %s",
+    async (_, kept) => {
+      const chat = async function* () {
+        yield [
+          thought("a"),
+          piece('{"b":'),
+          thought("c", kept),
+          piece("1"),
+          thought("d"),
+          piece("}"),
+        ];
+        yield [piece("", "stop")];
+      };
+      const format = { type: "json_schema", schema: { type: "object" } };
+      const { message } = await streamed(chat, { ...adaptive, output_config: { format } });
+      const signature = kept === "" ? "" : Buffer.from(kept).toString("base64");
+      expect(message.content).toMatchObject([
+        { type: "thinking", thinking: "a", signature: "" },
+        { type: "text", text: '{"b":1}' },
+        { type: "thinking", thinking: "cd", signature },
+      ]);
+    },
+  );
 });
 
 describe("calls of tools", () => {

@@ -27,6 +27,23 @@ async function askedFor(body: object) {
   return { asked: backend.asked[0], warnings };
 }
 
+test("what was thought is what `reasoning_content` has, where both fields have something", async () => {
+  const said = { role: "assistant", content: "Hi", reasoning: "Hm" };
+  const messages = (more: object) => [
+    ...hello().messages,
+    { ...said, ...more },
+    ...hello().messages,
+  ];
+  for (const [more, reasoningContent] of [
+    [{}, "Hm"],
+    [{ reasoning_content: "" }, "Hm"],
+    [{ reasoning_content: "So" }, "So"],
+  ] as const) {
+    const { asked } = await askedFor({ messages: messages(more) });
+    expect(asked).toMatchObject({ messages: [{}, { reasoningContent }, {}] });
+  }
+});
+
 describe("how much shall be thought", () => {
   test.each([
     [{ reasoning_effort: "high" }, "high"],

@@ -116,6 +116,19 @@ describe("POST /v1/chat/completions", () => {
     expect(backend.asked[0]).toMatchObject({ temperature: 0.7, maxTokens: 256, topP: 1 });
   });
 
+  test("of several that are refused the first one is told", async () => {
+    const { post } = await serveChat(says("Hi"));
+    const part = (type: string) => ({ type });
+    const messages = [{ role: "user", content: [part("video"), part("film")] }];
+    for (const [param, body] of [
+      ["n", { n: 2, modalities: ["audio"], messages }],
+      ["messages[0].content[0]", { messages }],
+    ] as const) {
+      const { error } = await json(await post("/v1/chat/completions", { ...hello(), ...body }));
+      expect(error).toMatchObject({ code: "unsupported_parameter", param });
+    }
+  });
+
   test("parameters that can't be honoured are dropped, and said", async () => {
     const server = await serveChat(says("Hi"));
     const more = {

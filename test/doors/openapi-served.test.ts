@@ -128,3 +128,11 @@ test("bounds are the operator's where there are any", async () => {
   const schemas = { ...document.components.schemas, LLMRequest, TextToImageRequest };
   expect(served).toEqual({ ...document, components: { ...document.components, schemas } });
 });
+
+test("one bound alone is told, and the end that nobody moved is the contract's", async () => {
+  const server = await serve(scripted({}), { doors: { bounds: { top_p: { max: 0.5 } } } });
+  const { components } = await json(await server.get("/openapi.json"));
+  const { maximum: _, ...topP } = document.components.schemas.LLMRequest.properties.top_p;
+  expect(topP.exclusiveMinimum).toBe(0);
+  expect(components.schemas.LLMRequest.properties.top_p).toEqual({ ...topP, maximum: 0.5 });
+});

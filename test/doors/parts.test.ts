@@ -36,6 +36,14 @@ describe.each(["/llm", "/v1/chat/completions"])("POST %s", (path) => {
     ]);
   });
 
+  test("of too many parts it is said where the client has them", async () => {
+    const server = await serve(scripted({ chat: says("Hi") }));
+    const answer = await server.post(path, user(...Array<object>(10_001).fill(text(""))));
+    expect(answer.status).toBe(422);
+    const { detail } = await json(answer);
+    expect(detail[0].loc).toEqual(["body", "messages", 0, "content"]);
+  });
+
   test("takes an address alone for an image", async () => {
     const backend = scripted({ chat: says("Hi") });
     const server = await serve(backend);

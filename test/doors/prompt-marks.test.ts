@@ -47,6 +47,24 @@ const tools = [
   { name: "write", input_schema: { type: "object", properties: {} }, cache_control },
 ];
 
+test("of several marks of what an assistant said the last one is its own", async () => {
+  const backend = scripted({ chat: says("Hi") }, [
+    chatModel("chat-1", { supports: ["cache_control"] }),
+  ]);
+  const { post } = await serve(backend);
+  const said = [text("a", { cache_control }), text("b", { cache_control: hour }), text("c")];
+  const messages = [
+    { role: "user", content: "Hello" },
+    { role: "assistant", content: said },
+    { role: "user", content: "And?" },
+  ];
+  const answer = await post("/v1/messages", { model: "chat-1", max_tokens: 5, messages });
+  expect(answer.status).toBe(200);
+  expect(backend.asked[0]).toMatchObject({
+    messages: [{}, { content: "abc", cacheControl: { type: "ephemeral", ttl: "1h" } }, {}],
+  });
+});
+
 describe("before Anthropic", () => {
   test("marks of the Messages API come to where they stood", async () => {
     const { post, sent } = await anthropic();

@@ -4,6 +4,7 @@ import { expect, it } from "vitest";
 import type { Running } from "../../src/core/gateway.js";
 import type { Output } from "../../src/core/methods.js";
 import { fromFastify, sendError } from "../../src/doors/json/error.js";
+import { headersOf } from "../../src/doors/json/headers.js";
 import { sendWhole } from "../../src/doors/json/reply.js";
 
 const list = { $typeName: "lintel.v1.ListModelsResponse", models: [] } as Output<"listModels">;
@@ -30,6 +31,12 @@ it("has the call's headers", async () => {
     headers: { "x-request-id": "req-1", "x-told": "1", "content-length": "2" },
     body: "{}",
   });
+});
+
+it("tells warnings as long as a header may be, which ends in no blank", () => {
+  const running = { id: "req-1", warnings: [`${"x".repeat(1999)} y`], metadata: new Map() };
+  const headers = headersOf(running as unknown as Running<"listModels">);
+  expect(headers["x-lintel-warnings"]).toBe("x".repeat(1999));
 });
 
 it("that can't be written is an error", async () => {

@@ -104,6 +104,8 @@ describe("a whole answer", () => {
     };
     const { whole } = await answersOf(says("{}"), { ...asked, store: true });
     expect(whole).toMatchObject({ ...asked, store: false });
+    const { whole: other } = await answersOf(says("Hi"), { max_tokens: 6 });
+    expect(other.max_output_tokens).toBe(6);
   });
 
   test("of tools: what was said, then the calls", async () => {
@@ -122,6 +124,14 @@ describe("a whole answer", () => {
     const calls = await answersOf(callsTools([toolCall(0, "c0", "f", "{}")]), { tools });
     expect(calls.whole.output).toEqual([called("c0", "f", "{}")]);
     expect((await answersOf(says())).whole.output).toEqual([said("")]);
+  });
+
+  test("calls tools whose names come behind their first piece", async () => {
+    const { whole } = await answersOf(
+      callsTools([toolCall(0, "c0", "", "")], [toolCall(0, "", "f", "{}")]),
+      { tools },
+    );
+    expect(whole.output).toEqual([called("c0", "f", "{}")]);
   });
 
   test("calls tools in namespaces by their own names", async () => {

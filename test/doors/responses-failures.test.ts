@@ -126,6 +126,7 @@ describe("all other failures", () => {
     ["overloaded", "overloaded"],
     ["request_timeout", "request_timeout"],
     ["timeout", "timeout"],
+    ["cancelled", "cancelled"],
     ["internal", "internal"],
   ] as const)("late: %s is %s to Codex, and itself to OpenAI's clients", async (code, word) => {
     const { told, failed } = await toldLate(new LintelError(code, "it broke"));
@@ -144,6 +145,7 @@ describe("all other failures", () => {
     [7, "it broke; try again in 7s"],
     [0.5, "it broke; try again in 0.5s"],
     [undefined, "it broke; try again in 1s"],
+    [60, "it broke; try again in 60s"],
     [61, "it broke"],
   ])("late: a limit says when to come again, if that is soon: %s", async (retryAfter, message) => {
     const limit = new LintelError("rate_limited", "it broke", retryAfter ? { retryAfter } : {});

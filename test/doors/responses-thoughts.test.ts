@@ -189,7 +189,7 @@ describe("thoughts that come back", () => {
         item({ summary: summary("Hm"), encrypted_content }),
         answer,
         ...user,
-        item({ summary: [], content: [{ type: "reasoning_text", text: "Raw" }] }),
+        item({ summary: summary("In short"), content: [{ type: "reasoning_text", text: "Raw" }] }),
         call("1"),
         output("1"),
         item({ summary: summary("a", "b"), content: null, encrypted_content: null }),
@@ -259,6 +259,7 @@ describe("thoughts that come back", () => {
     base64({ type: "reasoning.text" }),
     base64(["text"]),
     base64([signed, "text"]),
+    base64([]),
     base64("[{"),
     base64(`[{"a":${"[".repeat(100_000)}${"]".repeat(100_000)}}]`),
   ])("that somebody else has encrypted are passed over", async (encrypted_content) => {
@@ -389,6 +390,18 @@ describe("a stream", () => {
       thinks("", [signature, encrypted]),
     ];
     expect((await streamed(chat)).at(-1).response.output).toEqual(output);
+  });
+
+  test("keeps JSON in one item, whatever it thinks meanwhile: that is what is incomplete", async () => {
+    const chat = streams(
+      ...[piece('{"a":'), thought("Hm", [unsigned]), piece("[1,")],
+      piece("", "length", [1, 2]),
+    );
+    const text = { format: { type: "json_object" } };
+    expect((await streamed(chat, { text })).at(-1).response.output).toEqual([
+      said('{"a":[1,', "incomplete"),
+      thinks("Hm", [unsigned]),
+    ]);
   });
 
   test("that breaks off while it thinks tells what came of it", async () => {

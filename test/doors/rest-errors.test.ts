@@ -269,4 +269,33 @@ describe("errors", () => {
     expect(wrong.status).toBe(400);
     expect((await json(wrong)).error.param).toBe("x-request-timeout-ms");
   });
+
+  test.each([
+    ["1", 504],
+    ["0", 400],
+    ["-1", 400],
+    ["1.5", 400],
+    ["2147483648", 400],
+  ])("x-request-timeout-ms: %s", async (ms, status) => {
+    const server = await serveChat(hangsAfter().handle);
+    const answer = await server.post("/llm", hello(), { "x-request-timeout-ms": ms });
+    expect(answer.status).toBe(status);
+    if (status === 400) {
+      const allowed = "must be a whole number of milliseconds, from 1 to 2147483647";
+      expect((await json(answer)).error.message).toBe(`x-request-timeout-ms: ${allowed}`);
+    }
+  });
+
+  test("x-request-timeout-ms may be as long as timers can be", async () => {
+    const server = await serveChat(says("Hi"));
+    const answer = await server.post("/llm", hello(), { "x-request-timeout-ms": "2147483647" });
+    expect(answer.status).toBe(200);
+  });
+
+  test("any number of blanks may stand ahead of the token, and the scheme in any letters", async () => {
+    const server = await serveChat(says("Hi"));
+    for (const authorization of ["Bearer   me", "bEARER me"]) {
+      expect((await server.post("/llm", hello(), { authorization })).status).toBe(200);
+    }
+  });
 });

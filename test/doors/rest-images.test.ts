@@ -119,6 +119,23 @@ describe("POST /text-to-image", () => {
     expect(told).toEqual(Array.from({ length: 50 }, (_, i) => 2 * (i + 1)));
   });
 
+  test("of the percentage the whole part is told, and a place in a queue, also the first", async () => {
+    const server = await serve(
+      scripted({
+        async *streamTextToImage(call) {
+          yield [progressEvent({ index: 0, images: 1, step: 0, steps: 3, queuePosition: 0 })];
+          yield* paints(3)(call);
+        },
+      }),
+    );
+    const all = await chunks(
+      await server.post("/text-to-image", { prompt: "a cat", stream: true }),
+    );
+    const told = all.filter((e) => e.type === "progress");
+    expect(told[0]).toMatchObject({ step: 0, queue_position: 0 });
+    expect(told.slice(1).map(({ percent }) => percent)).toEqual([33, 66, 100]);
+  });
+
   test("`include_previews` puts a picture into progress where there is one", async () => {
     const backend = scripted({
       async *streamTextToImage(call) {

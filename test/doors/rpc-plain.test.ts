@@ -207,6 +207,17 @@ describe("plain gRPC", () => {
     own.destroy();
   });
 
+  it("takes a message as large as is allowed", async () => {
+    const saying = (letters: number) => {
+      const messages = [{ role: "user", content: "x".repeat(letters) }];
+      return toBinary(LLMRequestSchema, create(LLMRequestSchema, { messages }));
+    };
+    const most = 1024 * 1024;
+    const largest = saying(2 * most - saying(most).length);
+    expect(largest).toHaveLength(most);
+    expect((await post([encodeEnvelope(0, largest)])).trailers["grpc-status"]).toBe("0");
+  });
+
   it("takes a message in however many pieces", async () => {
     const pieces = [...message].map((byte) => Uint8Array.of(byte));
     expect((await post(pieces)).trailers["grpc-status"]).toBe("0");
@@ -215,6 +226,7 @@ describe("plain gRPC", () => {
   it.each([
     ["no message", [], Code.Unimplemented],
     ["two messages", [message, message], Code.Unimplemented],
+    ["the begin of a second one", [message, Uint8Array.of(0)], Code.Unimplemented],
     [
       "a compressed message without an encoding",
       [Uint8Array.of(1, 0, 0, 0, 0)],
@@ -248,7 +260,11 @@ describe("plain gRPC", () => {
     },
   );
 
-  it("a deadline that passes ends the call", async () => {
+  it.each([
+    {},
+    // Of two the shorter one counts.
+    { "x-request-timeout-ms": "60000" },
+  ])("a deadline that passes ends the call, beside %j", async (more) => {
     const hanging = hangsAfter("x");
     const server = await serveRpc([scripted({ chat: hanging.handle })]);
     const own = connect(server.url);
@@ -258,6 +274,7 @@ describe("plain gRPC", () => {
       "content-type": "application/grpc",
       authorization: "Bearer me",
       "grpc-timeout": "50m",
+      ...more,
     });
     stream.resume();
     stream.end(message);
@@ -269,7 +286,10 @@ describe("plain gRPC", () => {
     own.destroy();
   });
 
-  it("a client that resets its stream ends the work for it", async () => {
+  it.each([
+    ["NGHTTP2_CANCEL", constants.NGHTTP2_CANCEL],
+    ["NGHTTP2_INTERNAL_ERROR", constants.NGHTTP2_INTERNAL_ERROR],
+  ])("a client that resets its stream ends the work for it: %s", async (_, code) => {
     const hanging = hangsAfter("x");
     const server = await serveRpc([scripted({ chat: hanging.handle })]);
     const own = connect(server.url);
@@ -282,7 +302,7 @@ describe("plain gRPC", () => {
     stream.on("error", () => {});
     stream.end(message);
     await new Promise((first) => stream.once("data", first));
-    stream.close(constants.NGHTTP2_CANCEL);
+    stream.close(code);
     await hanging.aborted;
     own.destroy();
   });

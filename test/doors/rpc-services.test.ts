@@ -251,6 +251,8 @@ it("healthz and readyz", async () => {
   const get = async (path: string) => {
     const response = await fetch(url + path);
     const { status } = (await response.json()) as { status: string };
+    // What was so a moment ago says nothing.
+    expect(response.headers.get("cache-control")).toBe("no-store");
     return [response.status, status, response.headers.get("retry-after")];
   };
   expect(await get("/healthz")).toEqual([200, "ok", null]);

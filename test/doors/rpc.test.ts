@@ -222,13 +222,13 @@ it("lists models", async () => {
 
 describe("a client that does not read, and then leaves, holds nothing", () => {
   /** Streams without end; tells the test what was let go of. */
-  function endless() {
+  function endless(length = 50_000) {
     const state = { open: 0, taken: 0 };
     const handle = async function* () {
       state.open++;
       try {
         for (;;) {
-          yield [piece("x".repeat(50_000))];
+          yield [piece("x".repeat(length))];
           state.taken++;
           await new Promise((resolve) => setImmediate(resolve));
         }
@@ -247,8 +247,13 @@ describe("a client that does not read, and then leaves, holds nothing", () => {
     return { state, handle, full };
   }
 
-  it.each(["gRPC, binary", "Connect on HTTP/1, binary"] as const)("%s", async (wire) => {
-    const { state, handle, full } = endless();
+  it.each([
+    ["gRPC, binary", 50_000],
+    // More than one write each.
+    ["gRPC, binary", 200_000],
+    ["Connect on HTTP/1, binary", 50_000],
+  ] as const)("%s: pieces of %i bytes", async (wire, length) => {
+    const { state, handle, full } = endless(length);
     const { url, core } = await serveRpc([scripted({ chat: handle })]);
     const controller = new AbortController();
     const stream = chatOver(wire, url).chat(hello, { ...me, signal: controller.signal });

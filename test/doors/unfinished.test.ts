@@ -1,13 +1,13 @@
 /** Large bodies that come to no end, on one connection: what is kept of them is bounded. */
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { type ClientHttp2Stream, connect } from "node:http2";
 import { create, toBinary } from "@bufbuild/protobuf";
 import { encodeEnvelope } from "@connectrpc/connect/protocol";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
-import { mostKept, uncounted } from "../../src/doors/unfinished.js";
+import { mostKept, Unfinished, uncounted } from "../../src/doors/unfinished.js";
 import { startLintel } from "../support/lintel.js";
-import { says, scripted } from "../support/scripted.js";
+import { hangsAfter, says, scripted } from "../support/scripted.js";
 
 const MiB = 1024 * 1024;
 
@@ -82,3 +82,47 @@ test.each<[string, string, string, (content: string) => Uint8Array]>([
     expect(backend.asked.length).toBeGreaterThan(60);
   },
 );
+
+test.each<[string, string, string, (content: string) => Uint8Array]>([
+  ["gRPC", service, "application/grpc", message],
+  ["REST", "/llm", "application/json", json],
+])(
+  "a body that is whole is none of them, however long its answer takes: %s",
+  async (_, path, type, body) => {
+    const { handle } = hangsAfter();
+    const backend = scripted({ chat: handle });
+    const lintel = await startLintel([backend]);
+    onTestFinished(() => lintel.close(0));
+    const client = connect(lintel.url, { maxSessionMemory: 200 });
+    onTestFinished(() => client.destroy());
+    const large = body("x".repeat(MiB - 1000));
+    const count = 2 + mostKept / MiB;
+    for (let i = 0; i < count; i++) {
+      const stream = client.request({
+        ":method": "POST",
+        ":path": path,
+        "content-type": type,
+        authorization: "Bearer me",
+      });
+      stream.on("error", () => {});
+      stream.end(large);
+    }
+    await vi.waitFor(() => expect(backend.asked).toHaveLength(count));
+  },
+);
+
+test("of one that ended without its body nothing is kept: others go on", () => {
+  const source = () => {
+    const it = Object.assign(new EventEmitter(), { pause: vi.fn(), resume: vi.fn() });
+    return it;
+  };
+  const [first, second, third] = [source(), source(), source()];
+  const unfinished = new Unfinished();
+  unfinished.keeps(first, mostKept);
+  unfinished.keeps(second, 1);
+  expect(second.pause).toHaveBeenCalled();
+  first.emit("close");
+  expect(second.resume).toHaveBeenCalled();
+  unfinished.keeps(third, mostKept - 1);
+  expect(third.pause).not.toHaveBeenCalled();
+});

@@ -101,6 +101,30 @@ describe.each(forms)("%s", (_, headers, form) => {
     );
   });
 
+  test("such a list is none of the fields in all: what stands behind it is read", async () => {
+    const item = Buffer.from([0x0a, 6, 0x0a, 1, 0x61, 0x12, 1, 0x62]);
+    const behind = toBinary(LLMRequestSchema, create(LLMRequestSchema, { temperature: 9 }));
+    const bytes = Buffer.concat([...Array<Buffer>(10_001).fill(item), many(15_000, 0x78), behind]);
+    const said = await post(headers, form(bytes));
+    expect(said).toContain("messages: number of items must be at most 10000");
+    expect(said).toContain("temperature: must be from 0 to 2");
+  });
+
+  test("a list within an item is refused with all else", async () => {
+    const parts = many(10_001, 0x2a);
+    const { length } = parts;
+    const head = Buffer.from([
+      0x0a,
+      (length & 127) | 128,
+      ((length >> 7) & 127) | 128,
+      length >> 14,
+    ]);
+    const other = toBinary(LLMRequestSchema, create(LLMRequestSchema, { temperature: 9 }));
+    const said = await post(headers, form(Buffer.concat([head, parts, other])));
+    expect(said).toContain("messages.parts: number of items must be at most 10000");
+    expect(said).not.toContain("temperature");
+  });
+
   test("fields that are not known, at the top and within", async () => {
     const words = "a message may have at most 40000 fields in all";
     expect(await post(headers, form(many(40_001, 0x78)))).toContain(words);

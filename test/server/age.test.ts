@@ -1,16 +1,27 @@
 /** Connections that have become old: their clients make others, and lose nothing. */
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { create, toBinary } from "@bufbuild/protobuf";
 import * as grpc from "@grpc/grpc-js";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { whenOld } from "../../src/server/age.js";
 import { hello } from "../doors/serve.js";
 import { startLintel } from "../support/lintel.js";
 import { says, scripted } from "../support/scripted.js";
 import { http2, serve, session, tcp } from "./serve.js";
 
 const limits = { maxAge: 50 };
+
+it("of one that is closed nothing waits any more", () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const connection = new EventEmitter();
+  whenOld(connection, 1000, () => {});
+  expect(vi.getTimerCount()).toBe(1);
+  connection.emit("close");
+  expect(vi.getTimerCount()).toBe(0);
+});
 
 it("over HTTP/2 what runs ends whole, then the connection", async () => {
   const { url, holding, held } = await serve({ limits });

@@ -183,6 +183,18 @@ describe("the app", () => {
     expect(await said("/hello", asks)).toEqual([204, undefined]);
   });
 
+  it("says of answers outside of it, too, whose pages may read them, and that others may not", async () => {
+    const { corsHeaders } = await app({ corsOrigins: ["https://a.example"] });
+    const vary = { vary: "Origin" };
+    expect(corsHeaders?.("https://a.example")).toMatchObject({
+      ...vary,
+      "access-control-allow-origin": "https://a.example",
+    });
+    // What a cache kept for one is nothing for the other.
+    expect(corsHeaders?.("https://b.example")).toEqual(vary);
+    expect(corsHeaders?.(undefined)).toEqual({});
+  });
+
   it.each([
     ["/%zz", 400],
     ["/media/%zz?x", 400],

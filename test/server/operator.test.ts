@@ -6,7 +6,6 @@ import { get, type IncomingMessage } from "node:http";
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Readable } from "node:stream";
 import { promisify } from "node:util";
 import { expect, it, onTestFinished } from "vitest";
 import { silent } from "../../src/core/log.js";
@@ -84,7 +83,9 @@ it("opens a socket for each gateway of a process, and leaves none behind", async
   const gateways = await Promise.all([open("first"), open("second")]);
   const sockets = await socketsIn(folder);
   const metrics = [...sockets.values()].map(async (socketPath) => {
-    const [answer] = (await once(get({ socketPath, path: "/metrics" }), "response")) as [Readable];
+    const asked = get({ socketPath, path: "/metrics" });
+    const [answer] = (await once(asked, "response")) as [IncomingMessage];
+    expect(answer.headers["cache-control"]).toBe("no-store");
     return answer.toArray().then((parts) => parts.join(""));
   });
   expect((await Promise.all(metrics)).sort()).toEqual(["first", "second"]);
