@@ -35,6 +35,9 @@ backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]
   await running.reload();
   await expect.poll(() => second.seen.length).toBe(1);
   expect(second.seen[0]?.body).toMatchObject({ threshold: 0.1, period: "lifetime" });
+  // One that changes something else leaves alone who is told.
+  running.write(`${text(second.url)}image_hosts: [a.example]\n`);
+  await running.reload();
   for (let i = 0; second.seen.length < 2 && i < 40; i++) await chat();
   await expect.poll(() => second.seen.length).toBe(2);
   expect(second.seen[1]?.body).toMatchObject({ threshold: 0.2 });

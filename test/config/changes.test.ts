@@ -61,6 +61,18 @@ test("who may administer applies at once, whether and where anybody may does not
   expect(first.config.admin).toBeUndefined();
 });
 
+test("tokens of the database are looked up from the start on, or after a restart", () => {
+  const now = of({ auth: { mode: "public" } });
+  const token = of({ auth: { mode: "token" } });
+  for (const [lookedUp, restart] of [
+    [false, ["auth.mode (tokens in the database)"]],
+    [true, []],
+  ] as const) {
+    const change = changeOf(now, token, lookedUp);
+    expect([change.changed, change.restart]).toEqual([["auth"], restart]);
+  }
+});
+
 test("of idempotency only linger applies at once", () => {
   const now = of({ idempotency: { linger: "1s", ttl: "1h" } });
   const linger = of({ idempotency: { linger: "2s", ttl: "1h" }, listen: "127.0.0.1:1" });

@@ -39,6 +39,26 @@ test("limits that callers bring are told, and whether those in the file changed"
   expect(pastLimits(token(1)).own).not.toEqual(pastLimits(token(2)).own);
 });
 
+test("limits of end users are told of who brings them: tokens, teams, issuers and their rules", () => {
+  const config = valid(`auth:
+  mode: token
+  tokens: [{ name: a, hash: "${hash}", limits: { user: { concurrent: 1 } } }]
+  teams: [{ name: t, limits: { user: { concurrent: 2 } } }, { name: u }]
+  oidc:
+    - name: o
+      issuer: "https://o"
+      audience: l
+      limits: { user: { concurrent: 3 } }
+      rules: [{ claim: c, value: v, limits: { user: { concurrent: 4 } } }]
+`);
+  expect(pastLimits(config).ofUsers).toMatchObject([
+    { of: "callers", name: "a", limits: { concurrent: 1 } },
+    { of: "teams", name: "t", limits: { concurrent: 2 } },
+    { of: "issuers", name: "o", limits: { concurrent: 3 } },
+    { of: "issuers", name: "o", limits: { concurrent: 4 } },
+  ]);
+});
+
 test.each([
   ["", undefined, true],
   ["telemetry: { prometheus: true, top: false }", undefined, false],

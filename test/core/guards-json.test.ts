@@ -71,6 +71,13 @@ test("a number of which the rest is masked is in the string, whole, and none at 
   expect([...told, marks.end(), marks.end()].join("")).toBe('["123[x]4",-1.5');
 });
 
+test("a mark with a long name is one, also where the rest of its number comes later", () => {
+  const name = `[${"a-guard-".repeat(30)}]`;
+  const marks = new JsonMarks();
+  const told = [marks.pass(`[12${name}`, true), marks.pass("34]", false), marks.end()];
+  expect(told.join("")).toBe(`["12${name}34"]`);
+});
+
 test("all that a number may have is in the string, wherever it is cut", () => {
   for (const text of ["1.5E+3[x]-2.5e+7", "-1e-5[x]+3.5E"]) {
     const marks = new JsonMarks();

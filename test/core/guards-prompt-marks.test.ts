@@ -77,6 +77,15 @@ test.each<[string, texts: readonly [string, string, string], Told]>([
     ],
   ],
   [
+    "right behind one, and right ahead of one",
+    ["I am ", `${secret}`, " Who?"],
+    [
+      ["I am ", "1h"],
+      ["[email]", "5m"],
+      [" Who?", undefined],
+    ],
+  ],
+  [
     "within which one stands",
     ["I am me@exam", "ple.com. ", "Who?"],
     [

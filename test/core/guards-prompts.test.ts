@@ -59,6 +59,14 @@ describe("texts", () => {
     expect(backend.asked).toEqual(await askedWithout(everywhere("said")));
   });
 
+  test("of what asks no model nobody looks at", async () => {
+    const { checker, seen } = pass();
+    const { ask } = guarded([guardOf("a", checker)]);
+    expect((await ask({ id: "" }, "listModels")).code).toBe("ok");
+    expect((await ask({ user: "me" }, "getAccount")).code).toBe("ok");
+    expect(seen).toEqual([]);
+  });
+
   test("of a file, or ends of an answer, may be replaced by nothing", async () => {
     const parts = [{ type: "text", text: "Read this:" }, file("text/plain", secret, "a.txt")];
     const nothing = saying((texts) => ({

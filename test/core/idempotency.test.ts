@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
 import { Cancellation } from "../../src/core/cancellation.js";
 import type { CoreParts } from "../../src/core/core.js";
+import { invalidFields } from "../../src/core/errors.js";
 import type { IdempotencyStore } from "../../src/core/idempotency/store.js";
 import type { CoreSettings } from "../../src/core/settings.js";
 import type { UsageRecord } from "../../src/core/usage/record.js";
@@ -246,6 +247,19 @@ describe("nothing is held of a repetition", () => {
     expect((await calls.outcome(core, "chat", hello, key)).code).toBe("model_not_allowed");
     expect(reading.now).toBe(0);
   });
+});
+
+test("a key says nothing of a request that is wrong, nor of one that is only counted", async () => {
+  const idempotency = { store: newStore(), lingerMs: 0 };
+  const core = coreOf([backend("a")], {}, { idempotency });
+  const key = { idempotencyKey: "k" };
+  expect((await calls.outcome(core, "complete", hello, key)).code).toBe("ok");
+  const defect = invalidFields([{ field: "top_p", message: "must be a finite number" }]);
+  const wrong = await calls.outcome(core, "complete", { ...hello, model: "x" }, { ...key, defect });
+  expect(wrong.code).toBe("invalid_fields");
+  const counted = await calls.outcome(core, "countTokens", hello, key);
+  expect(counted.error?.param).not.toBe("idempotency-key");
+  expect(counted.metadata.has("idempotent-replayed")).toBe(false);
 });
 
 test("an answer of which nothing was kept is an error, and is not looked for again and again", async () => {

@@ -77,6 +77,7 @@ describe.each<[Kind, found: string[], not: string[]]>([
       "4111 – 1111 – 1111 – 1111",
       "4111\u2009\u20091111\u2009\u20091111\u2009\u20091111",
       "3782.822463.10005",
+      "3056.930902.5904",
       "4.1.1.1.1.1.1.1.1.1.1.1.1.1.1.1",
       "4 1 1 1 1 1 1 1 1 1 1 1 1 1 1 1",
       // As two phone numbers are, but for the end of the second, or its begin.

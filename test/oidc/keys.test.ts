@@ -202,6 +202,16 @@ describe("keys", () => {
     expect(fetched).toHaveBeenCalledTimes(1);
   });
 
+  test("away: of one that is closed the log says nothing", async () => {
+    const log = { ...silent, warn: vi.fn() };
+    corp.issuer.status = 500;
+    const callers = callersOf("", log);
+    callers.start();
+    callers.close();
+    expect(await who(callers, await corp.issuer.sign())).toMatch("unavailable");
+    expect(log.warn).not.toHaveBeenCalled();
+  });
+
   test("away: it is asked again also where that comes sooner than callers may ask", async () => {
     const log = { ...silent, warn: vi.fn(), info: vi.fn() };
     corp.issuer.status = 500;

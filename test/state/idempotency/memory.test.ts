@@ -171,6 +171,16 @@ describe("answers of several callers", () => {
     }
   });
 
+  it("that ended without an answer take nothing off what their caller holds besides", () => {
+    const { ask, begin } = asking();
+    begin("much", "kept", 5000).finish();
+    for (let i = 0; i < 100; i++) begin("much", `${i}`, 500).forget();
+    begin("little", "kept", 4000).finish();
+    begin("other", "kept", 3000).finish();
+    expect(ask("much", "kept")).toMatchObject({ as: "first" });
+    expect(ask("little", "kept")).toMatchObject({ as: "again" });
+  });
+
   it("that ended without an answer leave all of their room", () => {
     const { ask, begin } = asking();
     begin("a", "kept", 2000).finish();
