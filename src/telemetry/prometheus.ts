@@ -49,7 +49,7 @@ function write(metric: Metric): string {
 /** The name with its unit, and `_total` for what only grows. */
 function nameOf({ name, unit, type }: Metric): string {
   const plain = name.replace(/[^a-zA-Z0-9_]/g, "_");
-  const suffix = type === "counter" && unit === "1" ? undefined : unitNames[unit];
+  const suffix = unitNames[unit];
   const whole = suffix && !plain.endsWith(`_${suffix}`) ? `${plain}_${suffix}` : plain;
   return type === "counter" ? `${whole}_total` : whole;
 }

@@ -140,13 +140,32 @@ describe("who asks the same", () => {
   });
 });
 
-test("keys of model servers' caches make no other question", async () => {
+test.each([
+  ["keys of model servers' caches", { promptCacheKey: "a" }, { promptCacheKey: "b" }],
+  ["the caller's users", { user: "a" }, { user: "b" }],
+])("%s make no other question", async (_, first, other) => {
   const { ask, backend } = caching();
-  await ask({ promptCacheKey: "a" });
-  for (const more of [{ promptCacheKey: "b" }, {}]) {
+  await ask(first);
+  for (const more of [other, {}]) {
     expect(await ask(more)).toMatchObject({ code: "ok", status: hit });
   }
   expect(backend.asked).toHaveLength(1);
+});
+
+test("a text is the same in however many parts it comes, and as no part", async () => {
+  const { ask, backend } = caching();
+  const inParts = (...texts: string[]) => {
+    const parts = texts.map((text) => ({ type: "text", text }));
+    return { messages: [{ role: "user", parts }] };
+  };
+  const whole = { messages: [{ role: "user", content: "What is this?" }] };
+  const statuses = [];
+  for (const request of [inParts("What is ", "this?"), inParts("What is this?"), whole]) {
+    statuses.push((await ask(request)).status);
+  }
+  expect(statuses).toEqual([miss, hit, hit]);
+  expect((await ask(inParts("What is ", "that?"))).status).toBe(miss);
+  expect(backend.asked).toHaveLength(2);
 });
 
 test.each<Partial<Record<keyof LLMRequest, unknown>>>([

@@ -3,13 +3,14 @@ import { toBinary } from "@bufbuild/protobuf";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { type LLMResponse, LLMResponseSchema } from "../../gen/lintel/v1/chat_pb.js";
 import type { AnswerCache } from "../../src/core/cache/store.js";
-import type { Handle } from "../../src/core/call.js";
+import type { Call, Handle } from "../../src/core/call.js";
 import { Cancellation } from "../../src/core/cancellation.js";
 import { LintelError } from "../../src/core/errors.js";
 import type { CallerLimits } from "../../src/core/limits/settings.js";
 import type { UsageRecord } from "../../src/core/usage/record.js";
 import { memoryCache } from "../../src/state/cache/memory.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
+import { Watchers } from "../../src/telemetry/watchers.js";
 import { caching, hit, hour, miss, saidIn } from "../support/caching.js";
 import * as calls from "../support/calls.js";
 import { settled } from "../support/clock.js";
@@ -57,6 +58,18 @@ describe("Cache-Control", () => {
     expect((await ask({}, { control: "max-age=60" })).status).toBe("lintel; hit; ttl=3540");
     expect((await ask({}, { control: 'max-age="59"' })).status).toBe("lintel; fwd=stale");
     expect((await ask({}, { control: "max-age=59" })).status).toBe(hit);
+  });
+
+  test("who watches hears what came of it: of one that is too old, too", async () => {
+    const heard: unknown[] = [];
+    const end = ({ attributes }: Call) => void heard.push(attributes.cache);
+    const { ask } = caching(undefined, {}, { telemetry: new Watchers([{ end }]) });
+    await ask();
+    vi.setSystemTime(Date.now() + 60_000);
+    for (const control of ["max-age=60", "max-age=59", "no-cache", "no-store"]) {
+      await ask({}, { control });
+    }
+    expect(heard).toEqual(["miss", "hit", "bypass", "bypass", "bypass"]);
   });
 
   test.each([

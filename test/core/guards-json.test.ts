@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import { JsonMarks } from "../../src/core/guards/json-marks.js";
 import { patternChecker } from "../../src/guards/pattern.js";
-import { says } from "../support/scripted.js";
+import { says, thinks, thought } from "../support/scripted.js";
 import { guarded, guardOf, user } from "./guarding.js";
 
 const card = "4111111111111111";
@@ -53,6 +53,16 @@ describe.each([
     const { messages } = await ask(user("Hello"), method);
     expect(content(messages)).toMatch(/^\{"card":\[credit_card\], "others" : \[\[credit_card\],/);
   });
+});
+
+test("what is masked in thoughts changes nothing of what is said", async () => {
+  const said = `{"as": [it is], "card": 1}`;
+  const { ask } = guarded([cards("cards")], thinks([thought(`It is ${card}.`)], said));
+  const asked = { ...user("Hello"), responseFormat: { type: "json_object" } };
+  const { messages } = await ask(asked);
+  const message = (messages as LLMResponse[])[0]?.choices[0]?.message;
+  expect(message?.reasoningContent).toBe("It is [credit_card].");
+  expect(message?.content).toBe(said);
 });
 
 function whole(text: string, replaced: boolean): string {

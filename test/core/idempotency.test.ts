@@ -131,6 +131,24 @@ describe("while the gateway ends", () => {
   });
 });
 
+test("an answer that is kept is made whole, whether or not its caller reads", async () => {
+  let made = 0;
+  const chat: Handle<"chat"> = async function* () {
+    for (; made < 10; made++) yield [piece("a")];
+    yield [piece("", "stop", [7, made])];
+  };
+  const idempotency = { store: newStore(), lingerMs: 0 };
+  const core = coreOf([backend("a", chat)], {}, { idempotency });
+  const call = calls.start(core, "chat", hello, { idempotencyKey: "k" });
+  const steps = call.messages[Symbol.asyncIterator]();
+  await steps.next();
+  await vi.waitFor(() => expect(made).toBe(10));
+  const again = await calls.outcome(core, "chat", hello, { idempotencyKey: "k" });
+  expect(again.metadata.get("idempotent-replayed")).toBe("true");
+  expect(again.messages).toHaveLength(11);
+  await steps.return?.();
+});
+
 describe("an answer that is too large to be kept", () => {
   const large = "x".repeat(2000);
 
@@ -143,6 +161,21 @@ describe("an answer that is too large to be kept", () => {
     await core.idle();
     expect(answer.signals[0]?.aborted).toBe(true);
     expect(records).toMatchObject([{ outcome: "cancelled" }]);
+  });
+
+  test("ends where its caller reads no more, and leaves", async () => {
+    const chat: Handle<"chat"> = async function* ({ signal }) {
+      while (!signal.aborted) yield [piece(large)];
+      throw signal.reason;
+    };
+    const idempotency = { store: newStore(1000), lingerMs: 3_600_000 };
+    const core = coreOf([backend("a", chat)], {}, { idempotency });
+    const call = calls.start(core, "chat", hello, { idempotencyKey: "k" });
+    const steps = call.messages[Symbol.asyncIterator]();
+    await steps.next();
+    await settled();
+    await steps.return?.();
+    await core.idle();
   });
 
   test("is made no faster than its caller reads, and is whole", async () => {

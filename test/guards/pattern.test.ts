@@ -30,6 +30,7 @@ test("what overlaps is masked as one, by the name of what begins first, and is l
     return (verdict as { readonly texts: readonly string[] }).texts[0];
   };
   expect(masked(["ab", "bcd"], "0abcde")).toBe("0[p]e");
+  expect(masked(["ab", "cd"], "0abcde")).toBe("0[p][p]e");
   expect(masked(["me"], "me@example.com!")).toBe("[email]!");
   expect(masked(["com!"], "me@example.com!")).toBe("[email]");
 });

@@ -97,6 +97,22 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
     },
   );
 
+  test("names are as long as they may be: of longer ones the end is another for each", async () => {
+    const callers = callersOf("claims: { id: email, team: team }");
+    const of = async (email: string, team: string) =>
+      who(callers, await corp.issuer.sign({ email, team }));
+    const longest = { id: "x".repeat(200 - "corp:".length), team: "t".repeat(200) };
+    expect(await of(longest.id, longest.team)).toMatchObject({
+      id: `corp:${longest.id}`,
+      team: longest.team,
+    });
+    const cut = (letter: string) =>
+      expect.stringMatching(new RegExp(`^${letter}{177}#[\\w-]{22}$`));
+    const [one, other] = [await of("x", `${longest.team}1`), await of("x", `${longest.team}2`)];
+    expect([one, other]).toMatchObject([{ team: cut("t") }, { team: cut("t") }]);
+    expect(one).not.toEqual(other);
+  });
+
   test("a claim that is not what it has to be lets nobody in", async () => {
     const sign = (claims: object) => corp.issuer.sign({ email: "a", ...claims });
     const callers = callersOf(mapping);

@@ -18,6 +18,19 @@ async function app(settings: Parameters<typeof createApp>[0] = {}) {
   return instance;
 }
 
+it("tells of a path of several doors in no door's own form", () => {
+  const form = () => ({});
+  for (const forms of [
+    [form, undefined],
+    [undefined, form],
+  ]) {
+    const paths = new Paths();
+    for (const [i, one] of forms.entries()) paths.add("/a", ["GET", "POST"][i] ?? "", one);
+    paths.add("/b", "GET", form);
+    expect([paths.formOf("/a"), paths.formOf("/b")]).toEqual([undefined, form]);
+  }
+});
+
 describe("the app", () => {
   it("fails to be made where a plugin throws, instead of ending the process", async () => {
     const made = mountRpc(await app(), 5 * 2 ** 30, { log: {} as Logger }, () => {});
