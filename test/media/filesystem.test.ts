@@ -352,6 +352,15 @@ describe("the folder", () => {
     await expect(openDirectory(join(file, "media"), log)).rejects.toThrow("media.directory");
   });
 
+  test("that was named stays with all that is in it when its store is closed", async () => {
+    const { store, files } = await storeOf();
+    const name = nameIn(await store.put(bytes(5)));
+    await store.close();
+    expect(files()).toEqual([name]);
+    const { store: next } = await storeOf({ directory: store.directory });
+    expect(await bytesOf(next, name)).toEqual(bytes(5));
+  });
+
   test("that is temporary goes with its store", async () => {
     const file = join(folder(), "file");
     writeFileSync(file, "");
