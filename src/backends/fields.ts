@@ -35,6 +35,25 @@ export const furtherHeaders = () =>
 const taken =
   /^(?:host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|accept|authorization|content-.+|user-agent|trace(?:parent|state))$/;
 
+/** Headers that say who calls a gateway, which no server is to know, or are about one connection, one body or one call of it. */
+const ownOfGateways =
+  /^(?:x-api-key|x-goog-api-key|api-key|cookie|accept-.+|proxy-.+|grpc-.+|connect-.+|.+-bin|x-request-id|x-request-timeout-ms|x-lintel-.+|idempotency-key)$/;
+
+/** Headers of callers that a server is told as they are. */
+export const passHeaders = () =>
+  z
+    .array(
+      headerName
+        .transform((header) => header.toLowerCase())
+        .refine((header) => !taken.test(header) && !ownOfGateways.test(header), {
+          error: "must be no header that requests have anyway, or that callers are known by",
+        }),
+    )
+    .default([])
+    .describe(
+      "Headers of callers, or entries of RPC metadata, that it is told as they are, such as x-tenant. Default: none.",
+    );
+
 /** The header in which a server, or a router before it, is told which calls belong together. */
 export const sessionHeader = () =>
   headerName

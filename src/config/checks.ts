@@ -45,6 +45,7 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
       return checkFiles(tls, [section, "redis", "tls"], directory);
     }),
     ...checkBackendFiles(backends, directory),
+    ...checkPassHeaders(backends),
     ...checkBounds(fields(config.bounds)),
     ...checkDefaults(models, fields(config.bounds)),
     ...checkModels(models),
@@ -81,6 +82,18 @@ function duplicates(items: readonly unknown[], at: Path, key?: string): Finding[
   }
   return found;
 }
+
+/** What callers are to say to a backend, and the operator says already. */
+const checkPassHeaders = (backends: readonly Fields[]): Finding[] =>
+  backends.flatMap(({ pass_headers, headers, session_header }, i) =>
+    texts(pass_headers).flatMap((name, j) => {
+      const own = [...Object.keys(fields(headers)), ...texts([session_header])];
+      const path = ["backends", i, "pass_headers", j];
+      return own.some((one) => one.toLowerCase() === name.toLowerCase())
+        ? [{ path, message: "stands in headers or session_header as well" }]
+        : [];
+    }),
+  );
 
 const names = "the name of a model";
 const paths = "a file, or a folder, of which all models are taken";

@@ -1,5 +1,6 @@
 /** Where calls go: targets of models, retries, health, queues, time-outs. */
 import * as z from "zod";
+import { type PassHeaders, passesNone } from "../core/routing/pass-headers.js";
 import { type RoutingSettings, routingDefaults } from "../core/routing/settings.js";
 import { name } from "./fields.js";
 import { headerName } from "./http-fields.js";
@@ -118,10 +119,12 @@ export const routingSchema = z.strictObject({
 export function routingSettings(
   routing: z.output<typeof routingSchema>,
   timeouts: Timeouts,
+  passHeaders: PassHeaders = passesNone,
 ): RoutingSettings {
   const { affinity, affinity_header, max_in_flight, queue, retry, health, hedge } = routing;
   const { check } = health;
   return {
+    passHeaders,
     affinity,
     affinityHeaders: affinity_header,
     maxInFlight: max_in_flight,

@@ -1,6 +1,7 @@
 /** What the configuration means to the core, to the doors and to the server. */
 
 import { servedFields, usableCertificates } from "../certificates.js";
+import { passHeadersOf } from "../core/routing/pass-headers.js";
 import type { Bounds, CoreSettings } from "../core/settings.js";
 import { type DoorSettings, doorDefaults } from "../doors/door.js";
 import { forwardedBy } from "../doors/forwarded.js";
@@ -31,12 +32,20 @@ export function coreSettings(config: Config): CoreSettings {
     totalTimeoutMs: timeouts.total,
     safetyAction: safety.action,
     safetyOnFailure: safety.on_failure,
-    routing: routingSettings(config.routing, timeouts),
+    routing: routingSettings(config.routing, timeouts, passHeadersOf(passing(config))),
     cache: cacheSettings(config),
     callLog: { sample: config.log.sample, content: config.log.content },
     exposeSources: config.expose_sources,
   };
 }
+
+/** The backends that are told headers of callers, and which. */
+const passing = ({ backends = [] }: Config) =>
+  backends.flatMap((entry): [string, string[]][] =>
+    "pass_headers" in entry && entry.pass_headers.length > 0
+      ? [[entry.name, entry.pass_headers]]
+      : [],
+  );
 
 /** The doors' part of the configuration. */
 export function doorSettings(config: Config): DoorSettings {

@@ -24,6 +24,7 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
   max_tokens: ["maxoutputtokens", "maxcompletiontokens"],
   name: ["modelname"],
   out: ["output", "file"],
+  pass_headers: ["forwardheaders", "passthroughheaders", "forwardclientheaderstollmapi"],
   priority: ["order"],
   reasoning_effort: ["effort", "reasoning", "thinking", "thinkinglevel"],
   requests_per_minute: ["rpm", "rpmlimit"],

@@ -117,6 +117,11 @@ export interface Call<M extends MethodName = MethodName> {
   readonly alive?: (() => void) | undefined;
   /** What the header of its session says: calls with the same value go to the same target where they can. */
   readonly affinity?: string | undefined;
+  /**
+   * What its caller says in headers that some backend is told, by their names in lower case; absent:
+   * nothing. Where a backend is asked, what that one is told. Set by routing.
+   */
+  readonly passed?: ReadonlyMap<string, string> | undefined;
   /** Place in a trace: the caller's own, and for a backend that of the attempt. */
   readonly trace?: TraceContext | undefined;
   /** Absent: nobody watches. */

@@ -8,6 +8,7 @@ import type { Logger } from "./log.js";
 import type { Input, MethodName } from "./methods.js";
 import { readingIn } from "./prompts.js";
 import { requestIdOf } from "./request-id.js";
+import { passedIn } from "./routing/pass-headers.js";
 import type { CoreSettings } from "./settings.js";
 import { type Telemetry, traceOf } from "./telemetry.js";
 import { Warnings } from "./warnings.js";
@@ -66,6 +67,7 @@ export function newCall<M extends MethodName>(
     connectMs: undefined,
     alive: undefined,
     affinity: affinityIn(origin, settings),
+    passed: passedIn(origin.header, settings.routing.passHeaders),
     life,
     log,
     attributes: newAttributes(origin.door, guards?.length ? null : undefined),

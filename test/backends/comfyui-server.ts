@@ -26,6 +26,8 @@ export class Comfy {
   /** Headers of the last request, and of the last websocket. */
   headers: IncomingMessage["headers"] = {};
   socketHeaders: IncomingMessage["headers"] = {};
+  /** Of the last request with a workflow. */
+  submittedHeaders: IncomingMessage["headers"] = {};
   /** Workflows as they were submitted. */
   readonly submitted: Workflow[] = [];
   readonly interrupted: string[] = [];
@@ -144,6 +146,7 @@ export class Comfy {
   // biome-ignore lint/suspicious/noExplicitAny: whatever was sent
   #prompt(body: any, response: ServerResponse): void {
     const id = this.old ? randomUUID() : body.prompt_id;
+    this.submittedHeaders = this.headers;
     this.submitted.push(body.prompt);
     const number = this.#number++;
     this.#pending.push({ number, id, client: body.client_id, workflow: body.prompt });

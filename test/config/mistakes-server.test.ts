@@ -155,6 +155,21 @@ backends:
       ],
     ],
     [
+      "headers of callers that no server is to be told, or that it is told already",
+      `backends:
+  - { type: openai, name: a, url: "http://a", pass_headers: [X-Tenant, Authorization, x-api-key, "a b"] }
+  - { type: rest, name: b, url: "http://b", models: [{ id: m, task: chat }], headers: { X-Plan: gold }, pass_headers: [x-plan] }
+  - { type: openai, name: c, url: "http://c", session_header: x-router, pass_headers: [x-tenant, X-Router] }
+`,
+      [
+        "backends[0].pass_headers[1]: must be no header that requests have anyway, or that callers are known by",
+        "backends[0].pass_headers[2]: must be no header that requests have anyway, or that callers are known by",
+        "backends[0].pass_headers[3]: must be the name of an HTTP header",
+        "backends[1].pass_headers[0]: stands in headers or session_header as well",
+        "backends[2].pass_headers[1]: stands in headers or session_header as well",
+      ],
+    ],
+    [
       "certificates of a database that are none",
       `state: { database: "postgres:///l?host=/run&sslrootcert=/dev/null&sslcert=${pem("cert")}&sslkey=no.key" }\n`,
       [

@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { coreSettings } from "../../src/config/settings.js";
 import { warningsOf } from "../../src/config/warnings.js";
+import { passesNone } from "../../src/core/routing/pass-headers.js";
 import { routingDefaults } from "../../src/core/routing/settings.js";
 import { mistakes, valid } from "./text.js";
 
@@ -54,6 +55,7 @@ routing:
     ]);
     expect(routing).toEqual({
       affinity: "key",
+      passHeaders: passesNone,
       affinityHeaders: ["x-session-id"],
       maxInFlight: 8,
       queue: { size: 10, timeoutMs: 5000 },

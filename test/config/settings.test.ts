@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { authSettings } from "../../src/config/auth.js";
 import { pastLimits } from "../../src/config/limits.js";
+import { coreSettings } from "../../src/config/settings.js";
 import { operatorSettings, providerOf, telemetrySettings } from "../../src/config/telemetry.js";
 import { valid } from "./text.js";
 
@@ -102,4 +103,21 @@ test.each([
 ])("the provider of %s is %s", (text, provider) => {
   const [backend] = valid(`backends: [${text}]`).backends ?? [];
   expect(backend && providerOf(backend)).toBe(provider);
+});
+
+test("headers of callers are passed by the names of the backends, in lower case", () => {
+  const { routing } = coreSettings(
+    valid(`backends:
+  - { type: openai, name: a, url: "http://a", pass_headers: [X-Tenant, x-plan] }
+  - { type: node, name: b, address: "http://b", pass_headers: [x-tenant] }
+  - { type: openai, name: c, url: "http://c" }
+`),
+  );
+  expect(routing.passHeaders).toEqual({
+    names: ["x-tenant", "x-plan"],
+    of: new Map([
+      ["a", ["x-tenant", "x-plan"]],
+      ["b", ["x-tenant"]],
+    ]),
+  });
 });

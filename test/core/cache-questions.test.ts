@@ -1,14 +1,29 @@
 /** Who asks the same gets answers that are kept, around the real core. */
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import type { LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import { passHeadersOf } from "../../src/core/routing/pass-headers.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { caching, hit, hour, miss, saidIn } from "../support/caching.js";
-import { hello } from "../support/routing.js";
-import { callsTools, piece, thinks, thought } from "../support/scripted.js";
+import { hello, routing } from "../support/routing.js";
+import { callsTools, piece, says, thinks, thought } from "../support/scripted.js";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 0, 1) }));
 afterEach(() => void vi.useRealTimers());
+
+test("who is told otherwise by a header that a model server is told asks another question", async () => {
+  const passHeaders = passHeadersOf([["scripted", ["x-tenant"]]]);
+  const { ask, backend } = caching(says("Hi"), { routing: routing({ passHeaders }) });
+  const by = (tenant: string, other = "") => ({
+    header: (name: string) => ({ "x-tenant": tenant, "x-other": other })[name] || undefined,
+  });
+  const statuses = [];
+  for (const [tenant, other] of [["a"], ["b"], ["a", "more"], [""], [""]] as const) {
+    statuses.push((await ask({}, by(tenant, other))).status);
+  }
+  expect(statuses).toEqual([miss, miss, hit, miss, hit]);
+  expect(backend.asked).toHaveLength(3);
+});
 
 describe("who asks the same", () => {
   test.each(["complete", "chat"] as const)(

@@ -7,7 +7,7 @@ import { imageDefaults } from "../../core/defaults.js";
 import { unsupported } from "../../core/errors.js";
 import { inlineImage, noSeed } from "../../core/image-events.js";
 import { firstSeed, nthSeed, seeds } from "../../core/seeds.js";
-import { traceHeaders } from "../../core/telemetry.js";
+import { callHeaders } from "../call-headers.js";
 import { askWithout } from "../completions/asking.js";
 import { nonsense } from "../http/failure.js";
 import { asPng, imageOfBase64 } from "../http/image.js";
@@ -171,7 +171,7 @@ function optionsOf(known: ImageModel, call: Call<"textToImage">): Options {
     aspectRatio: undefined,
     files: undefined,
     mask: undefined,
-    headers: { "x-request-id": id, ...traceHeaders(call) },
+    headers: { "x-request-id": id, ...callHeaders(call) },
     providerOptions: {
       ...providerOptions,
       ...Object.fromEntries(keys.map((key) => [key, all])),

@@ -7,9 +7,9 @@ import type {
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { isObject, type JsonObject } from "../../core/json.js";
-import { traceHeaders } from "../../core/telemetry.js";
 import { onlyOffersTools } from "../../core/tool-calls.js";
 import { promptCacheKey, toldCacheKey } from "../cache-key.js";
+import { callHeaders } from "../call-headers.js";
 import { callIds, hasOtherIds, idsFor } from "../call-ids.js";
 import { tools } from "../completions/fields.js";
 import { endUser } from "../completions/refusal.js";
@@ -95,7 +95,7 @@ export async function optionsOf(
     ...(stop.length > 0 && { stopSequences: stop }),
     ...(!refused.has(tools) && toolOptions(request, known.marking)),
     ...formatOf(request.responseFormat),
-    headers: { "x-request-id": id, ...traceHeaders(call) },
+    headers: { "x-request-id": id, ...callHeaders(call) },
     abortSignal: signal,
     ...effort.common,
     providerOptions: providerOptionsOf(configured, request, {

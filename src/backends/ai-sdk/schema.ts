@@ -1,7 +1,14 @@
 /** The entry of a provider of the Vercel AI SDK in the configuration. */
 import * as z from "zod";
 import { passUser } from "../end-user.js";
-import { allowHosts, answerTimeouts, backendName, requestField, thinkTags } from "../fields.js";
+import {
+  allowHosts,
+  answerTimeouts,
+  backendName,
+  passHeaders,
+  requestField,
+  thinkTags,
+} from "../fields.js";
 
 const model = z.strictObject({
   id: z.string().min(1).describe("Name of the model at the provider."),
@@ -46,6 +53,7 @@ export const aiSdkSchema = z.strictObject({
   allow_hosts: allowHosts(),
   think_tags: thinkTags(),
   pass_user: passUser("never"),
+  pass_headers: passHeaders(),
   timeouts: answerTimeouts("Longest time from the request to the head of the answer; 0: any."),
 });
 

@@ -7,7 +7,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { imageEvent, inlineImage, noSeed, progressEvent } from "../../core/image-events.js";
 import { firstSeed, nthSeed } from "../../core/seeds.js";
-import { traceHeaders } from "../../core/telemetry.js";
+import { callHeaders } from "../call-headers.js";
 import { LargeAnswer } from "../http/large.js";
 import { previewPng } from "../http/preview.js";
 import type { Events } from "../image-server.js";
@@ -60,7 +60,7 @@ async function* make(job: Job, index: number, seed: number): Events {
   const { map } = job.model;
   const workflow = workflowOf(job, seed);
   const { poll } = server.config;
-  const headers = traceHeaders(job.call) ?? {};
+  const headers = callHeaders(job.call) ?? {};
   const sent = { headers, connect: call.connectMs };
   const prompt = server.track(
     new Prompt({ site: server, socket, client, workflow, map, poll, ...sent }),

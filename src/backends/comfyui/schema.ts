@@ -3,7 +3,7 @@ import * as z from "zod";
 import { path } from "../../config/fields.js";
 import { headers, serverUrl, withoutQuery } from "../../config/http-fields.js";
 import { wait, waitOrNone } from "../../config/quantities.js";
-import { backendName, backendTls, connectTimeout } from "../fields.js";
+import { backendName, backendTls, connectTimeout, passHeaders } from "../fields.js";
 
 const input = z
   .string()
@@ -78,6 +78,7 @@ export const comfyuiSchema = z.strictObject({
     .default({})
     .describe("Headers of every request to it, for a proxy that wants authorization."),
   tls: backendTls,
+  pass_headers: passHeaders(),
   models: z
     .array(model)
     .min(1)

@@ -17,8 +17,8 @@ import {
   type Output,
 } from "../../core/methods.js";
 import { readingHeader, readingOf } from "../../core/prompts.js";
-import { traceHeaders } from "../../core/telemetry.js";
 import { sessionHeaders } from "../cache-key.js";
+import { callHeaders } from "../call-headers.js";
 import { timeLeft } from "../deadline.js";
 import { type PassUser, toldUser } from "../end-user.js";
 import type { ClientTls } from "../http/client-tls.js";
@@ -202,8 +202,8 @@ export class Peer {
     const { id } = call;
     const reading = readingOf(call);
     return {
-      ...traceHeaders(call),
       ...sessionHeaders(call),
+      ...callHeaders(call),
       ...(id && { "x-request-id": id }),
       // What the operator set for the model: the node knows nothing of it.
       ...(reading && { [readingHeader]: reading }),

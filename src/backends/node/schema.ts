@@ -4,7 +4,7 @@ import { bearerToken, withoutUser } from "../../config/http-fields.js";
 import { waitOfAtLeast } from "../../config/quantities.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../../socket-path.js";
 import { passUser } from "../end-user.js";
-import { backendName, backendTls, connectTimeout, modelEntries } from "../fields.js";
+import { backendName, backendTls, connectTimeout, modelEntries, passHeaders } from "../fields.js";
 import { addressPattern, isAddress } from "./address.js";
 
 const addressMessage = "must be http://host:port, https://host or unix:/path";
@@ -31,6 +31,7 @@ export const nodeSchema = z.strictObject({
     .optional()
     .describe("The models to use. Default: all that the node lists."),
   pass_user: passUser("plain"),
+  pass_headers: passHeaders(),
   refresh: waitOfAtLeast(100)
     .prefault("30s")
     .describe(

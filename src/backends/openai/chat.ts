@@ -4,9 +4,9 @@ import type { Call } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
 import { once } from "../../core/iterate.js";
 import type { BackendMethod } from "../../core/methods.js";
-import { traceHeaders } from "../../core/telemetry.js";
 import { onlyOffersTools, withoutCalls } from "../../core/tool-calls.js";
 import { promptCacheKey, toldCacheKey } from "../cache-key.js";
+import { callHeaders } from "../call-headers.js";
 import { callIds, hasOtherIds } from "../call-ids.js";
 import { type Attempt, askWithout, chosenForChat, optionalFields } from "../completions/asking.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
@@ -109,8 +109,8 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
   const path = address.at("/chat/completions");
   const headers =
     told === undefined || header === undefined
-      ? traceHeaders(call)
-      : { [header]: told, ...traceHeaders(call) };
+      ? callHeaders(call)
+      : { [header]: told, ...callHeaders(call) };
   const learn = (field: string) => models.refuse(request.model, field);
   return askWithout({
     fields: () => fieldsOf(request, stream, user, cacheKey),

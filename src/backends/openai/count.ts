@@ -5,7 +5,7 @@ import { tokenCount } from "../../core/chat-messages.js";
 import { once } from "../../core/iterate.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { jsonText } from "../../core/long-numbers.js";
-import { traceHeaders } from "../../core/telemetry.js";
+import { callHeaders } from "../call-headers.js";
 import { answerLimit } from "../completions/reading.js";
 import { errorBodyOf, refuses } from "../http/refused.js";
 import { counting, countOf, countsNone, lacksCounting } from "../token-counts.js";
@@ -37,7 +37,7 @@ async function count(
     method: "POST",
     path,
     body: jsonText(asked),
-    headers: traceHeaders(call),
+    headers: callHeaders(call),
     signal,
   });
   if (refuses(answer)) {

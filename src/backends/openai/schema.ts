@@ -9,6 +9,7 @@ import {
   backendName,
   backendTls,
   furtherHeaders,
+  passHeaders,
   sessionHeader,
   thinkTags,
 } from "../fields.js";
@@ -43,6 +44,7 @@ export const openaiSchema = z.strictObject({
   think_tags: thinkTags(),
   pass_user: passUser("never"),
   session_header: sessionHeader(),
+  pass_headers: passHeaders(),
   allow_hosts: allowHosts(),
   max_tokens: z.int().min(1).optional().describe("Most tokens of one completion."),
   timeouts: answerTimeouts(

@@ -3,8 +3,8 @@ import type { Call } from "../../core/call.js";
 import type { JsonObject } from "../../core/json.js";
 import { jsonText } from "../../core/long-numbers.js";
 import type { BackendMethod } from "../../core/methods.js";
-import { traceHeaders } from "../../core/telemetry.js";
 import { sessionHeaders } from "../cache-key.js";
+import { callHeaders } from "../call-headers.js";
 import { timeLeft } from "../deadline.js";
 import type { Answer } from "../http/answer.js";
 import type { FetchImageOptions } from "../http/fetch-image.js";
@@ -38,8 +38,8 @@ export async function ask(
   const left = timeLeft(call);
   const headers = {
     "x-request-id": id,
-    ...traceHeaders(call),
     ...sessionHeaders(call),
+    ...callHeaders(call),
     ...(left !== undefined && { "x-request-timeout-ms": String(Math.ceil(left)) }),
   };
   const request = { method: "POST", path: at(path), body: jsonText(body), headers } as const;

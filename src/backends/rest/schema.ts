@@ -9,6 +9,7 @@ import {
   backendTls,
   furtherHeaders,
   modelEntries,
+  passHeaders,
 } from "../fields.js";
 
 /** An entry of type `rest`. */
@@ -27,6 +28,7 @@ export const restSchema = z.strictObject({
     "The models to use; the contract has no way to list them over REST.",
   ),
   pass_user: passUser("plain"),
+  pass_headers: passHeaders(),
   allow_hosts: allowHosts(),
   timeouts: answerTimeouts(
     "Longest time from the request to the first byte of the answer; 0: any.",

@@ -7,7 +7,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import { firstSeed, nthSeed, seeds } from "../../core/seeds.js";
-import { traceHeaders } from "../../core/telemetry.js";
+import { callHeaders } from "../call-headers.js";
 import { nonsense } from "../http/failure.js";
 import { previewOf } from "../http/preview.js";
 import type { Events } from "../image-server.js";
@@ -114,7 +114,7 @@ function runOf(
     site: server,
     watch: new Watch(server, dialect, task),
     body: writeTxt2img({ request, checkpoint, loras, seed, images, task }, dialect, config),
-    headers: traceHeaders(call) ?? {},
+    headers: callHeaders(call) ?? {},
     connect: call.connectMs,
     images,
     poll: config.poll,

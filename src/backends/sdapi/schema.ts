@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { serverUrl, withoutQuery } from "../../config/http-fields.js";
 import { wait, waitOrNone } from "../../config/quantities.js";
-import { backendName, backendTls, connectTimeout, furtherHeaders } from "../fields.js";
+import { backendName, backendTls, connectTimeout, furtherHeaders, passHeaders } from "../fields.js";
 import { dialectNames } from "./dialect.js";
 
 /** A server that speaks `/sdapi/v1`. */
@@ -23,6 +23,7 @@ export const sdapiSchema = z
     password: z.string().optional().describe("The user's password; best from the environment."),
     headers: furtherHeaders(),
     tls: backendTls,
+    pass_headers: passHeaders(),
     models: z
       .array(z.string().min(1))
       .min(1)

@@ -13,7 +13,7 @@ const form = 1;
 
 /**
  * Names a question: who asks, where each caller or team has answers of their own, the model and what the
- * operator set for it, and all that the request says but for whom it is asked and what the model server keeps of it. Whether it is streamed makes no difference.
+ * operator set for it, and all that the request says but for whom it is asked and what the model server keeps of it. What some backend is told of its headers belongs to it. Whether it is streamed makes no difference.
  */
 export function questionOf(call: Call<"chat" | "complete">, scope: CacheSettings["scope"]): string {
   const { attributes, caller, modelSettings, request } = call;
@@ -32,7 +32,9 @@ export function questionOf(call: Call<"chat" | "complete">, scope: CacheSettings
   const model = isOneModel(modelSettings)
     ? (attributes.countedAs ?? attributes.model)
     : attributes.model;
-  const about = [form, asker, model, isCut(call), settingsOf(modelSettings)];
+  const about: unknown[] = [form, asker, model, isCut(call), settingsOf(modelSettings)];
+  // What a model server is told besides may let it answer otherwise.
+  if (call.passed) about.push([...call.passed].sort());
   return createHash("sha256")
     .update(`${JSON.stringify(about)}\n`)
     .update(bytesOf(LLMRequestSchema, asked))

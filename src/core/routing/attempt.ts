@@ -23,6 +23,7 @@ import { AttemptReader } from "./attempt-reader.js";
 import { verdictOf } from "./blame.js";
 import type { Clock, Timer } from "./clock.js";
 import { fellSilent, tooLate, unfinished } from "./late.js";
+import { type PassHeaders, passedTo } from "./pass-headers.js";
 import type { RouteTimeouts } from "./settings.js";
 import type { Target } from "./target.js";
 
@@ -34,6 +35,7 @@ export interface AttemptOptions extends NotesOptions {
   readonly timeouts: RouteTimeouts;
   /** Of request fields. */
   readonly bounds: Bounds;
+  readonly passHeaders: PassHeaders;
   /** Reads documents to models that take no files; absent: nobody does. */
   readonly documents?: DocumentReader | undefined;
   /** Whether it may be given up alone, while the call goes on. */
@@ -68,7 +70,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
 
   /** @throws LintelError if the target can't do what is asked; nothing has begun then */
   constructor(call: Call, options: AttemptOptions) {
-    const { target, clock, timeouts, bounds, documents, detached } = options;
+    const { target, clock, timeouts, bounds, passHeaders, documents, detached } = options;
     const { backend, model } = target;
     this.target = target;
     this.#call = call;
@@ -102,6 +104,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
       backend: backend.name,
       connectMs: timeouts.connect,
       alive: this.#streams ? this.#alive : undefined,
+      passed: passedTo(backend.name, call.passed, passHeaders),
       warnings: this.#warnings,
       trace: call.observation?.attempt(this.record) ?? call.trace,
     };

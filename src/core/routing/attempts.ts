@@ -58,14 +58,16 @@ export class Attempts {
    * @throws LintelError if no other target could do it either
    */
   begin(target: Target, probe: boolean, now: number, hedge = false): Started | undefined {
-    const { clock, bounds, documents } = this.#tools;
+    const { clock, bounds, documents, settings } = this.#tools;
     const { attributes, metadata } = this.#call;
     const tokens = this.promptTokens(target.endpoint);
     let attempt: Attempt;
     try {
       const timeouts = this.#tools.timeoutsOf(this.#call);
       const detached = this.#detached;
-      const options = { target, clock, now, timeouts, bounds, documents, hedge, detached, tokens };
+      const { passHeaders } = settings;
+      const parts = { target, clock, now, timeouts, bounds, documents, passHeaders };
+      const options = { ...parts, hedge, detached, tokens };
       attempt = new Attempt(this.#call, options);
     } catch (thrown) {
       target.endpoint.giveBack(clock.now(), probe, this.#call.caller?.id ?? "", tokens);

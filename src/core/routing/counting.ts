@@ -16,11 +16,12 @@ import { once } from "../iterate.js";
 import { Warnings } from "../warnings.js";
 import { AttemptReader } from "./attempt-reader.js";
 import { lesserFor } from "./lesser.js";
+import { passedTo } from "./pass-headers.js";
 import type { RoutingTools } from "./routing.js";
 import type { Target } from "./target.js";
 
 type Counting = Call<"countTokens">;
-type Tools = Pick<RoutingTools, "clock" | "bounds" | "documents">;
+type Tools = Pick<RoutingTools, "clock" | "bounds" | "documents" | "settings">;
 
 /** How long model servers are asked, in all, besides the reading of documents, milliseconds: an estimate is better than to wait. */
 const patienceMs = 10_000;
@@ -50,7 +51,7 @@ async function count(call: Counting, tools: Tools): Promise<CountTokensResponse>
 }
 
 /** Those that could answer, best first. @throws LintelError why the last one can't, where none could */
-function fittingOf(call: Counting, { bounds, documents }: Tools): Fitting[] {
+function fittingOf(call: Counting, { bounds, documents, settings }: Tools): Fitting[] {
   const { targets = [], modelSettings, cutsTokens } = call;
   let misfit: LintelError | undefined;
   const fitting = targets.flatMap((target): Fitting[] => {
@@ -65,7 +66,9 @@ function fittingOf(call: Counting, { bounds, documents }: Tools): Fitting[] {
         cutsTokens,
         documents !== undefined,
       );
-      return [{ target, call: { ...call, request, warnings, backend: target.backend.name } }];
+      const backend = target.backend.name;
+      const passed = passedTo(backend, call.passed, settings.passHeaders);
+      return [{ target, call: { ...call, request, warnings, backend, passed } }];
     } catch (thrown) {
       misfit = toLintelError(thrown);
       return [];

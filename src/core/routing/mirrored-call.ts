@@ -121,10 +121,11 @@ export class MirroredCall implements Enrolled {
 
   /** `undefined`: the mirror can't do what is asked. */
   #attempt(own: Call, target: Target, tokens: number): Attempt | undefined {
-    const { clock, bounds, documents } = this.#tools;
+    const { clock, bounds, documents, settings } = this.#tools;
     const timeouts = this.#tools.timeoutsOf(own);
     const now = clock.now();
-    const options = { target, clock, now, timeouts, bounds, documents, tokens };
+    const { passHeaders } = settings;
+    const options = { target, clock, now, timeouts, bounds, documents, passHeaders, tokens };
     try {
       return new Attempt(own, { ...options, hedge: false, detached: true });
     } catch (thrown) {

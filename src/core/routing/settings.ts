@@ -1,4 +1,5 @@
 /** What an operator can set about where calls go. Times in milliseconds. */
+import { type PassHeaders, passesNone } from "./pass-headers.js";
 import type { QuotaSettings } from "./quota.js";
 
 /** One of the places that serve a model. */
@@ -99,6 +100,8 @@ export interface HedgeSettings {
 
 /** All of it. */
 export interface RoutingSettings {
+  /** Headers of callers that backends are told. */
+  readonly passHeaders: PassHeaders;
   /** Headers whose value keeps a session at one target, in lower case: the first that a call has. */
   readonly affinityHeaders: readonly string[];
   /** Whether calls without such a header and without a `prompt_cache_key` meet by how their conversation begins. */
@@ -115,6 +118,7 @@ export interface RoutingSettings {
 
 /** The product's values. */
 export const routingDefaults: RoutingSettings = {
+  passHeaders: passesNone,
   // As clients send them that say so by themselves: OpenCode the second, Claude Code the third.
   affinityHeaders: ["x-session-id", "x-session-affinity", "x-claude-code-session-id"],
   affinity: "key",

@@ -11,7 +11,7 @@ import {
   progressEvent,
 } from "../../../core/image-events.js";
 import { firstSeed, nthSeed } from "../../../core/seeds.js";
-import { traceHeaders } from "../../../core/telemetry.js";
+import { callHeaders } from "../../call-headers.js";
 import { type Attempt, askWithout } from "../../completions/asking.js";
 import { eventsIn } from "../../completions/events-in.js";
 import { endUser } from "../../completions/refusal.js";
@@ -147,7 +147,7 @@ function ask(
   const { request, signal, connectMs } = call;
   const user = toldUser(request.user, server.passUser, longestOfOpenai);
   const path = address.at(profile.path ?? "/images/generations");
-  const headers = traceHeaders(call);
+  const headers = callHeaders(call);
   return askWithout({
     fields: () => [
       ...optionalFields,
