@@ -19,10 +19,13 @@ export interface Running {
   restart(): Promise<void>;
 }
 
-/** Starts a scripted model server. */
-export const startTarget = (): Promise<Running> =>
+/** Starts a scripted model server: a program that takes the port and these arguments. */
+export const startTarget = (
+  program = "test/faults/target.ts",
+  ...args: readonly string[]
+): Promise<Running> =>
   run(async (port) => {
-    const child = fork(`${root}test/faults/target.ts`, [`${port}`], { execArgv: fromSources });
+    const child = fork(`${root}${program}`, [`${port}`, ...args], { execArgv: fromSources });
     const [said] = (await once(child, "message")) as [{ port: number }];
     return { child, port: said.port };
   });
@@ -30,13 +33,13 @@ export const startTarget = (): Promise<Running> =>
 /**
  * Starts a gateway, as `lintel serve` does.
  * @param options Node's own; @param entry its program, by default the sources
- * @param stderr where its log goes
+ * @param stderr where its log goes; a number is an open file
  */
 export const startGateway = (
   config: string,
   options: readonly string[] = fromSources,
   entry = "src/main.ts",
-  stderr: "ignore" | "inherit" = "ignore",
+  stderr: "ignore" | "inherit" | number = "ignore",
 ): Promise<Running> =>
   run(async (port) => {
     const args = [...options, `${root}${entry}`, "serve", "--config", config];
