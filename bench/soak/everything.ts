@@ -29,6 +29,8 @@ const { values } = parseArgs({
     home: { type: "string" },
     /** How often the configuration is reloaded, seconds; 0: never. */
     reload: { type: "string", default: "5" },
+    /** Without snapshots of the heap, whose making takes memory that the process keeps. */
+    "no-heap": { type: "boolean", default: false },
   },
 });
 const endsAt = Date.now() + Number(values.minutes) * 60_000;
@@ -133,7 +135,7 @@ const say = async () => {
 while (Date.now() < endsAt) {
   await pause(Math.min(60_000, Math.max(0, endsAt - Date.now())));
   await say();
-  if (!isTaken && Date.now() >= firstAt) {
+  if (!isTaken && !values["no-heap"] && Date.now() >= firstAt) {
     await inside.snapshot(pid, first);
     isTaken = true;
   }
@@ -157,7 +159,9 @@ const wrong = [
     upstreams,
     stop: () => gateway.stop(),
     quiet: () => agent.close(),
-    snapshot: () => inside.snapshot(pid, second),
+    snapshot: async () => {
+      if (isTaken) await inside.snapshot(pid, second);
+    },
   })),
 ];
 for (const one of Object.values(upstreams)) await one.kill();

@@ -1,7 +1,7 @@
 /** How much may be asked of a gateway, and what it costs. */
 import * as z from "zod";
 import type { AlertSink } from "../core/limits/alerts.js";
-import type { OwnUsers, PastLimits } from "../core/limits/history.js";
+import type { OwnCallers, OwnUsers, PastLimits } from "../core/limits/history.js";
 import type { LimitSettings } from "../core/limits/settings.js";
 import type { LimitParts } from "../core/limits/step.js";
 import type { LimitStore } from "../core/limits/store.js";
@@ -129,12 +129,31 @@ export function countingSettings(config: Config): CountingSettings {
 export function pastLimits(config: Config): PastLimits {
   const { tokens, oidc } = config.auth;
   const ofUsers = ownUsers(config);
+  const ofCallers = ownCallers(config);
   const own = JSON.stringify([tokens.map(({ name, limits }) => [name, limits]), oidc, ofUsers]);
-  return { limits: limitSettings(config), callersOwn: callersOwn(config), ofUsers, own };
+  return { limits: limitSettings(config), callersOwn: callersOwn(config), ofCallers, ofUsers, own };
 }
 
 /** Whether callers may bring limits of their own, with their tokens. */
 const callersOwn = ({ auth }: Config) => auth.mode === "token";
+
+function ownCallers({ auth: { tokens, oidc } }: Config): OwnCallers[] {
+  const of = (
+    kind: OwnCallers["of"],
+    name: string,
+    limits: (typeof tokens)[number]["limits"],
+  ): OwnCallers[] => (limits ? [{ of: kind, name, limits: limitsOf(limits) }] : []);
+  return [
+    ...tokens.flatMap(({ name, limits }) => of("callers", name, limits)),
+    ...oidc.flatMap(({ name, claims, limits, rules }) => [
+      ...[{ limits }, ...rules].flatMap(({ limits }) => of("issuers", name, limits)),
+      // A claim may say any number.
+      ...(claims.images_per_day === undefined
+        ? []
+        : [{ of: "issuers" as const, name, limits: { imagesPerDay: 0 } }]),
+    ]),
+  ];
+}
 
 function ownUsers({ auth: { tokens, teams, oidc } }: Config): OwnUsers[] {
   const these = (

@@ -5,7 +5,12 @@ import type { AdminState } from "../core/admin/state.js";
 import type { CallerSource } from "../core/callers/source.js";
 import { StoredTokens } from "../core/callers/stored.js";
 import type { Logger } from "../core/log.js";
-import { mostUsers, type UsageHistory, type UsersOf } from "../core/usage/history.js";
+import {
+  mostUsers,
+  type PeriodLimit,
+  type UsageHistory,
+  type UsersOf,
+} from "../core/usage/history.js";
 import type { UsageSink } from "../core/usage/record.js";
 import { administered } from "./database/administered.js";
 import { openDatabase } from "./database/open.js";
@@ -143,6 +148,7 @@ function openUsage(
       await shipper.flush();
       return usage.ofUsers(quantity, since, until, mostUsers, of);
     },
+    limited: (limit: PeriodLimit) => usage.limited(limit),
     get away() {
       return shipper.away || journal.failing;
     },

@@ -70,6 +70,7 @@ it("goes on with what usage says was used before", async () => {
       return from >= Date.UTC(2026, 0, 15) ? today : [...today, ...before];
     },
     ofUsers: async () => [],
+    limited: async () => ["b"],
   };
   const day = Date.UTC(2026, 0, 15);
   const month = Date.UTC(2026, 0, 1);
@@ -85,20 +86,18 @@ it("goes on with what usage says was used before", async () => {
   ]);
   const budget = { amount: Number.POSITIVE_INFINITY, period: "month" } as const;
   const limits = { caller: { imagesPerDay: 5 }, global: { budget }, models: [] };
-  // Callers with limits of their own may have a budget of any period.
-  const all = await usedBy(history, { limits, callersOwn: true });
+  // Callers with limits of their own may have a budget of any period; others have no counters for one.
+  const own = [
+    { of: "callers", name: "a", limits: { budget: { amount: 1, period: "day" } } },
+  ] as const;
+  const all = await usedBy(history, { limits, callersOwn: true, ofCallers: own });
   expect(all.map(({ key }) => key)).toEqual([
-    "caller:a:spend-hour",
     "caller:a:images",
     "caller:a:spend-day",
-    "caller:a:spend-week",
     "caller:b:spend-week",
-    "caller:a:spend-month",
     "caller:b:spend-month",
-    "caller:a:spend-lifetime",
     "caller:b:spend-lifetime",
   ]);
-  // By two entries, and once.
   expect(all).toContainEqual({ key: "caller:a:images", period: "day", start: day, used: 3 });
 });
 
@@ -106,6 +105,7 @@ it("asks of end users only for those who may have a limit of their caller's or i
   const asked: unknown[] = [];
   const history: UsageHistory = {
     between: async () => [],
+    limited: async () => [],
     ofUsers: async (quantity, from, _until, of) => {
       asked.push([quantity, from === 0 ? "lifetime" : "period", of]);
       return [];
@@ -137,6 +137,7 @@ it("goes on with what usage says end users used before, each of its caller", asy
     between: async () => {
       throw new Error("nothing else is limited");
     },
+    limited: async () => [],
     ofUsers: async (quantity: "images" | "spend", from: number, until: number) => {
       asked.push([quantity, from, until]);
       return [

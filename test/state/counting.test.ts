@@ -5,6 +5,8 @@ import type { Claim } from "../../src/core/limits/store.js";
 import { type Logger, silent } from "../../src/core/log.js";
 import type { UsageHistory } from "../../src/core/usage/history.js";
 import { type Counting, openCounting } from "../../src/state/counting.js";
+import { type MemoryLimitStore, memoryLimits } from "../../src/state/limits/memory.js";
+import { PastUsage } from "../../src/state/limits/past.js";
 import { ofDay } from "./claims.js";
 import { images, settings } from "./counted.js";
 
@@ -15,7 +17,11 @@ describe("in memory", () => {
     if (!of) throw new Error("no end user has a limit");
     return [];
   };
-  const history: UsageHistory = { ofUsers, between: async () => [{ ...row, images: 7, spend: 0 }] };
+  const history: UsageHistory = {
+    ofUsers,
+    limited: async () => [],
+    between: async () => [{ ...row, images: 7, spend: 0 }],
+  };
 
   it("goes on with what was used before", async () => {
     const counting = await openCounting(settings, silent, history);
@@ -41,7 +47,7 @@ describe("in memory", () => {
       { models: [], team: { imagesPerDay: 10 }, teams: [{ team: "red", imagesPerDay: 9 }] },
     ]) {
       const between = async () => rows;
-      const counting = await openCounting({ ...settings, limits }, silent, { between, ofUsers });
+      const counting = await openCounting({ ...settings, limits }, silent, { ...history, between });
       const granted = async (claim: Claim) => (await counting.limits.reserve([claim])).granted;
       expect(await granted(of("team:red:images", 6))).toBe(false);
       expect(await granted(of("team:red:images", 5))).toBe(true);
@@ -52,11 +58,52 @@ describe("in memory", () => {
     }
   });
 
+  it("makes no counters for limits that nobody has", async () => {
+    const rows = ["alice", "bob", "corp:carol", "gone"].map((caller) => ({ ...row, caller }));
+    const counters: string[] = [];
+    const store = memoryLimits();
+    const watched: MemoryLimitStore = {
+      ...store,
+      restore(counter, entry) {
+        counters.push(counter.key);
+        store.restore(counter, entry);
+      },
+    };
+    const past = new PastUsage(
+      {
+        ...history,
+        between: async () => rows.map((one) => ({ ...one, images: 1, spend: 5 })),
+        limited: async (limit) => (limit === "month" ? ["alice"] : []),
+      },
+      watched,
+      silent,
+    );
+    const budget = { amount: 1, period: "lifetime" } as const;
+    await past.restore(
+      {
+        limits: { models: [] },
+        callersOwn: true,
+        ofCallers: [
+          { of: "callers", name: "bob", limits: { imagesPerDay: 1, requestsPerMinute: 1 } },
+          { of: "issuers", name: "corp", limits: { budget } },
+        ],
+      },
+      1000,
+    );
+    expect(counters).toEqual([
+      "caller:bob:images",
+      "caller:alice:spend-month",
+      "caller:corp:carol:spend-lifetime",
+    ]);
+    past.close();
+  });
+
   it("goes on with what end users used, and where a reload limits them", async () => {
     const key = `${scopes.user("alice", "u-1")}:images`;
     const left = async ({ limits }: Counting) =>
       (await limits.reserve([{ counter: ofDay(key, 10), amount: 0 }])).standings[0]?.remaining;
     const users: UsageHistory = {
+      ...history,
       between: async () => [],
       ofUsers: async () => [{ caller: "alice", user: "u-1", used: 4 }],
     };
@@ -73,7 +120,7 @@ describe("in memory", () => {
 
   it("looks after calls while it goes on with what very many end users used", async () => {
     const rows = Array.from({ length: 3500 }, (_, i) => ({ caller: "a", user: `${i}`, used: 4 }));
-    const users: UsageHistory = { between: async () => [], ofUsers: async () => rows };
+    const users: UsageHistory = { ...history, between: async () => [], ofUsers: async () => rows };
     const limited = { limits: { models: [], user: { imagesPerDay: 5 } }, callersOwn: false };
     let turns = 0;
     let next: NodeJS.Immediate | undefined;
@@ -102,7 +149,7 @@ describe("in memory", () => {
     const log = { ...silent, warn: say, info: say } as Logger;
     let answer = () => {};
     const slow: UsageHistory = {
-      ofUsers,
+      ...history,
       between: async (from, until) => {
         await new Promise<void>((resolve) => {
           answer = resolve;
@@ -138,15 +185,15 @@ describe("in memory", () => {
     const log = { ...silent, warn: say, info: say } as Logger;
     let failures = 2;
     const until: number[] = [];
-    const history = {
-      ofUsers,
+    const failing: UsageHistory = {
+      ...history,
       between: async (_: number, now: number) => {
         until.push(now);
         if (failures-- > 0) throw new Error("the database is away");
         return [{ ...row, images: 8, spend: 0 }];
       },
     };
-    const counting = await openCounting(settings, log, history);
+    const counting = await openCounting(settings, log, failing);
     expect((await counting.limits.reserve([images(2)])).granted).toBe(true);
     const left = async () => (await counting.limits.peek([images(1).counter]))[0]?.remaining;
     await vi.advanceTimersByTimeAsync(10_000);
@@ -185,7 +232,7 @@ describe("in memory", () => {
       let rows = [used("alice", 3)];
       const between = vi.fn(async () => rows);
       const tokens = { ...settings, limits: { models: [] }, callersOwn: true };
-      const counting = await openCounting(tokens, silent, { between, ofUsers });
+      const counting = await openCounting(tokens, silent, { ...history, between });
       // Alice has a limit of her own, and was counted by it; a call of hers still runs.
       (await begin(counting, "alice", 1))(2);
       const runs = await begin(counting, "alice", 1);
@@ -217,7 +264,10 @@ describe("in memory", () => {
 
     it("goes on with it where a limit was gone for a time", async () => {
       let rows = [used("alice", 1)];
-      const counting = await openCounting(settings, silent, { between: async () => rows, ofUsers });
+      const counting = await openCounting(settings, silent, {
+        ...history,
+        between: async () => rows,
+      });
       (await begin(counting, "alice", 1))(0);
       // What it claims is used by nobody yet.
       const runs = await begin(counting, "alice", 3);
@@ -235,7 +285,10 @@ describe("in memory", () => {
     it("takes nothing off for calls that the database does not have", async () => {
       let rows: ReturnType<typeof used>[] = [];
       const tokens = { ...settings, limits: { models: [] }, callersOwn: true };
-      const counting = await openCounting(tokens, silent, { between: async () => rows, ofUsers });
+      const counting = await openCounting(tokens, silent, {
+        ...history,
+        between: async () => rows,
+      });
       (await begin(counting, "alice", 3))(3);
       rows = [used("alice", 1)];
       await counting.change({ ...tokens, limits: settings.limits }).added;
@@ -251,7 +304,7 @@ describe("in memory", () => {
         new Promise<ReturnType<typeof used>[]>((resolve) => {
           answer = resolve;
         });
-      const opening = openCounting({ ...settings, ...none }, silent, { between, ofUsers });
+      const opening = openCounting({ ...settings, ...none }, silent, { ...history, between });
       const counting = await opening;
       const runs = await begin(counting, "alice", 3);
       vi.setSystemTime(Date.UTC(2026, 0, 2, 0, 0, 1));
@@ -271,7 +324,7 @@ describe("in memory", () => {
         });
       vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
       onTestFinished(() => void vi.useRealTimers());
-      const opening = openCounting(settings, silent, { between, ofUsers });
+      const opening = openCounting(settings, silent, { ...history, between });
       await vi.advanceTimersByTimeAsync(2000);
       const counting = await opening;
       (await begin(counting, "alice", 2))(2);
@@ -293,7 +346,7 @@ describe("in memory", () => {
       vi.useRealTimers();
     });
     const between = vi.fn(() => Promise.reject(new Error("the database is away")));
-    const counting = await openCounting(settings, silent, { between, ofUsers });
+    const counting = await openCounting(settings, silent, { ...history, between });
     await counting.close();
     between.mockClear();
     await vi.advanceTimersByTimeAsync(60_000);

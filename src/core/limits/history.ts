@@ -2,7 +2,7 @@
 
 import { setImmediate } from "node:timers/promises";
 import { fits } from "../pattern.js";
-import type { UsageHistory, UsedSoFar, UsersOf } from "../usage/history.js";
+import type { PeriodLimit, UsageHistory, UsedSoFar, UsersOf } from "../usage/history.js";
 import { periodAt } from "./period.js";
 import { counterKey, scopes } from "./rules.js";
 import {
@@ -32,8 +32,20 @@ export interface PastScope {
   readonly period: BudgetPeriod;
   /** Whose counter a row belongs to, if to any; absent: it is of end users, who have rows of their own. */
   readonly of?: ((row: UsedSoFar) => string | undefined) | undefined;
+  /** Callers who may have it of their own; absent: whoever `of` says. */
+  readonly callers?: CallersOf | undefined;
   /** Whose end users; absent: all. */
   readonly users?: UsersOf | undefined;
+}
+
+/** Callers who may have a limit of their own. */
+interface CallersOf {
+  /** `Caller.id`. */
+  readonly callers: readonly string[];
+  /** What the ids of those begin with whom an issuer vouches for. */
+  readonly issuers: readonly string[];
+  /** Besides, those with a token of the database that has such a limit. */
+  readonly stored: PeriodLimit;
 }
 
 /** Limits, and who may have others. */
@@ -41,10 +53,19 @@ export interface PastLimits {
   readonly limits: LimitSettings;
   /** Whether callers may bring limits of their own, of any period. */
   readonly callersOwn: boolean;
-  /** Limits that the configuration gives to the end users of some; those of tokens in the database are not in it. */
+  /** Limits that the configuration gives to some callers; those of tokens in the database are not in it. */
+  readonly ofCallers?: readonly OwnCallers[] | undefined;
+  /** Likewise to the end users of some. */
   readonly ofUsers?: readonly OwnUsers[] | undefined;
   /** What the configuration says of those, in any words: where that changes, they may be new. */
   readonly own?: string | undefined;
+}
+
+/** Limits of a caller, or of an issuer's callers. */
+export interface OwnCallers {
+  readonly of: "callers" | "issuers";
+  readonly name: string;
+  readonly limits: CallerLimits;
 }
 
 /** Limits of the end users of a caller, of an issuer's callers, or of a team's members. */
@@ -58,6 +79,7 @@ export interface OwnUsers {
 export function pastScopes({
   limits,
   callersOwn,
+  ofCallers = [],
   ofUsers = [],
   own = "",
 }: PastLimits): PastScope[] {
@@ -68,10 +90,15 @@ export function pastScopes({
     .filter((one) => !everyUser.some(isLike(one)))
     .map((one) => ({ ...one, users: usersOf(one, ofUsers) }));
   const ofCaller = (row: UsedSoFar) => scopes.caller(row.caller);
+  const everyCaller = scopesOf("caller", caller, ofCaller);
+  const ownCallers = ofAll
+    .flatMap((any) => scopesOf(`own ${own}`, any, ofCaller))
+    .filter((one) => !everyCaller.some(isLike(one)))
+    .map((one) => ({ ...one, callers: callersOf(one, ofCallers) }));
   return [
     ...scopesOf("global", global, () => scopes.gateway),
-    ...scopesOf("caller", caller, ofCaller),
-    ...(callersOwn ? ofAll.flatMap((any) => scopesOf(`own ${own}`, any, ofCaller)) : []),
+    ...everyCaller,
+    ...(callersOwn ? ownCallers : []),
     ...everyUser,
     ...(callersOwn ? ownUsers : []),
     ...scopesOf("team", team, ({ team }) => (team ? scopes.team(team) : undefined)),
@@ -91,13 +118,22 @@ const isLike = (one: PastScope) => (other: PastScope) =>
   one.quantity === other.quantity && one.period === other.period;
 
 function usersOf(scope: PastScope, own: readonly OwnUsers[]): UsersOf {
-  const such = own.filter(({ limits }) => scopesOf("", limits).some(isLike(scope)));
-  const named = (kind: OwnUsers["of"]) =>
-    such.flatMap(({ of, name }) => (of === kind ? [name] : []));
+  const named = namesIn(scope, own);
+  return { ...callersOf(scope, own), teams: named("teams") };
+}
+
+function callersOf(scope: PastScope, own: readonly (OwnCallers | OwnUsers)[]): CallersOf {
+  const named = namesIn(scope, own);
   return {
-    ...{ callers: named("callers"), issuers: named("issuers"), teams: named("teams") },
+    ...{ callers: named("callers"), issuers: named("issuers") },
     stored: scope.quantity === "images" ? "images" : scope.period,
   };
+}
+
+/** Names of one kind who have such a limit. */
+function namesIn(scope: PastScope, own: readonly (OwnCallers | OwnUsers)[]) {
+  const such = own.filter(({ limits }) => scopesOf("", limits).some(isLike(scope)));
+  return (kind: OwnUsers["of"]) => such.flatMap(({ of, name }) => (of === kind ? [name] : []));
 }
 
 /** Each limit that there can be. */
@@ -135,7 +171,12 @@ export async function* usedCounters(
     const used: UsedCounter[] = [];
     const due = counting.filter((scope) => scope.period === period);
     const { start } = periodAt(period, now);
-    const shared = due.filter(({ of }) => of);
+    const shared: PastScope[] = [];
+    for (const scope of due) {
+      if (!scope.of) continue;
+      const one = scope.callers ? await narrowed(history, scope, scope.callers) : scope;
+      if (one) shared.push(one);
+    }
     const sums = shared.length > 0 ? await summed(history, shared, start, now) : [];
     for (const [key, sum] of sums) used.push({ key, period, start, used: sum });
     for (const { quantity, of, users } of due) {
@@ -149,6 +190,20 @@ export async function* usedCounters(
     }
     if (used.length > 0) yield used;
   }
+}
+
+/** A scope of those callers alone who may have it; `undefined`: nobody may. */
+async function narrowed(
+  history: UsageHistory,
+  { of, ...scope }: PastScope,
+  whose: CallersOf,
+): Promise<PastScope | undefined> {
+  const names = new Set([...whose.callers, ...(await history.limited(whose.stored))]);
+  const prefixes = whose.issuers.map((name) => `${name}:`);
+  if (names.size + prefixes.length === 0) return undefined;
+  const has = (caller: string) =>
+    names.has(caller) || prefixes.some((prefix) => caller.startsWith(prefix));
+  return { ...scope, of: (row) => (has(row.caller) ? of?.(row) : undefined) };
 }
 
 /** Sums by counter, of entries of one period. */

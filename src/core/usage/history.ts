@@ -31,6 +31,9 @@ export interface UsedByUser {
   readonly used: number;
 }
 
+/** A limit of a period of the calendar: a budget's period, or images per day. */
+export type PeriodLimit = BudgetPeriod | "images";
+
 /** Whose end users: those of any of these. */
 export interface UsersOf {
   /** `Caller.id`. */
@@ -39,11 +42,11 @@ export interface UsersOf {
   readonly issuers: readonly string[];
   /** `Caller.team`, as of the calls. */
   readonly teams: readonly string[];
-  /** A budget's period, or `images`: of tokens of the database that have such a limit for their users. */
-  readonly stored: BudgetPeriod | "images";
+  /** Of tokens of the database that have such a limit for their users. */
+  readonly stored: PeriodLimit;
 }
 
-/** Usage that was recorded. */
+/** Usage that was recorded, and who has limits that count it. */
 export interface UsageHistory {
   /**
    * Sums of the calls that began at a time or later, in all gateways with this
@@ -66,4 +69,9 @@ export interface UsageHistory {
     until: number,
     of?: UsersOf,
   ): Promise<readonly UsedByUser[]>;
+  /**
+   * Callers with a token of the database, also of one that was revoked, that has such a limit of its own.
+   * @throws Error while the database is away
+   */
+  limited(limit: PeriodLimit): Promise<readonly string[]>;
 }

@@ -1,5 +1,5 @@
 /** Usage in a database: records come in, sums go out. */
-import type { UsedByUser, UsedSoFar, UsersOf } from "../../core/usage/history.js";
+import type { PeriodLimit, UsedByUser, UsedSoFar, UsersOf } from "../../core/usage/history.js";
 import type {
   Group,
   UsageFilter,
@@ -121,6 +121,13 @@ export class DatabaseUsage implements UsageSums {
     });
   }
 
+  /** Names of tokens, also of those that were revoked, that have such a limit of their own, or of their users. */
+  async limited(limit: PeriodLimit): Promise<readonly string[]> {
+    const text = "SELECT DISTINCT name FROM lintel_tokens WHERE limits LIKE ?";
+    const rows = await rowsOf(this.#sql, text, [`%${writtenAs(limit)}%`]);
+    return rows.map(({ name }) => String(name));
+  }
+
   /** A condition for records of some callers; empty: there are none. */
   async #whose({ callers, issuers, teams, stored }: UsersOf) {
     const all: [string, readonly string[]][] = [];
@@ -130,9 +137,7 @@ export class DatabaseUsage implements UsageSums {
     some("caller", callers);
     some("token", issuers);
     some("team", teams);
-    // As `DatabaseTokens` writes limits; one that has it elsewhere as well does no harm.
-    const limit = stored === "images" ? '"imagesPerDay":' : `"period":"${stored}"`;
-    const values = [`%"user":{%${limit}%`];
+    const values = [`%"user":{%${writtenAs(stored)}%`];
     const tokens = "FROM lintel_tokens WHERE revoked_at IS NULL AND limits LIKE ?";
     const any = await rowsOf(this.#sql, `SELECT 1 AS found ${tokens} LIMIT 1`, values);
     if (any.length > 0) all.push([`caller IN (SELECT name ${tokens})`, values]);
@@ -261,3 +266,7 @@ function totalsOf(row: Row, by: readonly Group[]): UsageTotals {
     meanFirstMs: row.mean_first_ms === null ? undefined : Number(row.mean_first_ms),
   };
 }
+
+/** As `DatabaseTokens` writes a limit; a token that has it elsewhere as well does no harm. */
+const writtenAs = (limit: PeriodLimit) =>
+  limit === "images" ? '"imagesPerDay":' : `"period":"${limit}"`;

@@ -144,6 +144,22 @@ onEveryDatabase((make) => {
     expect(await usage.ofUsers("spend", 10, 20, 1)).toHaveLength(1);
   });
 
+  test("tells whose tokens of the database have a limit of a period, also of those that were revoked", async () => {
+    const { again } = await make();
+    const usage = new DatabaseUsage(again());
+    const tokens = new DatabaseTokens(again());
+    const day = { amount: 1, period: "day" } as const;
+    await tokens.create({ name: "a", limits: { budget: day } });
+    await tokens.create({ name: "b", limits: { imagesPerDay: 4, requestsPerMinute: 1 } });
+    await tokens.create({ name: "c" });
+    await tokens.create({ name: "d", limits: { requestsPerMinute: 1 } });
+    await tokens.revoke("a");
+    await tokens.create({ name: "a" });
+    expect(await usage.limited("day")).toEqual(["a"]);
+    expect(await usage.limited("images")).toEqual(["b"]);
+    expect(await usage.limited("lifetime")).toEqual([]);
+  });
+
   test("tells what end users of some callers used: by name, issuer, team and tokens of the database", async () => {
     const { again } = await make();
     const usage = new DatabaseUsage(again());
