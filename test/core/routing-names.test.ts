@@ -9,7 +9,7 @@ import { memoryLimits } from "../../src/state/limits/memory.js";
 import * as calls from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { chatModel, imageModel } from "../support/models.js";
-import { backend, bench, fails, failure, hello, textOf } from "../support/routing.js";
+import { backend, bench, fails, failure, gate, hello, textOf } from "../support/routing.js";
 import { paints, says, scripted } from "../support/scripted.js";
 
 describe("names and targets", () => {
@@ -44,6 +44,27 @@ describe("names and targets", () => {
   ])("the first of the entries %j that leads to the first model is the default", (models, name) => {
     const core = coreOf([scripted({}, [chatModel("m")], "a")], { models });
     expect(core.catalogue.defaultFor(Task.CHAT)).toBe(name);
+  });
+  it("models that come and go for ever leave no targets behind, but for those with calls", async () => {
+    let served: readonly Model[] = [chatModel("stays")];
+    const held = gate();
+    const routers = scripted({ chat: held.handle }, [], "r", { models: () => served });
+    const core = coreOf([routers], {});
+    const targets = () => core.routing.snapshot().endpoints.map(({ model }) => model);
+    const answers = ["stays", "adapter-0"].map((model) => {
+      served = [chatModel("stays"), chatModel("adapter-0")];
+      return run(core, "chat", { ...hello, model });
+    });
+    await expect.poll(() => held.begun).toBe(2);
+    for (let i = 1; i <= 3000; i++) {
+      served = [chatModel("stays"), chatModel(`adapter-${i}`)];
+      targets();
+    }
+    const left = targets();
+    expect(left.length).toBeLessThanOrEqual(1000);
+    expect(left).toEqual(expect.arrayContaining(["adapter-0", "adapter-3000", "stays"]));
+    for (const _ of answers) held.open();
+    await Promise.all(answers);
   });
   it("a target has its own name for the model", async () => {
     const a = scripted({ chat: says("a") }, [chatModel("llama-3")], "a");

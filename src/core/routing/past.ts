@@ -18,7 +18,7 @@ export class PastRouting {
 
   /** A routing ended: nothing runs there any more. */
   add({ endpoints, retries }: RoutingSnapshot): void {
-    for (const endpoint of endpoints) addTo(this.#ended, endpoint);
+    for (const endpoint of endpoints) if (endpoint.attempts > 0) addTo(this.#ended, endpoint);
     this.#denied += retries.denied;
   }
 

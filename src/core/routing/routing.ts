@@ -21,6 +21,9 @@ import type { HedgeSettings, RouteTimeouts, RoutingSettings } from "./settings.j
 import { Shares } from "./shares.js";
 import { type RoutingSnapshot, snapshotOf } from "./snapshot.js";
 
+/** Endpoints above whose number those of models that no server lists any more are forgotten. */
+const manyEndpoints = 1000;
+
 /** What a dispatch uses of it. */
 export interface RoutingTools {
   readonly settings: RoutingSettings;
@@ -80,7 +83,9 @@ export class Routing implements RoutingTools {
   /** Which models there are, and where. */
   readonly catalogue: Catalogue;
   readonly #log: Logger;
+  readonly #backends: readonly Backend[];
   readonly #endpoints = new Map<string, Endpoint>();
+  #many = manyEndpoints;
   readonly #quotaUses: QuotaUses;
   readonly #checks: HealthChecks | undefined;
   readonly #exchange: PeerExchange | undefined;
@@ -104,6 +109,7 @@ export class Routing implements RoutingTools {
     this.budget = new RetryBudget(settings.routing.retry);
     this.clock = clock;
     this.random = random;
+    this.#backends = backends;
     this.#log = log;
     this.#quotaUses = quotaUses;
     for (const model of settings.models) {
@@ -186,6 +192,7 @@ export class Routing implements RoutingTools {
     const key = targetKey({ backend, model });
     const made = this.#endpoints.get(key);
     if (made) return made;
+    if (this.#endpoints.size >= this.#many) this.#forgetUnlisted();
     const shares = this.#exchange && new Shares();
     const endpoint = new Endpoint(
       backend,
@@ -205,6 +212,19 @@ export class Routing implements RoutingTools {
     if (this.settings.maxInFlight !== undefined) endpoint.bound(this.settings.maxInFlight);
     this.#endpoints.set(key, endpoint);
     return endpoint;
+  }
+
+  /** Lists of models may change for ever, such as by adapters that are loaded and unloaded. */
+  #forgetUnlisted(): void {
+    const listed = new Set(
+      this.#backends.flatMap((backend) =>
+        backend.models().map(({ id }) => targetKey({ backend: backend.name, model: id })),
+      ),
+    );
+    for (const [key, { inFlight, queue }] of this.#endpoints) {
+      if (!listed.has(key) && inFlight + queue.size === 0) this.#endpoints.delete(key);
+    }
+    this.#many = Math.max(manyEndpoints, 2 * this.#endpoints.size);
   }
 
   #all(): Endpoint[] {
