@@ -57,7 +57,7 @@ routing:
   health: { first_pause: 500ms, longest_pause: 2s, check: { interval: 1s } }
 timeouts: { total: 15s, first_token: 1500ms, between_tokens: 1500ms, first_message: 500ms }
 cache: { ttl: 20s, max_bytes: 512KiB }
-idempotency: { ttl: 20s, linger: 1s, max_bytes: 512KiB }
+idempotency: { ttl: 5m, linger: 1s, max_bytes: 4MiB }
 media: { ttl: 20s, max_bytes: 256KiB }
 guards:
   - { name: addresses, type: pattern, find: [email], action: ${form % 2 ? "mask" : "flag"}, look_at: [prompts, answers] }
