@@ -124,7 +124,8 @@ export async function audit(books: Books): Promise<string[]> {
   if (requests !== lines) wrong.push("metrics and the log don't have the same number of calls");
   for (const [what, n] of counts) console.log(String(n).padStart(7), what);
   for (const what of counts.keys()) if (!/^[34]0 /.test(what)) wrong.push(`the log: ${what}`);
-  const left = filesOf(places.state).filter(([path]) => /\/usage\/|\/run\/|-wal$/.test(path));
+  // The log of SQLite stays where this process, which looked at it, has not let go of it yet.
+  const left = filesOf(places.state).filter(([path]) => /\/usage\/|\/run\//.test(path));
   for (const [path, bytes] of left)
     if (bytes > 0) wrong.push(`left behind: ${path}, ${bytes} bytes`);
   return wrong;
