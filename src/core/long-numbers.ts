@@ -33,6 +33,9 @@ class LongNumber {
   }
 }
 
+/** Whether a value is one of those numbers, and no object of the text. */
+export const isLongNumber = (value: unknown): boolean => value instanceof LongNumber;
+
 /** As `JSON.parse` does it, but that those numbers are texts, until {@link keep} has looked at them. @param text valid JSON */
 export const parseForKeeping = (text: string): unknown => JSON.parse(withMarks(text));
 

@@ -134,6 +134,29 @@ describe("keep their digits in schemas", () => {
     expect(request.responseFormat?.jsonSchema?.schema).toBe(schema);
   });
 
+  const generate = (declared: string, generation: string) =>
+    `{"contents":[{"parts":[{"text":"Hi"}]}],"tools":[{"functionDeclarations":[{"name":"f",${declared}:${schema}}]}],"generationConfig":{"responseMimeType":"application/json",${generation}}}`;
+
+  test.each([
+    ["as JSON has them", generate('"parametersJsonSchema"', `"responseJsonSchema":${schema}`)],
+    ["as Google has them", generate('"parameters"', `"responseSchema":${schema}`)],
+    [
+      "as its newest clients have them",
+      generate(
+        '"parameters_json_schema"',
+        `"responseFormat":{"text":{"mimeType":"application/json","schema":${schema}}}`,
+      ),
+    ],
+  ])("of Google's clients, %s", async (_, body) => {
+    const { request } = await asked("/v1beta/models/chat-1:generateContent", body);
+    const { parameters } = request.tools[0]?.function ?? {};
+    for (const told of [parameters, request.responseFormat?.jsonSchema?.schema]) {
+      expect(told).toContain('"maximum":9223372036854775807');
+      expect(told).toContain('"const":1e400');
+      expect(JSON.parse(told ?? "")).toEqual(JSON.parse(schema));
+    }
+  });
+
   test("also where an answer repeats them", async () => {
     const server = await serve(scripted({ chat: says("Hi") }));
     const body = `{"input":"Hi","tools":[{"type":"function",${fn.slice(1)}],"text":{"format":{"type":"json_schema","name":"n","schema":${schema}}}}`;

@@ -38,7 +38,8 @@ const inRequest: Readonly<Record<string, Known>> = {
   ...{ cachedContent: true, continuationToken: true, modelArmorConfig: true },
   tools: either({
     functionDeclarations: either({
-      ...{ name: true, description: true, parameters: true, parametersJsonSchema: true },
+      ...{ name: true, description: true },
+      ...({ parameters: "verbatim", parametersJsonSchema: "verbatim" } as const),
     }),
   }),
   toolConfig: either({
@@ -50,9 +51,10 @@ const inRequest: Readonly<Record<string, Known>> = {
     ...{ temperature: true, topP: true, topK: true, maxOutputTokens: true, seed: true },
     ...{ stopSequences: true, candidateCount: true, responseModalities: true },
     mediaResolution: true,
-    ...{ responseMimeType: true, responseSchema: true, responseJsonSchema: true },
+    responseMimeType: true,
+    ...({ responseSchema: "verbatim", responseJsonSchema: "verbatim" } as const),
     responseFormat: either({
-      text: either({ mimeType: true, schema: true }),
+      text: either({ mimeType: true, schema: "verbatim" }),
       ...{ audio: true, image: true, video: true },
     }),
     thinkingConfig: either({ includeThoughts: true, thinkingBudget: true, thinkingLevel: true }),

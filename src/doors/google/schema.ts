@@ -1,5 +1,6 @@
 /** Google's schemas, a part of OpenAPI's, as JSON Schemas. */
 import { isObject, type JsonObject } from "../../core/json.js";
+import { isLongNumber } from "../../core/long-numbers.js";
 import { member } from "./member.js";
 
 /** Members that JSON Schema has under the same name, too, and that hold no schema. */
@@ -30,7 +31,7 @@ const named = [
  */
 export function jsonSchemaOf(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(jsonSchemaOf);
-  if (!isObject(schema)) return schema;
+  if (!isObject(schema) || isLongNumber(schema)) return schema;
   const out: Record<string, unknown> = {};
   const type = typeof schema.type === "string" ? schema.type.toLowerCase() : typed(schema.type);
   if (type !== undefined && type !== "type_unspecified") out.type = type;
@@ -90,7 +91,7 @@ const values: ReadonlySet<string> = new Set(["enum", "const", "default", "exampl
  */
 export function withTypes(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withTypes);
-  if (!isObject(schema)) return schema;
+  if (!isObject(schema) || isLongNumber(schema)) return schema;
   return Object.fromEntries(
     Object.entries(schema).map(([name, value]) => {
       if (name === "type") return [name, typed(value)];
