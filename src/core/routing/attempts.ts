@@ -65,10 +65,18 @@ export class Attempts {
     try {
       const timeouts = this.#tools.timeoutsOf(this.#call);
       const detached = this.#detached;
-      const { passHeaders } = settings;
-      const parts = { target, clock, now, timeouts, bounds, documents, passHeaders };
-      const options = { ...parts, hedge, detached, tokens };
-      attempt = new Attempt(this.#call, options);
+      attempt = new Attempt(this.#call, {
+        target,
+        clock,
+        now,
+        timeouts,
+        bounds,
+        passHeaders: settings.passHeaders,
+        documents,
+        hedge,
+        detached,
+        tokens,
+      });
     } catch (thrown) {
       target.endpoint.giveBack(clock.now(), probe, this.#call.caller?.id ?? "", tokens);
       const why = toLintelError(thrown);
