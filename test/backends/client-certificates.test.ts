@@ -1,6 +1,6 @@
 /** Model servers that want a certificate of the gateway's, and those of a company's own authority. */
 import { X509Certificate } from "node:crypto";
-import { copyFileSync, mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -206,6 +206,9 @@ it("shows its certificate to the server itself alone, where images are fetched",
 });
 
 describe("files that change", () => {
+  /** Gives a file the time that all have in an archive, or an image of a container. */
+  const unpacked = (file: string) => utimesSync(file, 1, 1);
+
   async function renewable() {
     const folder = mkdtempSync(join(tmpdir(), "lintel-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -220,6 +223,7 @@ describe("files that change", () => {
       ["key", "key"],
     ] as const) {
       copyFileSync(pemFile(from), at(name));
+      unpacked(at(name));
     }
     const said: unknown[] = [];
     const keep = (fields: object, message: string) => said.push({ ...fields, message });
@@ -247,6 +251,38 @@ describe("files that change", () => {
     expect(front.certificates).toHaveLength(1);
     expect(await anew(front, ask)).toBe(ours);
     expect(said).toEqual([{ backend: "gpu", message: "certificates for a backend were renewed" }]);
+  });
+
+  it.each<[string, (file: string, text: string) => void]>([
+    ["are written in place", writeFileSync],
+    [
+      "make room for others of the same size and time",
+      (file, text) => {
+        writeFileSync(`${file}.new`, text);
+        unpacked(`${file}.new`);
+        renameSync(`${file}.new`, file);
+      },
+    ],
+    [
+      "are written in place, and keep their time",
+      (file, text) => {
+        writeFileSync(file, `${text}\n`);
+        unpacked(file);
+      },
+    ],
+  ])("count where they %s", async (_, write) => {
+    const { front, ask, at } = await renewable();
+    expect(await ask()).toBe(200);
+    for (const name of ["cert", "key"]) write(at(name), pem(`renewed-${name}`));
+    expect(await anew(front, ask)).toBe(ours);
+  });
+
+  it("tell from then on which authorities are trusted", async () => {
+    const { put, ask } = await renewable();
+    put("ca", pem("named-cert"));
+    await expect(ask()).rejects.toMatchObject({ code: "upstream_unreachable" });
+    put("ca", pem("cert"));
+    expect(await ask()).toBe(200);
   });
 
   it("are left as they were while they can't be used, and the log says why, once", async () => {
