@@ -1,6 +1,6 @@
 /** Failures outside of any door: unknown paths, wrong methods, requests that can't be read. */
 import type { OutgoingHttpHeaders, ServerResponse } from "node:http";
-import { constants, type IncomingHttpHeaders, type ServerHttp2Stream } from "node:http2";
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { Duplex } from "node:stream";
 import { setTrailerStatus } from "@connectrpc/connect/protocol-grpc";
 import type { FastifyReply } from "fastify";
@@ -79,7 +79,7 @@ export function refuseStream(
     // It is ended already where the request was HEAD.
     if (!stream.writableEnded) stream.end(JSON.stringify(errorBody(error)));
   }
-  resetSoon(stream, constants.NGHTTP2_NO_ERROR);
+  resetSoon(stream);
 }
 
 /** Why a request is refused whose headers are too large, with the status 431. */

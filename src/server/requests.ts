@@ -46,7 +46,7 @@ export function limitBody(
 
 /** Closes a stream once its answer is complete: its client may have left its own half open. */
 export function closeAnswered(stream: ServerHttp2Stream): void {
-  const close = () => resetSoon(stream, constants.NGHTTP2_NO_ERROR);
+  const close = () => resetSoon(stream);
   const alone = () => isStatusAlone(stream);
   // All other answers have trailers, if only empty ones, and they are the last of it.
   if (stream.sentTrailers || alone()) close();

@@ -1,6 +1,6 @@
 /** What ends sessions of HTTP/2 that are broken, and keeps a client from wearing them out. */
 import { constants, type ServerHttp2Session } from "node:http2";
-import { wasResetHere } from "../doors/reset.js";
+import { wasBrokenOffHere } from "../doors/reset.js";
 import { every } from "./every.js";
 import type { ConnectionLimits } from "./settings.js";
 import { waitingIn } from "./stalled.js";
@@ -73,7 +73,7 @@ export function limitControlFrames(session: ServerHttp2Session, limits: Connecti
     stream.on("close", () => {
       const isCancelled = stream.rstCode === constants.NGHTTP2_CANCEL;
       // Of a client that resets with whatever code, or none, before the answer is out.
-      const isGivenUp = stream.aborted && !wasResetHere(stream);
+      const isGivenUp = stream.aborted && !wasBrokenOffHere(stream);
       if (isCancelled || isGivenUp) count(resetCost);
     });
   });

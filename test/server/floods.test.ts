@@ -337,6 +337,17 @@ it("tells who floods why it is cut off", async () => {
   expect((await ended).message).toContain("code 11");
 });
 
+it("takes answers that break off here for no flood", async () => {
+  const { url } = await serve({ limits: { controlFrameBurst: 15, controlFrameRate: 1 } });
+  const client = session(url);
+  for (let i = 0; i < 5; i++) {
+    const stream = client.request({ ":path": "/broken" }).on("error", () => {});
+    await new Promise((resolve) => stream.once("close", resolve));
+    expect(stream.rstCode).toBe(constants.NGHTTP2_INTERNAL_ERROR);
+  }
+  expect((await http2(client, {})).status).toBe(200);
+});
+
 it("takes a clock that is set back for no flood", async () => {
   const { url } = await serve({ limits: { controlFrameBurst: 10, controlFrameRate: 1 } });
   const client = session(url);

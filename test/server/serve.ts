@@ -1,9 +1,14 @@
 /** A listener with a few routes, on a free port of this machine. */
 import { request as httpRequest, type IncomingHttpHeaders, type RequestOptions } from "node:http";
-import { type ClientHttp2Session, connect as connectHttp2 } from "node:http2";
+import {
+  type ClientHttp2Session,
+  connect as connectHttp2,
+  type Http2ServerResponse,
+} from "node:http2";
 import { connect as connectTcp, type Socket } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { onTestFinished } from "vitest";
+import { breakOffSoon } from "../../src/doors/reset.js";
 import { createApp } from "../../src/server/app.js";
 import { type Listener, listen } from "../../src/server/listen.js";
 import type { AppSettings, ListenOptions } from "../../src/server/settings.js";
@@ -20,7 +25,8 @@ export interface Served extends Listener {
 
 /**
  * `/hello`, `/echo` (POST), `/hold` (starts an answer, ends it when released), `/late` (starts it
- * then, too), and 64 MiB as `/big` and, in a single write, as `/whole`.
+ * then, too), `/broken` (starts one over HTTP/2, and breaks it off), and 64 MiB as `/big` and, in a
+ * single write, as `/whole`.
  */
 export async function serve(
   options: Partial<ListenOptions> = {},
@@ -51,6 +57,12 @@ export async function serve(
       came();
     });
   }
+  app.get("/broken", (_request, reply) => {
+    reply.hijack();
+    const { stream } = reply.raw as unknown as Http2ServerResponse;
+    stream.respond({ ":status": 200 });
+    breakOffSoon(stream);
+  });
   app.get("/big", (_request, reply) => reply.send(Buffer.alloc(64 * 1024 * 1024)));
   app.get("/whole", (_request, reply) => {
     reply.hijack();

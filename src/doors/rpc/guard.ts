@@ -4,7 +4,7 @@
  * it writes what goes wrong to the console.
  */
 
-import { constants, type ServerHttp2Stream } from "node:http2";
+import type { ServerHttp2Stream } from "node:http2";
 import { Code, ConnectError, createContextValues } from "@connectrpc/connect";
 import type {
   UniversalHandler,
@@ -18,7 +18,7 @@ import type { Logger } from "../../core/log.js";
 import { credentialOf } from "../credential.js";
 import { piecesOf } from "../drained.js";
 import { isUtf8 } from "../json/body.js";
-import { resetSoon } from "../reset.js";
+import { breakOffSoon } from "../reset.js";
 import { bodyOf } from "./body.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { answering, unreadableIsCallers } from "./defect.js";
@@ -177,7 +177,7 @@ function gone(): ConnectError {
 /** Ends a response such that no client takes it for a whole one. */
 function cut({ raw }: FastifyRequest): void {
   // An HTTP/2 connection has other calls beside this one.
-  if ("stream" in raw) resetSoon(raw.stream as ServerHttp2Stream, constants.NGHTTP2_INTERNAL_ERROR);
+  if ("stream" in raw) breakOffSoon(raw.stream as ServerHttp2Stream);
   else raw.destroy();
 }
 
