@@ -409,3 +409,8 @@ test("an IBAN with a blank behind each of its letters is held from its begin on,
   const text = `see RU02${begun.slice("R U 0 2".length)}`;
   expect(kinds.iban.open(text)).toBe(4);
 });
+
+test("of what stands behind a card nothing is taken for one with the groups of that card", () => {
+  // From the second group on there are as many digits again, with a checksum that is right.
+  expect(foundIn("credit_card", "4111 4242 0000 0008 2024")).toEqual(["4111 4242 0000 0008"]);
+});

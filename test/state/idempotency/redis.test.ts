@@ -301,6 +301,35 @@ describe.skipIf(!redisBinary).each(redisServers)("first answers in %s", (_, bina
     await close();
   });
 
+  it("tells a call whose caller left of one who asks again, also where nothing is written meanwhile", async () => {
+    const { store, close } = await open({ leaseMs: 3_600_000 });
+    const question = { name: "wanted", caller: "c", print: "p", signal: never };
+    const first = await store.open(question);
+    if (first.as !== "first") throw new Error("not the first");
+    first.recorder.append(Buffer.from("a"));
+    expect(await first.recorder.wanted()).toBe(false);
+    const again = await store.open(question);
+    if (again.as !== "again") throw new Error("not again");
+    expect(String((await again.parts[Symbol.asyncIterator]().next()).value)).toBe("a");
+    expect(await first.recorder.wanted()).toBe(true);
+    await close();
+  });
+
+  it("keeps what a call has said by its lease, and all of it for as long as it was told", async () => {
+    const { connection, store, close } = await open({ ttlMs: 3_600_000, leaseMs: 60_000 });
+    const name = "leased";
+    const first = await store.open({ name, caller: "c", print: "p", signal: never });
+    if (first.as !== "first") throw new Error("not the first");
+    const keys = [`lintel:{answer:${name}}`, `lintel:{answer:${name}}:parts`];
+    const lives = () => Promise.all(keys.map((key) => connection.client.pttl(key)));
+    first.recorder.append(Buffer.from("a"));
+    await vi.waitFor(async () => expect(Math.min(...(await lives()))).toBeGreaterThan(0));
+    expect(Math.max(...(await lives()))).toBeLessThanOrEqual(60_000);
+    first.recorder.finish();
+    await vi.waitFor(async () => expect(Math.min(...(await lives()))).toBeGreaterThan(60_000));
+    await close();
+  });
+
   it("mixes no answers of two calls of which the first was taken for dead", async () => {
     const { connection, store, close } = await open();
     const question = { name: "taken over", caller: "c", print: "p", signal: never };
