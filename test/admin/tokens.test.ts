@@ -164,6 +164,15 @@ describe("what is wrong is said of the field", () => {
     ["CreateToken", {}, { name: "must not be empty" }],
     ["CreateToken", { name: "tok_a" }, { name: "must not begin with tok_" }],
     ["CreateToken", { name: 5 }, { name: "must be a string" }],
+    ...[" a", "a "].map((blank): [string, object, Record<string, string>] => [
+      "CreateToken",
+      { name: blank, team: blank },
+      {
+        name: "must not begin or end with a blank",
+        team: "must not begin or end with a blank",
+      },
+    ]),
+    ["UpdateToken", { token: "a", team: " a" }, { team: "must not begin or end with a blank" }],
     [
       "CreateToken",
       { name: "a\u0007" },
@@ -183,6 +192,16 @@ describe("what is wrong is said of the field", () => {
       "CreateToken",
       { name: "a", expiry: { time: "2001-01-31T18:00:00Z" } },
       { "expiry.time": "must be in the future" },
+    ],
+    [
+      "CreateToken",
+      { name: "a", expiry: { time: "1969-12-31T23:59:59Z" } },
+      { "expiry.time": "must be a time from 1970 to 9999" },
+    ],
+    [
+      "CreateToken",
+      { name: "a", expiry: { ttl: "300000000000s" } },
+      { "expiry.ttl": "must be a duration of 0 or more that ends before the year 10000" },
     ],
     [
       "CreateToken",
@@ -283,6 +302,20 @@ describe("what is wrong is said of the field", () => {
     );
     expect(details.length).toBeGreaterThan(0);
   });
+});
+
+it("tokens come in pages, of which the last says that it is", async () => {
+  const { tokens } = await administered();
+  for (const name of ["a", "b", "c", "d"]) await tokens.createToken({ name }, as());
+  const listed: string[] = [];
+  let pageToken = "";
+  for (const isLast of [false, true]) {
+    const page = await tokens.listTokens({ pageSize: 2, pageToken }, as());
+    listed.push(...page.tokens.map(({ name }) => name));
+    pageToken = page.nextPageToken;
+    expect([page.tokens.length, pageToken === ""]).toEqual([2, isLast]);
+  }
+  expect(listed.toSorted()).toEqual(["a", "b", "c", "d"]);
 });
 
 it("takes an integer in a text with an exponent, as protobuf's JSON has it", async () => {

@@ -1,25 +1,42 @@
 /** Usage by the services of administration, through whole gateways. */
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { rowMessage, totalsOf } from "../../src/core/admin/messages.js";
 import { administered, adminLines, as } from "./gateway.js";
 
 it("sums come in pages, and of one token alone by its name or its id", async () => {
   const { tokens, usage, chat } = await administered();
-  const made = await Promise.all(["a", "b", "c"].map((name) => tokens.createToken({ name }, as())));
+  const names = ["a", "b", "c", "d", "e"];
+  const made = await Promise.all(names.map((name) => tokens.createToken({ name }, as())));
   for (const { secret } of made) await (await chat("chat", "Hello", secret)).text();
   const told: (string | undefined)[] = [];
   let pageToken = "";
-  do {
+  for (const rows of [2, 2, 1]) {
     const page = await usage.queryUsage({ groupBy: ["token"], pageSize: 2, pageToken }, as());
+    expect(page.rows).toHaveLength(rows);
     expect(page.rows.every(({ calls, failed }) => calls === 1n && failed === 0n)).toBe(true);
     told.push(...page.rows.map(({ group }) => group.token));
     pageToken = page.nextPageToken;
-  } while (pageToken !== "");
-  expect(told).toEqual(["a", "b", "c"]);
+  }
+  expect([told, pageToken]).toEqual([names, ""]);
   for (const token of ["b", made[1]?.token?.id ?? ""]) {
     const { rows, warnings } = await usage.queryUsage({ groupBy: ["token"], token }, as());
     expect([rows.map(({ group }) => group), warnings]).toEqual([[{ token: "b" }], []]);
   }
+});
+
+it("a call of long ago is found by its request's id, and is in no sum of the last week", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { tokens, usage, chat } = await administered();
+  const { secret } = await tokens.createToken({ name: "a" }, as());
+  const answer = await chat("chat", "Hello", secret);
+  await answer.text();
+  const requestId = answer.headers.get("x-request-id") ?? "";
+  vi.setSystemTime(Date.now() + 8 * 86_400_000);
+  const calls = async (question: object) =>
+    (await usage.queryUsage(question, as())).rows.map(({ calls }) => calls);
+  expect(await calls({ requestId })).toEqual([1n]);
+  expect(await calls({})).toEqual([0n]);
 });
 
 it("sums keep their names on their way to who asks, and back", () => {
@@ -53,4 +70,10 @@ it("says that none is kept, and what is wrong with a question", async () => {
       "page_token: must be the next_page_token of an answer",
     ],
   ]);
+  const empty = { start_time: "2027-01-01T00:00:00Z", end_time: "2027-01-01T00:00:00Z" };
+  expect((await ask(empty)).json.message).toBe("end_time: must be after start_time");
+  const old = { end_time: "2001-01-01T00:00:00Z" };
+  expect((await ask(old)).json.message).toBe(
+    "end_time: must be after start_time, which is seven days ago where it is not given",
+  );
 });
