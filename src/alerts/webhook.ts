@@ -162,7 +162,7 @@ export class AlertWebhook implements AlertSink {
       if (!failure) return;
       if (this.#next) break;
       const pauseMs = pauses.shift();
-      if (pauseMs === undefined || failure.final || this.#closing.aborted) {
+      if (pauseMs === undefined || failure.final) {
         this.#lose(telling, failure.reason);
         return;
       }

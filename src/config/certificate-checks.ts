@@ -31,9 +31,8 @@ export function checkBackendFiles(backends: readonly Fields[], directory: string
   return backends.flatMap(({ tls, url, address }, i) => {
     if (tls === undefined) return [];
     const path = ["backends", i, "tls"];
-    const secure = [url, address].some((at) => typeof at === "string" && /^https:/i.test(at));
     const clear = [url, address].some((at) => typeof at === "string" && /^(http|unix):/i.test(at));
-    if (clear && !secure) return [{ path, message: "is for an https:// address" }];
+    if (clear) return [{ path, message: "is for an https:// address" }];
     return checkFiles(tls, path, directory);
   });
 }

@@ -8,7 +8,7 @@ import { AlertWebhook } from "../../src/alerts/webhook.js";
 import type { BudgetAlert, Telling } from "../../src/core/limits/alerts.js";
 import { type Logger, silent } from "../../src/core/log.js";
 import { receiver } from "../support/alerts.js";
-import { FakeClock } from "../support/clock.js";
+import { FakeClock, settled } from "../support/clock.js";
 
 /** What becomes of an alert. */
 const telling = (more: Partial<BudgetAlert> = {}, of: Partial<Telling> = {}): Telling => ({
@@ -71,6 +71,10 @@ describe("a webhook", () => {
     [
       { scope: "team", period: "lifetime", refused: true, used: 1 / 3, endsAt: undefined },
       'Budget of the team "ann": calls are refused (0.333333 of 50 in all; it does not begin anew).',
+    ],
+    [
+      { used: 50 },
+      'Budget of the caller "ann": it is used up (50 of 50 per month; it begins anew at 2026-02-01T00:00Z).',
     ],
     [
       { used: 14.5 },
@@ -141,8 +145,10 @@ describe("a webhook", () => {
     const { url, leave } = await receiver(200);
     await leave();
     const { webhook, warned } = open(url);
-    webhook.send(telling());
+    const ends: string[] = [];
+    webhook.send(telling({}, { told: () => ends.push("told"), lost: () => ends.push("lost") }));
     await expect.poll(() => webhook.counts).toEqual({ sent: 0, lost: 1 });
+    expect(ends).toEqual(["lost"]);
     const reason = /^the webhook of budget_alerts can't be reached: .*ECONNREFUSED/;
     expect(warned).toEqual([lost(expect.stringMatching(reason))]);
   });
@@ -163,6 +169,44 @@ describe("a webhook", () => {
     await webhook.close();
     expect(webhook.counts).toEqual({ sent: 0, lost: 1003 });
     expect(seen).toHaveLength(4);
+  });
+
+  it("is asked four things at once, however many it has answered", async () => {
+    const { url, seen } = await receiver(200, 200, 200, 200, 0);
+    const { webhook } = open(url);
+    const begun: string[] = [];
+    const send = (name: string) =>
+      webhook.send(telling({ name }, { begin: () => begun.push(name) > 0 }));
+    for (let i = 0; i < 12; i++) send(`early ${i}`);
+    await expect.poll(() => seen.length).toBe(8);
+    for (let i = 0; i < 4; i++) send(`late ${i}`);
+    await settled();
+    expect([begun.length, webhook.counts.sent]).toEqual([8, 4]);
+  });
+
+  it("is told of one budget in turn, also when what came first is told already", async () => {
+    const { url, seen } = await receiver(200, 0);
+    const { webhook } = open(url);
+    const begun: number[] = [];
+    const send = (threshold: number) =>
+      webhook.send(telling({ threshold }, { begin: () => begun.push(threshold) > 0 }));
+    for (const threshold of [0.5, 0.8]) send(threshold);
+    await expect.poll(() => seen.length).toBe(2);
+    send(1);
+    await settled();
+    expect(begun).toEqual([0.5, 0.8]);
+  });
+
+  it("has room for others once many are told", async () => {
+    const { url } = await receiver(200);
+    const { webhook } = open(url);
+    let begun = 0;
+    const theirs = { begin: () => ++begun === 0 };
+    for (let i = 0; i < 1000; i++) webhook.send(telling({}, theirs));
+    await expect.poll(() => begun).toBe(1000);
+    await settled();
+    webhook.send(telling());
+    await expect.poll(() => webhook.counts).toEqual({ sent: 1, lost: 0 });
   });
 
   it("that fails for one holds up those of its budget alone", async () => {
@@ -213,6 +257,7 @@ describe("a webhook", () => {
       const { webhook: between } = open(url);
       const { webhook: next } = open(takes.url);
       const ends: string[] = [];
+      const toldOf = (name: string) => takes.seen.filter(({ body }) => body.name === name);
       const of = (name: string, threshold: number) =>
         telling(
           { name, threshold },
@@ -224,6 +269,8 @@ describe("a webhook", () => {
       await expect.poll(() => seen.length).toBe(sent);
       before.handOver(between);
       between.handOver(next);
+      // Not once another one has its answer: that may never come.
+      await expect.poll(() => toldOf("eve")).toHaveLength(2);
       await before.close();
       before.send(of("ann", 1));
       await expect.poll(() => next.counts).toEqual({ sent: 11, lost: 0 });

@@ -144,6 +144,10 @@ backends:
   - { type: sdapi, name: c, url: "https://c", tls: { ca: no.pem } }
   - { type: comfyui, name: d, url: "https://d", tls: { cert: ${pem("cert")}, key: ${pem("renewed-key")} } }
   - { type: rest, name: e, url: "https://e", models: [{ id: m, task: chat }], tls: { servername: a } }
+  - { type: openai, name: f, url: "HTTP://f", tls: { ca: /dev/null } }
+  - { type: openai, name: g, url: "HTTPS://g", tls: { ca: /dev/null } }
+  - { type: node, name: h, address: "unix:/h", tls: { ca: /dev/null } }
+  - { type: openai, name: i, url: "https://i", tls: { ca: 5 } }
 `,
       [
         "state.redis.tls.key: is required where there is a cert",
@@ -152,6 +156,10 @@ backends:
         "backends[2].tls.ca: the file no.pem does not exist",
         `backends[3].tls.key: the key in ${pem("renewed-key")} is not the one of the certificate in ${pem("cert")}`,
         'backends[4].tls.servername: unknown key (did you mean "server_name"?)',
+        "backends[5].tls: is for an https:// address",
+        "backends[6].tls.ca: the file /dev/null holds no certificate in PEM",
+        "backends[7].tls: is for an https:// address",
+        "backends[8].tls.ca: must be text, not a number: put it in quotes",
       ],
     ],
     [

@@ -9,6 +9,7 @@ import type { Logger } from "../../src/core/log.js";
 import { type S3Settings, s3Media } from "../../src/media/s3.js";
 import { FakeClock } from "../support/clock.js";
 import { bytesOf, nameIn } from "./contract.js";
+import { scriptedS3 } from "./s3-scripted.js";
 import { type S3Server, startS3, versitygw } from "./s3-server.js";
 
 /** What stands between, and what it does instead of passing on what it is asked. */
@@ -115,6 +116,29 @@ test("a start says what is in the way", async () => {
   // The bucket stands in the name.
   const named = await reason({ endpoint: "http://gone.invalid", pathStyle: false });
   expect(named).toMatch(/^media\.s3\.bucket: pictures can't be used \(.*pictures\.gone\.invalid/);
+});
+
+test("a bucket that breaks off in the middle of an image is away, until it is not", async () => {
+  const moods = ["breaks", "passes"];
+  const { endpoint } = await scriptedS3(new Map(), undefined, undefined, (answer) => {
+    if (moods.shift() === "passes") answer.end("picture");
+    else answer.write("pic", () => answer.destroy());
+  });
+  const { said, log } = listening();
+  const store = await s3Media({
+    ...{ ...settings, endpoint, log, now: () => Date.UTC(2030, 0, 1) },
+    credentials: { accessKeyId: "a", secretAccessKey: "b" },
+  });
+  onTestFinished(() => store.close());
+  const name = nameIn(await store.put(Buffer.from("picture")));
+  await expect(bytesOf(store, name)).rejects.toMatchObject({
+    code: "unavailable",
+    message: "the image could not be read",
+  });
+  expect(store.state).toMatchObject({ away: true, outages: 1 });
+  expect(String(await bytesOf(store, name))).toBe("picture");
+  expect(store.state).toMatchObject({ away: false });
+  expect(said.filter((line) => line.startsWith("the bucket"))).toHaveLength(2);
 });
 
 describe.runIf(versitygw)("a bucket", () => {

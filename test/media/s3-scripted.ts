@@ -28,6 +28,7 @@ export async function scriptedS3(
   objects: Map<string, number>,
   onDelete: Answer = () => 204,
   onList: () => Promise<void> = async () => {},
+  onGet: (response: ServerResponse) => void = (response) => response.end(),
 ): Promise<ScriptedS3> {
   const asked: string[] = [];
   const put: IncomingHttpHeaders[] = [];
@@ -50,8 +51,12 @@ export async function scriptedS3(
       objects.set(key, size);
       put.push(request.headers);
     }
+    if (request.method === "GET") {
+      onGet(response.writeHead(200));
+      return;
+    }
     if (request.method !== "DELETE") {
-      response.writeHead(200).end();
+      response.writeHead(200, { "last-modified": youngest }).end();
       return;
     }
     const status = await onDelete(key);
@@ -67,6 +72,9 @@ export async function scriptedS3(
   const { port } = server.address() as AddressInfo;
   return { endpoint: `http://127.0.0.1:${port}`, objects, asked, put };
 }
+
+/** When the objects of these tests were put, where one is asked for alone. */
+const youngest = new Date(Date.UTC(2030, 0, 1)).toUTCString();
 
 function listingOf(objects: Map<string, number>): string {
   const contents = [...objects].map(([key, size], i) => {

@@ -1,7 +1,7 @@
 /** What metrics tell of the configuration, and of what it leads to. */
 import { execFileSync } from "node:child_process";
 import { X509Certificate } from "node:crypto";
-import { closeSync, openSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { getHeapStatistics } from "node:v8";
 import { expect, onTestFinished, test } from "vitest";
@@ -86,6 +86,8 @@ backends:
   expect(of("backends[1].tls.cert")).toBe(endOf("cert"));
   writeFileSync(join(cwd, "cert.pem"), pem("renewed-cert"));
   expect(of("backends[1].tls.cert")).toBe(endOf("renewed-cert"));
+  rmSync(join(cwd, "cert.pem"));
+  expect(of("backends[1].tls.cert")).toBeUndefined();
   expect(of("tls.cert")).toBe(endOf("cert"));
 });
 
