@@ -1,9 +1,9 @@
 /** Calls with a key that go on without their callers, as those see it who watch and who end the gateway. */
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Handle } from "../../src/core/call.js";
-import { Cancellation } from "../../src/core/cancellation.js";
+import { type CallSignal, Cancellation } from "../../src/core/cancellation.js";
 import type { CoreParts } from "../../src/core/core.js";
-import { invalidFields } from "../../src/core/errors.js";
+import { invalidFields, LintelError } from "../../src/core/errors.js";
 import type { IdempotencyStore } from "../../src/core/idempotency/store.js";
 import type { CoreSettings } from "../../src/core/settings.js";
 import type { UsageRecord } from "../../src/core/usage/record.js";
@@ -14,7 +14,7 @@ import * as calls from "../support/calls.js";
 import { settled } from "../support/clock.js";
 import { coreOf } from "../support/core.js";
 import { backend, gate, hello } from "../support/routing.js";
-import { piece } from "../support/scripted.js";
+import { paints, piece, scripted } from "../support/scripted.js";
 
 const newStore = (maxAnswerBytes = 1_000_000) =>
   new MemoryIdempotency({ ttlMs: 3_600_000, maxAnswerBytes, maxBytes: 10_000_000 });
@@ -129,6 +129,22 @@ describe("while the gateway ends", () => {
     await core.idle();
     expect(answer.signals[0]?.reason).toMatchObject({ code: "shutting_down" });
   });
+});
+
+test("an answer that is refused on its way ends the work on the rest of it", async () => {
+  const signals: CallSignal[] = [];
+  const streamTextToImage: Handle<"streamTextToImage"> = async function* (call) {
+    signals.push(call.signal);
+    yield* paints(1)(call);
+  };
+  const sanitize = () => {
+    throw new LintelError("upstream_failed", "the model server made a broken image");
+  };
+  const idempotency = { store: newStore(), lingerMs: 0 };
+  const core = coreOf([scripted({ streamTextToImage })], {}, { idempotency, sanitize });
+  const asked = { prompt: "a", numImagesPerPrompt: 4 };
+  const { code } = await calls.outcome(core, "streamTextToImage", asked, { idempotencyKey: "k" });
+  expect([code, signals.map(({ aborted }) => aborted)]).toEqual(["upstream_failed", [true]]);
 });
 
 test("an answer that is kept is made whole, whether or not its caller reads", async () => {

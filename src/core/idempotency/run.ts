@@ -38,9 +38,8 @@ export class Run implements AsyncIterableIterator<Batch> {
     this.#call = call;
     this.#recorder = recorder;
     this.#lingerMs = lingerMs;
-    const leave = () => this.#leave();
-    call.signal.addEventListener("abort", leave, { once: true });
-    this.ended = this.#pump(next).finally(() => call.signal.removeEventListener("abort", leave));
+    call.signal.addEventListener("abort", () => this.#leave(), { once: true });
+    this.ended = this.#pump(next);
     call.life?.outlast(this.ended);
   }
 
@@ -98,7 +97,7 @@ export class Run implements AsyncIterableIterator<Batch> {
       this.#recorder.finish();
       this.#finish({});
     } catch (thrown) {
-      const error = toLintelError(signal.aborted ? signal.reason : thrown);
+      const error = toLintelError(thrown);
       code = error.code;
       this.#recorder.forget();
       this.#finish({ error });

@@ -30,7 +30,6 @@ export interface Answer {
   expiresAt: number;
   /** Those who asked again, and wait. */
   readonly followers: Set<() => void>;
-  following: number;
 }
 
 /** All of them. */
@@ -70,7 +69,6 @@ export class Answers {
       ttlMs: Math.min(ttlMs, this.#options.ttlMs),
       expiresAt: Number.POSITIVE_INFINITY,
       followers: new Set(),
-      following: 0,
     };
     this.#bytes += overhead;
     this.#answers.set(name, answer);
@@ -117,7 +115,7 @@ export class Answers {
   }
 
   #drop(answer: Answer): void {
-    if (this.#answers.get(answer.name) === answer) this.#answers.delete(answer.name);
+    this.#answers.delete(answer.name);
     const { holder } = answer;
     const held = this.#ended.delete(answer) ? answer.bytes : answer.bytes - overhead;
     holder.finished.delete(answer);

@@ -64,12 +64,11 @@ class MemoryRecorder implements Recorder {
   }
 
   wanted(): boolean {
-    return this.#answer.following > 0;
+    return this.#answer.followers.size > 0;
   }
 }
 
 async function* follow(answer: Answer, signal: CallSignal): AsyncGenerator<Uint8Array> {
-  answer.following++;
   let wake = () => {};
   const follower = () => wake();
   answer.followers.add(follower);
@@ -94,8 +93,6 @@ async function* follow(answer: Answer, signal: CallSignal): AsyncGenerator<Uint8
       }
     }
   } finally {
-    answer.following--;
     answer.followers.delete(follower);
-    signal.removeEventListener("abort", follower);
   }
 }

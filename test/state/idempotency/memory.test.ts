@@ -63,6 +63,23 @@ it("forgets answers with addresses of images before others, as the images are", 
   expect(await replayed()).toEqual([true, false, false]);
 });
 
+it("makes room at the expense of who asks, among those who hold as much", () => {
+  const store = new MemoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 2000, maxBytes: 2800 });
+  const ask = (name: string, caller: string) => store.open({ name, caller, print: "p", signal });
+  for (const [name, caller, bytes] of [
+    ["one", "a", 1000],
+    ["other", "b", 500],
+  ] as const) {
+    const recorder = first(ask(name, caller));
+    recorder.append(new Uint8Array(bytes));
+    recorder.finish();
+  }
+  // With that, b holds 1300 bytes with the overhead of what is whole, as a does.
+  first(ask("third", "b")).append(new Uint8Array(500));
+  expect(ask("one", "a")).toMatchObject({ as: "again" });
+  expect(ask("other", "b")).toMatchObject({ as: "first" });
+});
+
 it("keeps the newest answers where there is no room for all", () => {
   const store = new MemoryIdempotency({ ttlMs: 1000, maxAnswerBytes: 2000, maxBytes: 10_000 });
   const ask = (name: string) => store.open({ name, caller: "c", print: "p", signal });
