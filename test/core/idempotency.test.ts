@@ -298,6 +298,23 @@ describe("nothing is held of a repetition", () => {
   });
 });
 
+test("an answer that is given again is logged with who asks on whose behalf", async () => {
+  const lines: object[] = [];
+  const note = (fields: object) => void lines.push(fields);
+  const core = coreOf(
+    [backend("a")],
+    {},
+    {
+      idempotency: { store: newStore(), lingerMs: 0 },
+      log: { debug: note, info: note, warn: note, error: note },
+    },
+  );
+  for (let i = 0; i < 2; i++) {
+    await calls.outcome(core, "chat", { ...hello, user: "ann" }, { idempotencyKey: "k" });
+  }
+  expect(lines).toMatchObject([{ user: "ann" }, { user: "ann", replayed: true }]);
+});
+
 test("a key says nothing of a request that is wrong, nor of one that is only counted", async () => {
   const idempotency = { store: newStore(), lingerMs: 0 };
   const core = coreOf([backend("a")], {}, { idempotency });

@@ -6,7 +6,7 @@
 
 import type { Call, Handle } from "../call.js";
 import { type CallSignal, Cancellation } from "../cancellation.js";
-import { callerLeft, LintelError, toLintelError } from "../errors.js";
+import { callerLeft, type LintelError, toLintelError } from "../errors.js";
 import { iterable } from "../iterate.js";
 import { Life } from "../life.js";
 import type { MethodName, Output } from "../methods.js";
@@ -134,10 +134,9 @@ export class Run implements AsyncIterableIterator<Batch> {
     this.#ready.length = 0;
     this.#drained?.();
     const { signal } = this.#call;
-    const reason: unknown = signal.aborted ? signal.reason : callerLeft();
-    const gone = reason instanceof LintelError && reason.code === "cancelled";
-    if (gone && this.#lingerMs > 0 && this.#recorder.recording) this.#wait();
-    else this.abort(toLintelError(reason));
+    // A deadline that passed ends it all the same: it has one of its own.
+    if (this.#lingerMs > 0 && this.#recorder.recording) this.#wait();
+    else this.abort(toLintelError(signal.aborted ? signal.reason : callerLeft()));
   }
 
   /** Goes on for a while, and longer if by then somebody asked again. */

@@ -132,6 +132,19 @@ export function idempotencyContract(
       expect(backend.asked).toHaveLength(1);
     });
 
+    it("refuses a key of an answer without addresses for one that is to have them", async () => {
+      const { backend, cores } = replicas({ streamTextToImage: paints(1) });
+      const idempotencyKey = newKey();
+      const ask = async (baseUrl: string | null) =>
+        (await outcome(cores[0], "textToImage", draw, { idempotencyKey, baseUrl })).code;
+      expect([await ask(null), await ask("http://a"), await ask(null)]).toEqual([
+        "ok",
+        "invalid_value",
+        "ok",
+      ]);
+      expect(backend.asked).toHaveLength(1);
+    });
+
     it("refuses who may not use the model any more, whatever it was called", async () => {
       const backend = scripted({ chat: says("a") }, [chatModel("m-1")]);
       const token = createToken();

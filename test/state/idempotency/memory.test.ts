@@ -52,15 +52,16 @@ it("forgets answers with addresses of images before others, as the images are", 
       await outcome(core, "complete", { messages: [{ role: "user", content: "x" }] }, key("chat")),
       await outcome(core, "textToImage", { prompt: "x" }, key("image")),
       await outcome(core, "streamTextToImage", { prompt: "x" }, key("images")),
+      await outcome(core, "textToImage", { prompt: "x" }, { ...key("data"), baseUrl: null }),
     ];
     return calls.map(({ metadata }) => metadata.has("idempotent-replayed"));
   };
   const key = (idempotencyKey: string) => ({ idempotencyKey });
-  expect(await replayed()).toEqual([false, false, false]);
+  expect(await replayed()).toEqual([false, false, false, false]);
   now = 99;
-  expect(await replayed()).toEqual([true, true, true]);
+  expect(await replayed()).toEqual([true, true, true, true]);
   now = 100;
-  expect(await replayed()).toEqual([true, false, false]);
+  expect(await replayed()).toEqual([true, false, false, true]);
 });
 
 it("makes room at the expense of who asks, among those who hold as much", () => {
