@@ -69,6 +69,25 @@ describe("a request", () => {
     expect(webui.asked).toHaveLength(1);
   });
 
+  it("names no checkpoint to a server whose only one has no name", async () => {
+    const upstream = await Upstream.start((exchange) => {
+      const { path } = exchange.request;
+      const parts = [{ title: "", model_name: "", filename: "", hash: "8888888888" }];
+      if (path === "/sdapi/v1/sd-models") return exchange.sendJson(200, parts);
+      if (path !== "/sdapi/v1/txt2img") return exchange.play(fixture("a1111/no-api"));
+      const images = [pictureOf({ width: 64, height: 64 }, 1).toString("base64")];
+      return exchange.sendJson(200, { images, info: "" });
+    });
+    onTestFinished(() => upstream.close());
+    const backend = backendFor(upstream.url);
+    onTestFinished(() => backend.close());
+    await backend.ready?.("", never);
+    expect(backend.models().map(({ id }) => id)).toEqual(["default"]);
+    expect(imagesOf(await run(backend))).toHaveLength(1);
+    const asked = upstream.requests.find(({ path }) => path === "/sdapi/v1/txt2img");
+    expect(JSON.parse(String(asked?.body)).override_settings).toEqual({});
+  });
+
   it("is sent whole to AUTOMATIC1111, however long its prompt is", async () => {
     const { webui, backend } = await against("a1111");
     await run(backend, { prompt: "x".repeat(16385) });
