@@ -10,6 +10,7 @@ it.each([
   ["beside what is no output", { 1: null, 2: "x", 9: { images: [null, saved] } }, saved],
   ["that was saved rather than shown", { 1: { images: [shown] }, 9: { images: [saved] } }, saved],
   ["that was shown where none was saved", { 1: { images: [shown] } }, shown],
+  ["of an older server, which tells no type", { 9: { images: [{ filename: "a.png" }] } }, saved],
   ["without a name", { 9: { images: [file("", "output")] } }, undefined],
   ["where none is", { 1: { text: ["a cat"] }, 2: { images: [] } }, undefined],
 ])("an image %s", (_, outputs, found) => {

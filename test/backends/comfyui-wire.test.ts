@@ -73,6 +73,16 @@ describe("a request", () => {
     expect(workflow?.["6"]?.inputs.vae).toEqual(["1", 2]);
   });
 
+  it("has no LoRAs of the one before", async () => {
+    const { comfy, backend } = await against();
+    await run(backend, { loras: '{"pixel-art-v2":1}' });
+    await run(backend);
+    const types = comfy.submitted.map((workflow) =>
+      Object.values(workflow).filter(({ class_type }) => class_type === "LoraLoader"),
+    );
+    expect(types.map(({ length }) => length)).toEqual([1, 0]);
+  });
+
   it("with an unknown LoRA is refused", async () => {
     const { comfy, backend } = await against();
     const error = await thrownBy(run(backend, { loras: '{"no-such":1}' }));
@@ -237,6 +247,31 @@ describe("the models", () => {
     expect(backend.models()[0]?.supports).toEqual(
       expect.arrayContaining(["seed", "width", "height", "negative_prompt", "loras"]),
     );
+  });
+
+  it("of one name keep the endings of their files", async () => {
+    const { backend } = await against({}, (comfy) => {
+      const files = ["a.ckpt", "a.safetensors", "b.ckpt"];
+      const nodes = { CheckpointLoaderSimple: { input: { required: { ckpt_name: [files] } } } };
+      const path = "/object_info/CheckpointLoaderSimple";
+      comfy.next.push({ path, play: (response) => response.end(JSON.stringify(nodes)) });
+    });
+    expect(backend.models().map(({ id }) => id)).toEqual(["a.ckpt", "a.safetensors", "b"]);
+  });
+
+  it("have the workflow that their checkpoint needs, whatever they are called", async () => {
+    const models = [{ name: "paint", checkpoint: "sd_xl_base_1.0.safetensors" }];
+    const { comfy, backend } = await against({ models });
+    await run(backend, { modelId: "paint" });
+    expect(comfy.submitted[0]?.["2"]?.class_type).toBe("CLIPTextEncodeSDXL");
+  });
+
+  it("can't be read of a server that does not say what its nodes can be given", async () => {
+    const opening = against({}, (comfy) => {
+      const path = "/object_info/CheckpointLoaderSimple";
+      comfy.next.push({ path, play: (response) => response.end("{}") });
+    });
+    await expect(opening).rejects.toThrow("answered without its checkpoints");
   });
 
   it("are read also where a node has the new schema", async () => {

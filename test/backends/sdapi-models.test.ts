@@ -1,7 +1,9 @@
 /** Which models servers of the web API have. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
+import { dialects } from "../../src/backends/sdapi/dialect.js";
 import { readCheckpoints } from "../../src/backends/sdapi/inventory.js";
+import { loraNames, lorasFor } from "../../src/backends/sdapi/loras.js";
 import { never } from "../support/calls.js";
 import { fixture } from "./fixture.js";
 import { imagesOf } from "./image-events.js";
@@ -66,6 +68,39 @@ describe("the models", () => {
       const ids = readCheckpoints(listed(hash)).map(({ id }) => id);
       expect(ids).toEqual(["x", "x.safetensors"]);
     }
+  });
+
+  it("are none where none is listed, and one without a name is one where it is alone", () => {
+    const ids = (...titles: string[]) =>
+      readCheckpoints(titles.map((title) => ({ title, model_name: title }))).map(({ id }) => id);
+    expect([ids(), ids(""), ids("", "x"), ids("", "")]).toEqual([[], ["default"], ["x"], []]);
+  });
+
+  it("have no LoRAs whose names no tag can hold, where they are asked for by tags", async () => {
+    const known = [
+      { name: "a:b", alias: "", path: "a_b.safetensors" },
+      { name: "c", alias: "sea", path: "styles/c.safetensors" },
+    ];
+    const { a1111, sdcpp } = dialects;
+    expect([loraNames(known, a1111), loraNames(known, sdcpp)]).toEqual([["c"], ["a:b", "c"]]);
+    const asked = '{"a:b":1,"styles/c.safetensors":0.5}';
+    const found = await lorasFor(asked, sdcpp, async () => known);
+    expect(found.map(({ name, weight }) => [name, weight])).toEqual([
+      ["a:b", 1],
+      ["c", 0.5],
+    ]);
+    await expect(lorasFor(asked, a1111, async () => known)).rejects.toMatchObject({
+      code: "invalid_value",
+      message: 'loras: the model server has no LoRA "a:b"',
+    });
+  });
+
+  it("take LoRAs no longer of a server that knows none by now", async () => {
+    const { webui, backend } = await against("a1111", { refresh: 1 });
+    const takes = () => backend.models()[0]?.supports.includes("loras");
+    expect(takes()).toBe(true);
+    webui.upstream.route("/sdapi/v1/loras", (exchange) => exchange.play(fixture("a1111/no-api")));
+    await expect.poll(takes).toBe(false);
   });
 
   it("don't take LoRAs where the server knows none", async () => {
