@@ -120,7 +120,7 @@ export function refuse(
   const inBody = newest?.req.complete === false;
   // A request is answered once, also where its body was not waited for.
   const answered = headersSent || (inBody && newest.headersSent);
-  if (!socket.writable || thrown.code === "ECONNRESET" || answered) {
+  if (!socket.writable || answered) {
     socket.destroy();
     return;
   }

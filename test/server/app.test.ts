@@ -159,7 +159,7 @@ describe("the app", () => {
     });
     const answer = await a.inject({ url: "/hello", headers: { origin: "https://page.example" } });
     const exposed = String(answer.headers["access-control-expose-headers"]).toLowerCase();
-    const own = ["x-request-id", "x-lintel-warnings", "retry-after", "allow"];
+    const own = ["x-request-id", "x-lintel-warnings", "retry-after", "allow", "www-authenticate"];
     for (const name of [...own, "grpc-status", "grpc-message"]) expect(exposed).toContain(name);
   });
 

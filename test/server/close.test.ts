@@ -68,14 +68,22 @@ describe("drain", () => {
     drain();
     socket.write(request);
     await holding(2);
-    for (const release of held) release();
-    expect(await ended(socket)).toMatch(/last\r\n0\r\n\r\n.*connection: close\r\n.*last\r\n/is);
+    const [first, second] = held;
+    let text = "";
+    socket.on("data", (part) => {
+      text += part;
+    });
+    first?.();
+    await expect.poll(() => text).toContain("last");
+    second?.();
+    await once(socket, "close");
+    expect(text).toMatch(/last\r\n0\r\n\r\n.*connection: close\r\n.*last\r\n/is);
   });
 });
 
 describe("close", () => {
   it("is at once with connections that do nothing", async () => {
-    const { port, url, close } = await serve();
+    const { port, url, close } = await serve({ timeouts: { firstBytes: never } });
     const silent = tcp(port);
     await new Promise((resolve) => silent.once("connect", resolve));
     const started = tcp(port);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import type { timeoutDefaults } from "../../src/server/settings.js";
 import { preface, settings } from "./frames.js";
-import { ended, http1, serve, session, tcp } from "./serve.js";
+import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
 /** What clients say before they say nothing more. */
 const begun = {
@@ -94,6 +94,13 @@ describe("a connection is closed", () => {
     const socket = tcp(port);
     socket.write(begun.http2);
     await ended(socket);
+  });
+
+  it("that had its answer over HTTP/2 and then says nothing", async () => {
+    const client = session((await serve(timeouts({ idleSession: 50 }))).url);
+    const closed = once(client, "close");
+    expect((await http2(client, {})).status).toBe(200);
+    await closed;
   });
 
   it("whose client closes its half", async () => {
