@@ -5,7 +5,7 @@ import type { CallSignal } from "../core/cancellation.js";
 import type { DocumentReader, DocumentText } from "../core/documents.js";
 import { LintelError } from "../core/errors.js";
 
-/** Characters of all texts together: twice as many bytes, at most. */
+/** Characters of all texts together: twice as many bytes, at most. None is empty. */
 const most = 16 * 2 ** 20;
 
 /** A reader that has to be closed. */
@@ -21,7 +21,7 @@ export class KeptTexts implements OwnedReader {
   readonly #reader: OwnedReader;
   readonly #texts = new LRUCache<string, DocumentText>({
     maxSize: most,
-    sizeCalculation: ({ text, about = "" }) => Math.max(text.length + about.length, 1),
+    sizeCalculation: ({ text, about = "" }) => text.length + about.length,
   });
 
   readonly #failures = new LRUCache<string, LintelError>({ max: 1000, ttl: failedMs });

@@ -216,6 +216,31 @@ describe("what is wrong is said of the field", () => {
     ["CreateToken", { name: "a", expiry: {} }, { expiry: "must have one of time, ttl, never" }],
     [
       "CreateToken",
+      { name: "a", expiry: { ttl: "0s" } },
+      { "expiry.ttl": "must be in the future" },
+    ],
+    [
+      "UpdateToken",
+      {
+        token: "a",
+        limits: { concurrent: { unlimited: false }, budget: { inherit: false } },
+        expiry: { never: false },
+      },
+      {
+        "limits.concurrent.unlimited": "must be true, or left out",
+        "limits.budget.inherit": "must be true, or left out",
+        "expiry.never": "must be true, or left out",
+      },
+    ],
+    ...[["a", "b"], [-1, "b"], [1.5, "b"], [1], "a"].map(
+      (place): [string, object, Record<string, string>] => [
+        "ListTokens",
+        { page_token: Buffer.from(JSON.stringify(place)).toString("base64url") },
+        { page_token: "must be the next_page_token of an answer" },
+      ],
+    ),
+    [
+      "CreateToken",
       { name: "a", limits: { concurrent: { amount: -1 } } },
       { "limits.concurrent.amount": "must be from 0 to 999999999999" },
     ],
@@ -302,6 +327,18 @@ describe("what is wrong is said of the field", () => {
     );
     expect(details.length).toBeGreaterThan(0);
   });
+});
+
+it("a token that has expired says so, and a budget without a period is one of a month", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const { tokens } = await administered();
+  const expiry = { kind: { case: "ttl", value: { seconds: 60n, nanos: 0 } } } as const;
+  const limits = { budget: { kind: { case: "amount", value: 5 } } } as const;
+  const { token } = await tokens.createToken({ name: "a", expiry, limits }, as());
+  expect([token?.state, token?.limits?.budget?.period]).toEqual([State.ACTIVE, "month"]);
+  vi.setSystemTime(Date.now() + 60_000);
+  expect((await tokens.getToken({ token: "a" }, as())).token?.state).toBe(State.EXPIRED);
 });
 
 it("tokens come in pages, of which the last says that it is", async () => {

@@ -26,6 +26,24 @@ test("that one caller left says nothing of the document to the next", async () =
   expect(await one.read(small, "you", never)).toMatchObject({ text: "Hello" });
 });
 
+test("as much is kept as has room, with what is said about each", async () => {
+  let asked = 0;
+  const one = new KeptTexts({
+    async read() {
+      asked++;
+      return { text: "a", about: "x".repeat(9 * 2 ** 20), pages: 1, blank: 0, damaged: false };
+    },
+    close: async () => {},
+  });
+  const read = async (name: string) => {
+    await one.read(Buffer.from(name), "me", never);
+    return asked;
+  };
+  expect([await read("a"), await read("a"), await read("b"), await read("a")]).toEqual([
+    1, 1, 2, 3,
+  ]);
+});
+
 test("one that can't be read is tried again after a minute", async () => {
   const { begun } = processes();
   const one = texts();

@@ -104,8 +104,8 @@ function oneByOne(limits: AnyLimits, within: string, into: Into) {
 function budgetOf({ kind, period }: Budget, field: string, into: Into): LimitChanges["budget"] {
   const amount = amountOf(kind, field, into);
   if (amount === undefined || amount === null) return amount;
-  // Others were found by the rules of the field.
-  const known = budgetPeriods.find((one) => one === (period || "month")) ?? "month";
+  // Absent, it is a month; others were found by the rules of the field.
+  const known = budgetPeriods.find((one) => one === period) ?? "month";
   return { amount: Number(amount), period: known };
 }
 
