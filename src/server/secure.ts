@@ -1,4 +1,5 @@
 /** Listening over TLS: which certificates there are, and who is refused. */
+import { constants } from "node:crypto";
 import type { Socket } from "node:net";
 import type { SecureContextOptions, TLSSocket, TlsOptions, Server as TlsServer } from "node:tls";
 import type { Logger } from "../core/log.js";
@@ -21,6 +22,9 @@ export const contextOptions = ({ cert, key, clientCa }: TlsSettings): SecureCont
   cert,
   key,
   ca: clientCa,
+  // OpenSSL looks at no certificate where a session is resumed: a client would come in with one that
+  // expired for ever, by a new ticket each time.
+  secureOptions: clientCa === undefined ? undefined : constants.SSL_OP_NO_TICKET,
 });
 
 /** Why a handshake failed. */
@@ -31,13 +35,17 @@ type Handshake = TLSSocket & { readonly _parent?: Socket };
 
 /** Tells the log of handshakes that failed, and who asks by http:// that TLS is spoken. */
 export function watchHandshakes(server: TlsServer, log: Logger): void {
-  const refused = seldom((reason: string) =>
-    log.warn({ reason }, "a client was refused for its certificate"),
+  const refused = seldom((fields: { reason: string; address: string | undefined }) =>
+    log.warn(fields, "a client was refused for its certificate"),
   );
+  // Node keeps an address that was read once: behind a handshake that failed there is none to be read.
+  server.prependListener("connection", ({ remoteAddress: _ }) => {});
   server.on("tlsClientError", (error: TlsError, socket: Handshake) => {
     const reason = error.reason ?? error.message;
-    if (isAboutCertificate(error, socket)) refused(String(socket.authorizationError ?? reason));
-    else log.debug({ reason }, "a TLS handshake failed");
+    if (isAboutCertificate(error, socket)) {
+      const address = socket._parent?.remoteAddress;
+      refused({ reason: String(socket.authorizationError ?? reason), address });
+    } else log.debug({ reason }, "a TLS handshake failed");
     // Who asks by http:// reads an answer in cleartext, which only the connection beneath can send.
     if (error.code === "ERR_SSL_HTTP_REQUEST" && socket._parent) {
       refuseSocket(socket._parent, "400 Bad Request", speaksTls());

@@ -191,6 +191,15 @@ it("expects the name that its entry says, whatever the address", async () => {
   expect(await chat(peer)).toBe("hello");
 });
 
+it.each(["issuing-cert", "issued-cert"])(
+  "trusts %s by itself, which no file says who signed",
+  async (ca) => {
+    const issued = { cert: pem("issued-cert"), key: pem("issued-key") };
+    const { port } = await tlsFront((await fine()).url, issued);
+    expect(await transportTo(port, tlsOf({ ...shown, ca: pemFile(ca) }))()).toBe(200);
+  },
+);
+
 it("shows its certificate to the server itself alone, where images are fetched", async () => {
   const image = await serve((exchange) =>
     exchange.send(200, { "content-type": "image/png" }, png(1)),

@@ -1,11 +1,14 @@
 /** Clients who have to show a certificate. */
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
+import { connect } from "node:tls";
 import { describe, expect, it } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { http2, type Served, serve, session } from "./serve.js";
 
 const pem = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
+/** This machine, as a client of `localhost`. */
+const address = expect.stringMatching(/^(127\.0\.0\.1|::1)$/);
 const own = { cert: pem("cert"), key: pem("key") };
 
 /** What a client with a certificate says of itself. */
@@ -46,7 +49,7 @@ describe("a listener that wants clients' certificates", () => {
     const it = await serving();
     expect(await get(it, { maxVersion })).toMatch(code);
     const reason = "peer did not return a certificate";
-    expect(it.warned).toEqual([[{ reason }, "a client was refused for its certificate"]]);
+    expect(it.warned).toEqual([[{ reason, address }, "a client was refused for its certificate"]]);
   });
 
   it.each(["TLSv1.3", "TLSv1.2"] as const)(
@@ -55,7 +58,33 @@ describe("a listener that wants clients' certificates", () => {
       const it = await serving();
       expect(await get(it, { maxVersion, ...showing("named") })).toBe("ECONNRESET");
       const reason = "DEPTH_ZERO_SELF_SIGNED_CERT";
-      expect(it.warned).toEqual([[{ reason }, "a client was refused for its certificate"]]);
+      expect(it.warned).toEqual([
+        [{ reason, address }, "a client was refused for its certificate"],
+      ]);
+    },
+  );
+
+  it.each(["TLSv1.3", "TLSv1.2"] as const)(
+    "looks at the certificate of every connection, whatever session a client comes back with: %s",
+    async (maxVersion) => {
+      const it = await serving();
+      const open = (session?: Buffer) =>
+        new Promise<{ resumed: boolean; session?: Buffer }>((resolve, reject) => {
+          const at = { host: "localhost", port: it.port, ca: own.cert, maxVersion, session };
+          const seen = { resumed: false } as { resumed: boolean; session?: Buffer };
+          const socket = connect({ ...at, ...showing("renewed") }, () => {
+            seen.resumed = socket.isSessionReused();
+          });
+          socket.on("session", (given: Buffer) => Object.assign(seen, { session: given }));
+          socket
+            .on("error", reject)
+            .on("close", () => resolve(seen))
+            .resume();
+          socket.write("GET /hello HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        });
+      const { session } = await open();
+      expect(session).toBeDefined();
+      expect((await open(session)).resumed).toBe(false);
     },
   );
 

@@ -75,7 +75,8 @@ export class ClientTls {
     const { read, problems } = readCertificates(files);
     const [first] = problems;
     if (first) throw new Error(`backends.${this.#backend}.tls.${first.part}: ${first.message}`);
-    const secureContext = createSecureContext(read);
+    // An authority below another, or a server's own certificate, counts by itself.
+    const secureContext = createSecureContext({ ...read, allowPartialTrustChain: true });
     return servername === undefined ? { secureContext } : { secureContext, servername };
   }
 }
