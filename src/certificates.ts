@@ -56,8 +56,12 @@ export function readCertificates(
     }
   }
   const { cert, key } = read;
-  if (problems.length === 0 && cert && key && !belong(cert, key)) {
-    const message = `the key in ${files.key} is not the one of the certificate in ${files.cert}`;
+  const at = problems.length === 0 && cert && key ? ownerOf(key, cert) : 0;
+  if (at !== 0) {
+    const message =
+      at < 0
+        ? `the key in ${files.key} is not the one of the certificate in ${files.cert}`
+        : `the key in ${files.key} is that of a certificate which does not stand first in ${files.cert}`;
     problems.push({ part: "key", message });
   }
   return { read, problems };
@@ -82,11 +86,8 @@ export function usableCertificates(
 
 /** Certificates in PEM; none where one of them can't be read. */
 export function certificatesIn(pem: string | Buffer): X509Certificate[] {
-  const blocks = pem
-    .toString("latin1")
-    .match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g);
   try {
-    return (blocks ?? []).map((block) => new X509Certificate(block));
+    return everyCertificate(pem.toString());
   } catch {
     return [];
   }
@@ -105,20 +106,57 @@ export function certificateEnds(
   used: Readonly<Record<string, string | Buffer | undefined>>,
 ): CertificateEnd[] {
   return Object.entries(used).flatMap(([field, pem = ""]) => {
-    const ends = certificatesIn(pem).map(({ validTo }) => Date.parse(validTo) / 1000);
-    return ends.length === 0 ? [] : [{ field, notAfter: Math.min(...ends) }];
+    const notAfter = firstEnd(pem);
+    return notAfter === undefined ? [] : [{ field, notAfter }];
   });
 }
 
-/** @throws Error of OpenSSL, which says nothing to people */
+/** Files that are read once: a hundred authorities take tens of milliseconds, and metrics are asked for often. */
+const ends = new WeakMap<Buffer, number | undefined>();
+
+function firstEnd(pem: string | Buffer): number | undefined {
+  if (typeof pem !== "string" && ends.has(pem)) return ends.get(pem);
+  const all = certificatesIn(pem).map(({ validTo }) => Date.parse(validTo) / 1000);
+  const first = all.length === 0 ? undefined : Math.min(...all);
+  if (typeof pem !== "string") ends.set(pem, first);
+  return first;
+}
+
+/** A line with which a certificate is meant to begin, also where other letters than its own stand before it. */
+const beginning = /^(?!\s*#).*-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----/;
+
+/**
+ * OpenSSL passes over what does not begin a line, as where files were joined that had no line's end or a mark of
+ * their own, and stops at the first that is broken: the rest would be missing, and nobody told.
+ * @throws Unreadable
+ */
+function everyCertificate(text: string): X509Certificate[] {
+  const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
+  const begun = [...lines.keys()].filter((at) => beginning.test(lines[at] ?? ""));
+  if (begun.length === 0) throw new Unreadable(holds.cert);
+  return begun.map((at, n) => {
+    const block = lines.slice(at, begun[n + 1]).join("\n");
+    try {
+      if (!block.startsWith("-----BEGIN")) throw new Error("not at the beginning of a line");
+      return new X509Certificate(block);
+    } catch (cause) {
+      throw new Unreadable(`has a certificate that can't be read at line ${at + 1}`, { cause });
+    }
+  });
+}
+
+/** What is wrong with a file, in words that follow its name. */
+class Unreadable extends Error {}
+
+/** @throws Unreadable, or Error of OpenSSL, which says nothing to people */
 function tryPart(part: Part, content: Buffer): void {
+  if (part !== "key") everyCertificate(content.toString());
   // As authorities, Node takes anything.
-  if (part === "ca") new X509Certificate(content);
-  else createSecureContext({ [part]: content });
+  if (part !== "ca") createSecureContext({ [part]: content });
 }
 
 function reasonOf(part: Part, error: unknown): string {
-  if (error instanceof NotAFile) return error.message;
+  if (error instanceof NotAFile || error instanceof Unreadable) return error.message;
   const { code, syscall, reason } = error as NodeJS.ErrnoException & { readonly reason?: string };
   if (code === "ENOENT") return "does not exist";
   // It was read, and is too weak: for Node 24 a key of RSA with less than 2048 bits is.
@@ -126,6 +164,8 @@ function reasonOf(part: Part, error: unknown): string {
   return syscall ? `can't be read (${code})` : holds[part];
 }
 
-/** Not as a context for TLS, which takes a key of another type than the certificate's. */
-const belong = (cert: Buffer, key: Buffer): boolean =>
-  new X509Certificate(cert).checkPrivateKey(createPrivateKey(key));
+/** Which certificate a key is for; -1: none. Not as a context for TLS finds it, which takes a key of another type. */
+function ownerOf(key: Buffer, certificates: Buffer): number {
+  const own = createPrivateKey(key);
+  return everyCertificate(certificates.toString()).findIndex((one) => one.checkPrivateKey(own));
+}

@@ -1,36 +1,53 @@
-/** Certificates that are shown to others, who refuse them for their dates. */
+/** Certificates that are shown to others, or that others are held to, and that don't count for their dates. */
+import type { X509Certificate } from "node:crypto";
 import { certificatesIn } from "../certificates.js";
 import { readRegular } from "../regular-file.js";
 import type { Config } from "./schema.js";
 
-/** A line for each certificate of a file, an authority's too, whose time is over or has not come. */
+/** A line for each certificate of a file, an authority's too, whose time is over or has not come, or that counts for nobody. */
 export function certificateWarnings(config: Config): string[] {
   const { tls } = config;
-  const all = Object.entries({ ...(tls && { "tls.cert": tls.cert }), ...backendFiles(config) });
+  const all = Object.entries({
+    ...(tls && { "tls.cert": tls.cert }),
+    ...(tls?.client_ca !== undefined && { "tls.client_ca": tls.client_ca }),
+    ...backendFiles(config, "ca"),
+    ...backendFiles(config, "cert"),
+  });
   const now = Date.now();
-  return all.flatMap(([field, file]) =>
-    certificatesIn(textOf(file)).flatMap(({ subject, validFrom, validTo }) => {
+  return all.flatMap(([field, file]) => {
+    const certificates = certificatesIn(textOf(file));
+    return certificates.flatMap((one) => {
+      const { subject, issuer, validFrom, validTo } = one;
       const wrong =
         Date.parse(validTo) < now
           ? `expired at ${timeOf(validTo)}`
           : Date.parse(validFrom) > now && `does not count before ${timeOf(validFrom)}`;
-      const whose = subject.replaceAll("\n", ", ");
-      return wrong ? [`${field}: the certificate of ${whose} in ${file} ${wrong}`] : [];
-    }),
-  );
+      // As an authority of clients Node takes one below another only beside that.
+      const lone = field === "tls.client_ca" && !certificates.some(signed(one));
+      return [
+        ...(wrong ? [wrong] : []),
+        ...(lone ? [`counts only beside that of who signed it, ${inLine(issuer)}`] : []),
+      ].map((what) => `${field}: the certificate of ${inLine(subject)} in ${file} ${what}`);
+    });
+  });
 }
+
+/** Whether one is that of who signed another. */
+const signed = (one: X509Certificate) => (by: X509Certificate) => one.checkIssued(by);
+
+const inLine = (name: string) => name.replaceAll("\n", ", ");
 
 /** Certificates in PEM that new connections to model servers show, by the fields that name their files. */
 export const backendCertificates = (config: Config): Record<string, string> =>
   Object.fromEntries(
-    Object.entries(backendFiles(config)).map(([field, file]) => [field, textOf(file)]),
+    Object.entries(backendFiles(config, "cert")).map(([field, file]) => [field, textOf(file)]),
   );
 
-const backendFiles = ({ backends = [] }: Config): Record<string, string> =>
+const backendFiles = ({ backends = [] }: Config, part: "ca" | "cert"): Record<string, string> =>
   Object.fromEntries(
     backends.flatMap((entry, i) => {
-      const cert = "tls" in entry ? entry.tls?.cert : undefined;
-      return cert === undefined ? [] : [[`backends[${i}].tls.cert`, cert]];
+      const file = "tls" in entry ? entry.tls?.[part] : undefined;
+      return file === undefined ? [] : [[`backends[${i}].tls.${part}`, file]];
     }),
   );
 

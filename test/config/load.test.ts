@@ -148,6 +148,33 @@ test("certificates whose time is not now are warned of, each of the file", async
   ]);
 });
 
+test("authorities of clients and of model servers are warned of, too", async () => {
+  const pem = (name: string) =>
+    fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
+  const issuing = readFileSync(pem("issuing-cert"), "utf8");
+  const cwd = folder({
+    "clients.pem": issuing + readFileSync(pem("issued-cert"), "utf8"),
+    "lintel.yaml": `tls: { cert: ${pem("cert")}, key: ${pem("key")}, client_ca: clients.pem }
+backends: [{ type: openai, name: a, url: "https://a", tls: { ca: ${pem("issuing-cert")} } }]\n`,
+  });
+  const warnings = async (year: string) => {
+    vi.setSystemTime(`${year}-06-01`);
+    return (await loadConfig({ cwd, env: {} })).warnings;
+  };
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const of = `tls.client_ca: the certificate of CN=issuing in ${join(cwd, "clients.pem")}`;
+  const lone = `${of} counts only beside that of who signed it, CN=root`;
+  expect(await warnings("2027")).toEqual([lone]);
+  const over = "expired at 2125-01-01T00:00:00.000Z";
+  expect(await warnings("2126")).toEqual([
+    `${of} ${over}`,
+    lone,
+    `${of.replace("issuing", "issued")} ${over}`,
+    `backends[0].tls.ca: the certificate of CN=issuing in ${pem("issuing-cert")} ${over}`,
+  ]);
+});
+
 test("of certificates that model servers are shown, too", async () => {
   const pem = (name: string) =>
     fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
