@@ -9,7 +9,8 @@ import { channelTo } from "../backends/node/channel.js";
 import { readCertificates } from "../certificates.js";
 import { headerValue, withoutUser } from "../config/http-fields.js";
 import { fromConnectError } from "../core/connect-error.js";
-import { remedyOf, silent, speaksNoTls } from "../core/log.js";
+import { reasonOf as causesOf, silent } from "../core/log.js";
+import { remedyOf, tlsFailureOf } from "../core/tls-errors.js";
 import { isSocketPath, socketMessage, socketPathIn } from "../socket-path.js";
 import type { Given, Option } from "./command.js";
 import { UsageError } from "./command.js";
@@ -148,10 +149,18 @@ function connectionReason(thrown: unknown, address: string): string | undefined 
     const other = clear ? ", and not at https://" : "";
     return `${address} does not speak HTTP/2: is a Lintel there${other}?`;
   }
-  if (cause === "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED") {
-    return `${address} wants a certificate: LINTEL_CERT and LINTEL_KEY name one and its key`;
+  const failure = tlsFailureOf({ code: cause });
+  if (failure === "wanted" || failure === "handshake") {
+    const wants = failure === "wanted" ? "wants" : "may want";
+    return `${address} ${wants} a certificate: LINTEL_CERT and LINTEL_KEY name one and its key`;
   }
-  if (speaksNoTls({ code: cause })) {
+  if (failure === "refused") {
+    return `${address} does not take the certificate in LINTEL_CERT: ${causesOf((thrown as Error).cause)}`;
+  }
+  if (cause === "ECONNRESET" && remedyOf((thrown as Error).cause) !== undefined) {
+    return `${address} closed the connection: it may not take the certificate in LINTEL_CERT`;
+  }
+  if (failure === "cleartext") {
     return `${address} does not speak TLS: is it http://?`;
   }
   const remedy = remedyOf({ code: cause });

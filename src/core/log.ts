@@ -1,3 +1,5 @@
+import { hintOf } from "./tls-errors.js";
+
 /** What the core needs of a logger; pino has this shape. */
 export interface Logger {
   debug(fields: object, message: string): void;
@@ -33,27 +35,6 @@ const longestChain = 8;
 /** Codes of systems and libraries, such as `ECONNREFUSED`: log lines have our own in a field. */
 const systemCode = /^[A-Z][A-Z\d_]+$/;
 
-/** Codes of TLS for a certificate of an authority that is not known here, or of none. */
-const untrusted =
-  /^(DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_(VERIFY|GET_ISSUER)_\w+)$/;
-
-/** Codes of TLS for bytes that are none of its own: cleartext, as a rule. */
-const cleartext = /^ERR_SSL_(WRONG_VERSION_NUMBER|PACKET_LENGTH_TOO_LONG|UNKNOWN_PROTOCOL)$/;
-
-/** Whether a connection failed because who is there speaks no TLS. */
-export function speaksNoTls(error: unknown): boolean {
-  const { code } = Object(error) as { readonly code?: unknown };
-  return typeof code === "string" && cleartext.test(code);
-}
-
-/** What to do about an error: as it has it itself, or where a certificate is not trusted; absent: it tells enough. */
-export function remedyOf(error: unknown): string | undefined {
-  const { code, remedy } = Object(error) as { readonly code?: unknown; readonly remedy?: unknown };
-  if (typeof remedy === "string") return remedy;
-  const isUntrusted = typeof code === "string" && untrusted.test(code);
-  return isUntrusted ? "NODE_EXTRA_CA_CERTS=FILE trusts the authority in a file" : undefined;
-}
-
 /**
  * Why something failed, in words for the log: with those of its causes, and codes
  * that they don't have in them; and with what to do, where a certificate is not trusted or no TLS is spoken.
@@ -67,7 +48,7 @@ export function reasonOf(error: unknown): string {
     const words = withoutPlaces(one instanceof Error ? one.message || one.name : inWords(one));
     // Some errors have their cause's words in their own.
     if (!told.at(-1)?.includes(words)) told.push(withCode(words, one));
-    remedy ??= speaksNoTls(one) ? "no TLS is spoken there" : remedyOf(one);
+    remedy ??= hintOf(one);
     next = one instanceof Error ? one.cause : undefined;
   }
   const reason = told.join(": ");

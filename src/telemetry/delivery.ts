@@ -1,6 +1,7 @@
 /** Says in the log when a collector takes nothing any more, not all, or too slowly, and when it does again. */
 import { parseJson } from "../core/json.js";
-import { type Logger, remedyOf } from "../core/log.js";
+import type { Logger } from "../core/log.js";
+import { remedyOf } from "../core/tls-errors.js";
 import type { Library } from "./library.js";
 
 interface Exporter<T> {

@@ -9,6 +9,7 @@ import { ClientTls } from "../../src/backends/http/client-tls.js";
 import { fetchImage } from "../../src/backends/http/fetch-image.js";
 import { Guard } from "../../src/backends/http/guard.js";
 import { Proxies } from "../../src/backends/http/proxy.js";
+import { withRemedy } from "../../src/backends/http/tls-remedy.js";
 import { Transport } from "../../src/backends/http/transport.js";
 import type { Backend } from "../../src/core/backend.js";
 import { reasonOf, silent } from "../../src/core/log.js";
@@ -27,6 +28,7 @@ import { Webui } from "./sdapi-server.js";
 import { backendFor as sdapiFor } from "./sdapi-subject.js";
 import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
+import type { Exchange } from "./upstream.js";
 
 const fingerprint = (name: string) => new X509Certificate(pem(name)).fingerprint256;
 const ours = fingerprint("renewed-cert");
@@ -153,6 +155,62 @@ it("tells how a server of an unknown authority is trusted, by its entry", async 
   const thrown = await transportTo(port, tlsOf(files))().catch((error) => error);
   expect(thrown).toMatchObject({ code: "upstream_unreachable" });
   expect(reasonOf(thrown)).toMatch(/self-signed.*; the backend's tls\.ca trusts the authority/);
+});
+
+describe("a server that refuses is told with what to do about it", () => {
+  it.each([
+    ["wants a certificate", { ca: shown.ca }, {}, /; the server wants a certificate, which the ba/],
+    [
+      "takes another one, and says nothing",
+      { ...shown, cert: pemFile("named-cert"), key: pemFile("named-key") },
+      {},
+      /the server ended the connection without a word.*; it may not take the certificate of the backend's tls\.cert$/,
+    ],
+    [
+      "has another name",
+      { ...shown, server_name: "gpu.test" },
+      {},
+      /; the backend's tls\.server_name is the name/,
+    ],
+    ["speaks no HTTP/2", shown, { ALPNProtocols: ["http/1.1"] }, /; no HTTP\/2 is spoken there$/],
+  ] as const)("%s", async (what, tls, options, reason) => {
+    const { port } = await tlsFront((await fine()).url, options);
+    const asked = chat(opened(connectTo(`https://localhost:${port}`, { tls })));
+    expect(reasonOf(await asked.catch((error) => error))).toMatch(reason);
+    if (what === "speaks no HTTP/2") return;
+    const thrown = await transportTo(port, tlsOf(tls))().catch((error) => error);
+    expect(reasonOf(thrown)).toMatch(reason);
+  });
+
+  it.each([
+    ["CERT_HAS_EXPIRED", "it is the server's, who needs a new one"],
+    ["ERR_SSL_TLSV1_ALERT_UNKNOWN_CA", "the server does not take that of the backend's tls.cert"],
+    ["ERR_SSL_SSL/TLS_ALERT_BAD_CERTIFICATE", "the server does not take that of the backend's"],
+    ["ERR_SSL_SSLV3_ALERT_HANDSHAKE_FAILURE", "the server may want another certificate"],
+    ["ERR_SSL_SSL/TLS_ALERT_HANDSHAKE_FAILURE", "the server may want another certificate"],
+  ])("%s", (code, remedy) => {
+    expect(reasonOf(withRemedy(Object.assign(new Error("words"), { code })))).toContain(
+      `; ${remedy}`,
+    );
+  });
+
+  it("but not where something came first", async () => {
+    let breakOff = () => {};
+    const half = async (exchange: Exchange) => {
+      await exchange.head(200, { "content-type": "text/event-stream" });
+      await exchange.chunk('data: {"choices":[{"index":0,"delta":{"content":"he"}}]}\n\n');
+      breakOff = () => exchange.destroy();
+      await exchange.gone;
+    };
+    const { port } = await tlsFront((await serve(half)).url);
+    const { handlers } = opened(openaiFor(`https://localhost:${port}`, { tls: shown }));
+    const read = async () => {
+      for await (const _ of handlers.chat?.(callOf("chat", chatRequest())) ?? []) breakOff();
+    };
+    const thrown = await read().catch((error) => error);
+    expect(thrown).toMatchObject({ code: "upstream_failed" });
+    expect(reasonOf(thrown)).not.toContain("tls.cert");
+  });
 });
 
 it("is the same through a proxy's tunnel, also for ComfyUI's websocket", async () => {

@@ -276,6 +276,12 @@ describe("what is no Lintel, and the way to one", () => {
     });
     const shown = { LINTEL_CERT: file("renewed-cert"), LINTEL_KEY: file("renewed-key") };
     expect(await ask(shown)).toMatchObject({ code: 0, stderr: "" });
+    expect(
+      await ask({ LINTEL_CERT: file("named-cert"), LINTEL_KEY: file("named-key") }),
+    ).toMatchObject({
+      code: 1,
+      stderr: expect.stringMatching(/closed the connection: it may not take the certificate in LI/),
+    });
   });
 
   test("certificates that can't be used are named", async () => {

@@ -29,7 +29,7 @@ test.each([
     "tlsv13 alert certificate required",
     "TLSV13_ALERT_CERTIFICATE_REQUIRED",
     "1601:SSL alert number 116",
-    "",
+    "; the server wants a certificate, which a backend's tls.cert and tls.key name",
   ],
 ])("of what OpenSSL says the reason is told: %s", (reason, name, behind, hint) => {
   const place = "SSL routines:ssl3_read:";

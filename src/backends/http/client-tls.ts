@@ -44,6 +44,11 @@ export class ClientTls {
     this.#options = this.#read();
   }
 
+  /** Whether a server that wants a certificate is shown one. */
+  get shows(): boolean {
+    return this.#files.cert !== undefined;
+  }
+
   /**
    * For a connection that is made now; the same object until a file changes. Files that can't be used
    * just then, as they are being replaced, leave it as it was, and the log says so.

@@ -2,8 +2,8 @@
 import type { OnReadOpts, Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import type { buildConnector as Connectors } from "undici";
-import { remedyOf } from "../../core/log.js";
 import type { ClientTls, ClientTlsOptions } from "./client-tls.js";
+import { endedSilently, silently, withRemedy } from "./tls-remedy.js";
 import { buildConnector } from "./undici.js";
 
 /** What undici's connectors take, of which we name these. */
@@ -58,27 +58,30 @@ export function connector({
     return usual(
       servername === undefined ? target : { ...target, servername },
       (...[error, socket]) => {
-        if (socket) callback(null, endingWithAlerts(socket));
+        if (socket) callback(null, endingWithAlerts(socket, secured && tls));
         else callback(secured ? withRemedy(error) : error, null);
       },
     );
   };
 }
 
-/** An error that says what to do where a certificate is not trusted and the entry has a field for that. */
-export const withRemedy = (error: Error): Error =>
-  remedyOf(error) === undefined
-    ? error
-    : Object.assign(error, { remedy: "the backend's tls.ca trusts the authority in a file" });
-
 /**
  * A connection that ends with the first error of TLS on it. With TLS 1.3 a server refuses a client, for want of
  * a certificate, when that takes the connection for made already; then it closes it, and undici knows no more than that.
+ * @param tls of the backend's entry, if it has one: what its errors say is in the words of that
  */
-export function endingWithAlerts(socket: Socket): Socket {
-  if (socket instanceof TLSSocket) socket.once("error", (error) => socket.destroy(error));
+export function endingWithAlerts(socket: Socket, tls?: ClientTls): Socket {
+  if (!(socket instanceof TLSSocket)) return socket;
+  socket.once("error", (error: NodeJS.ErrnoException) => {
+    if (tls?.shows && error.code === "ECONNRESET" && isSilent(socket)) silently(error);
+    socket.destroy(tls ? withRemedy(error) : error);
+  });
+  // Ahead of undici, who knows of the end alone.
+  if (tls?.shows) socket.once("end", () => isSilent(socket) && socket.destroy(endedSilently()));
   return socket;
 }
+
+const isSilent = ({ bytesRead }: Socket) => bytesRead === 0;
 
 /** Whether Node went on to the next address while one might still have answered. */
 const gaveUp = (error: Error): boolean =>

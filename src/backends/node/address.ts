@@ -5,8 +5,8 @@ import type { GrpcTransportOptions } from "@connectrpc/connect-node";
 import { withoutBrackets } from "../../hostname.js";
 import { socketPathIn } from "../../socket-path.js";
 import type { ClientTls } from "../http/client-tls.js";
-import { withRemedy } from "../http/connect.js";
 import { portOf } from "../http/proxy.js";
+import { withRemedy } from "../http/tls-remedy.js";
 
 /** `http://host:port`, `https://host`, or `unix:/path/of.sock`. */
 export const addressPattern = /^(?:https?:\/\/[^\s/?#]+\/?|unix:\/[\s\S]+)$/;

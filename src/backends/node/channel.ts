@@ -7,6 +7,7 @@ import {
   type Http2SessionOptions,
 } from "@connectrpc/connect-node";
 import type { ClientTls } from "../http/client-tls.js";
+import { endedSilently } from "../http/tls-remedy.js";
 import { connectionTo } from "./address.js";
 import { WholeMessages } from "./whole-messages.js";
 
@@ -34,6 +35,8 @@ export const wasNotBegun = (thrown: unknown): boolean =>
  * come only then, and would end the process.
  */
 export class Sessions extends Http2SessionManager {
+  /** Whether the server is shown a certificate, which it may not take. */
+  shows = false;
   #session: ClientHttp2Session | undefined;
   /** Those on which HTTP/2 came. */
   readonly #speak = new WeakSet<ClientHttp2Session>();
@@ -53,10 +56,17 @@ export class Sessions extends Http2SessionManager {
   }
 
   override async request(...asked: Parameters<Http2SessionManager["request"]>) {
-    const stream = await super.request(...asked);
+    const stream = await super.request(...asked).catch(ofHandshake);
     const session = stream.session as ClientHttp2Session | undefined;
     if (session && session !== this.#session) this.#begin(session);
-    if (session) stream.prependListener("error", (error) => this.#look(stream, session, error));
+    if (session) {
+      stream.prependListener("error", (error) => this.#look(stream, session, error));
+      // Of such an end the library tells the code of the stream alone.
+      stream.prependListener("close", () => {
+        const ended = this.shows && session.closed && !this.#speak.has(session);
+        if (ended) stream.emit("error", endedSilently());
+      });
+    }
     const pieces = stream[Symbol.asyncIterator].bind(stream);
     stream[Symbol.asyncIterator] = () => new WholeMessages(pieces(), largestMessage) as never;
     return stream;
@@ -86,9 +96,18 @@ export class Sessions extends Http2SessionManager {
     if (left || refused) notBegun.add(error);
     // Only the words tell it from other ends.
     if (error.message === "Protocol error" && !this.#speak.has(session)) {
-      Object.assign(error, { remedy: "no HTTP/2 is spoken there" });
+      Object.assign(error, { remedy: noHttp2 });
     }
   }
+}
+
+const noHttp2 = "no HTTP/2 is spoken there";
+
+/** Where a server says in the handshake that it has another protocol. */
+function ofHandshake(thrown: Error): never {
+  const { code } = Object(thrown.cause ?? thrown) as NodeJS.ErrnoException;
+  const other = /_NO_APPLICATION_PROTOCOL$/.test(String(code));
+  throw other ? Object.assign(thrown, { remedy: noHttp2 }) : thrown;
 }
 
 /** Streams at once of a server that has not said how many. */
@@ -115,6 +134,7 @@ export function channelTo(
   const { baseUrl, nodeOptions } = connectionTo(address, tls);
   const settings = { initialWindowSize: ahead };
   const session = new Sessions(baseUrl, options, { settings, ...nodeOptions });
+  session.shows = tls?.shows === true;
   const transport = createGrpcTransport({
     baseUrl,
     sessionManager: session,

@@ -1,6 +1,6 @@
 /** PostgreSQL, through a pool of connections. */
 import type { Pool, PoolClient } from "pg";
-import { remedyOf } from "../../core/log.js";
+import { remedyOf } from "../../core/tls-errors.js";
 import { missing, readVersion, versionTable, writeVersion } from "./migrations.js";
 import {
   DatabaseAway,

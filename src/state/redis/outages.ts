@@ -1,6 +1,7 @@
 /** What the log hears of a store that goes away and comes back. */
-import { type Logger, remedyOf } from "../../core/log.js";
+import type { Logger } from "../../core/log.js";
 import { OutageReasons } from "../../core/outage.js";
+import { remedyOf } from "../../core/tls-errors.js";
 
 /** What a store is for. */
 export type Keeps = "limits" | "answers" | "cache";
