@@ -3,8 +3,7 @@
  * does it let go of every connection? Run by `npm run soak`, shorter by
  * `-- --requests 5000`, from the sources by `-- --sources`.
  */
-import { execFileSync } from "node:child_process";
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:http2";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,6 +16,7 @@ import { Agent, request } from "undici";
 import { ChatService } from "../gen/lintel/v1/chat_pb.js";
 import { Memory } from "../test/faults/memory.js";
 import { startGateway, startTarget } from "../test/faults/processes.js";
+import { handlesOf } from "./soak/outside.js";
 
 const { values } = parseArgs({
   options: {
@@ -148,16 +148,8 @@ async function caller(until: number): Promise<void> {
   }
 }
 
-/** Sockets that the gateway has open. */
-function sockets(): number {
-  const links = execFileSync("ls", ["-l", `/proc/${pid}/fd`], { encoding: "utf8" });
-  return links.split("\n").filter((line) => line.includes("socket:")).length;
-}
-
-const handles = () => readdirSync(`/proc/${pid}/fd`).length;
-
 await caller(next + kinds.length);
-const before = { sockets: sockets(), handles: handles() };
+const before = handlesOf(pid);
 const taken: number[] = [];
 const from = performance.now();
 for (let i = 1; i <= samples; i++) {
@@ -172,8 +164,8 @@ const seconds = (performance.now() - from) / 1000;
 await agent.destroy();
 // The gateway's own connections to the model server stay open for a while.
 const settled = Date.now() + 30_000;
-while (sockets() > before.sockets + 1 && Date.now() < settled) await pause(500);
-const after = { sockets: sockets(), handles: handles() };
+while (handlesOf(pid).sockets > before.sockets + 1 && Date.now() < settled) await pause(500);
+const after = handlesOf(pid);
 // It still answers.
 const ping = connect(url);
 await new Promise((resolve) => ping.ping(resolve));
@@ -186,9 +178,7 @@ const half = taken.slice(samples / 2);
 const growth = mean(half.slice(-3)) / mean(half.slice(0, 3)) - 1;
 console.log(`${total} calls in ${seconds.toFixed(0)} s, Node ${process.version}`);
 console.log(`growth over the last half: ${(100 * growth).toFixed(2)}%`);
-console.log(
-  `sockets ${before.sockets} -> ${after.sockets}, handles ${before.handles} -> ${after.handles}`,
-);
+console.log(`sockets ${before.sockets} -> ${after.sockets}, handles ${before.all} -> ${after.all}`);
 await gateway.stop();
 await target.kill();
 rmSync(home, { recursive: true });

@@ -12,12 +12,12 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { parseArgs } from "node:util";
 import { Agent } from "undici";
+import { Memory } from "../../test/faults/memory.js";
 import { startGateway, startTarget } from "../../test/faults/processes.js";
 import { freePort } from "../../test/support/port.js";
 import { audit, type Call } from "./audit.js";
 import { configure } from "./configuration.js";
 import { growth } from "./heap.js";
-import { Insight } from "./inside.js";
 import { kindsOf } from "./kinds.js";
 import { look } from "./outside.js";
 import { passTokens } from "./passing-tokens.js";
@@ -55,9 +55,9 @@ const places = {
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 let form = 0;
 configure(places, form);
-const inside = new Insight(home);
+const memory = new Memory(home);
 const log = join(home, "log");
-const options = ["--min-semi-space-size=16", ...inside.options];
+const options = ["--min-semi-space-size=16", ...memory.options];
 const gateway = await startGateway(places.file, options, "dist/src/main.js", openSync(log, "w"));
 const { url, pid } = gateway;
 process.on("exit", () => {
@@ -128,7 +128,7 @@ let isTaken = false;
 const say = async () => {
   const told = await look(
     { pid, metrics, state: places.state, upstreams: Object.values(upstreams), log },
-    inside,
+    memory,
   );
   console.log(`${new Date().toISOString().slice(11, 19)} ${calls.length} calls  ${told}`);
 };
@@ -136,7 +136,7 @@ while (Date.now() < endsAt) {
   await pause(Math.min(60_000, Math.max(0, endsAt - Date.now())));
   await say();
   if (!isTaken && !values["no-heap"] && Date.now() >= firstAt) {
-    await inside.snapshot(pid, first);
+    await memory.snapshot(pid, first);
     isTaken = true;
   }
 }
@@ -160,7 +160,9 @@ const wrong = [
     stop: () => gateway.stop(),
     quiet: () => agent.close(),
     snapshot: async () => {
-      if (isTaken) await inside.snapshot(pid, second);
+      if (!isTaken) return;
+      await memory.inside(pid);
+      await memory.snapshot(pid, second);
     },
   })),
 ];

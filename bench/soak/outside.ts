@@ -1,7 +1,7 @@
 /** What can be seen of a gateway from outside: its handles, connections, series, files and rows. */
 import { readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
-import type { Insight } from "./inside.js";
+import type { Memory } from "../../test/faults/memory.js";
 import { rows } from "./records.js";
 
 /** Where to look. */
@@ -59,8 +59,10 @@ export async function seriesOf(metrics: string): Promise<Map<string, number>> {
 }
 
 /** All of it on a line. */
-export async function look(outside: Outside, insight: Insight): Promise<string> {
-  const { rss, heap, external, resources } = await insight.of(outside.pid);
+export async function look(outside: Outside, memory: Memory): Promise<string> {
+  // What a first collection finds is finalized in turns of the event loop behind it.
+  await memory.inside(outside.pid);
+  const { rss, heap, external, resources } = await memory.inside(outside.pid);
   const { sockets, all } = handlesOf(outside.pid);
   const series = await seriesOf(outside.metrics);
   const total = [...series.values()].reduce((sum, n) => sum + n, 0);

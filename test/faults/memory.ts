@@ -1,5 +1,5 @@
 /** Memory of processes after garbage was collected: what is left then is held by something. */
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 
@@ -8,6 +8,15 @@ export interface Held {
   readonly resident: number;
   /** What JavaScript holds of it. */
   readonly js: number;
+}
+
+/** All that a process tells; sizes in MB. */
+export interface Inside {
+  readonly rss: number;
+  readonly heap: number;
+  readonly external: number;
+  /** What keeps Node alive, such as `Timeout` or `TCPSocketWrap`, by kind. */
+  readonly resources: Readonly<Record<string, number>>;
 }
 
 /** Looks at processes that began with its options, and at theirs. */
@@ -23,11 +32,21 @@ export class Memory {
     mkdirSync(this.#answers);
     writeFileSync(
       collect,
-      `import { writeFileSync } from "node:fs";
+      `import { existsSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { writeHeapSnapshot } from "node:v8";
+const answer = ${JSON.stringify(`${this.#answers}/`)} + process.pid;
 process.on("SIGUSR2", () => {
   gc();
   gc();
-  writeFileSync(${JSON.stringify(`${this.#answers}/`)} + process.pid, JSON.stringify(process.memoryUsage()));
+  const { rss, heapUsed, external } = process.memoryUsage();
+  const resources = {};
+  for (const kind of process.getActiveResourcesInfo()) resources[kind] = (resources[kind] ?? 0) + 1;
+  if (existsSync(answer + ".wanted")) {
+    writeHeapSnapshot(answer + ".heap");
+    rmSync(answer + ".wanted");
+  }
+  writeFileSync(answer + ".part", JSON.stringify({ rss, heapUsed, external, resources }));
+  renameSync(answer + ".part", answer);
 });
 `,
     );
@@ -35,13 +54,25 @@ process.on("SIGUSR2", () => {
   }
 
   async of(pid: number): Promise<Held> {
+    const { rss, heap, external } = await this.inside(pid);
+    return { resident: rss, js: heap + external };
+  }
+
+  async inside(pid: number): Promise<Inside> {
     const answer = join(this.#answers, `${pid}`);
     rmSync(answer, { force: true });
     process.kill(pid, "SIGUSR2");
     while (!existsSync(answer)) await pause(100);
-    await pause(100);
-    const { rss, heapUsed, external } = JSON.parse(readFileSync(answer, "utf8"));
+    const { rss, heapUsed, external, resources } = JSON.parse(readFileSync(answer, "utf8"));
     const mb = (bytes: number) => bytes / 2 ** 20;
-    return { resident: mb(rss), js: mb(heapUsed + external) };
+    return { rss: mb(rss), heap: mb(heapUsed), external: mb(external), resources };
+  }
+
+  /** Writes what is in its heap to a file; the process stands still meanwhile. */
+  async snapshot(pid: number, file: string): Promise<void> {
+    const answer = join(this.#answers, `${pid}`);
+    writeFileSync(`${answer}.wanted`, "");
+    await this.inside(pid);
+    renameSync(`${answer}.heap`, file);
   }
 }
