@@ -1,7 +1,7 @@
 /** Fields that entries of several kinds of backends have. */
 import * as z from "zod";
 import { clientTls, name } from "../config/fields.js";
-import { headerName, headers } from "../config/http-fields.js";
+import { headers, lowerHeaderName } from "../config/http-fields.js";
 import { wait, waitOrNone } from "../config/quantities.js";
 import { methods } from "../core/methods.js";
 import { messageParameters } from "../core/parameters.js";
@@ -43,11 +43,9 @@ const ownOfGateways =
 export const passHeaders = () =>
   z
     .array(
-      headerName
-        .transform((header) => header.toLowerCase())
-        .refine((header) => !taken.test(header) && !ownOfGateways.test(header), {
-          error: "must be no header that requests have anyway, or that callers are known by",
-        }),
+      lowerHeaderName.refine((header) => !taken.test(header) && !ownOfGateways.test(header), {
+        error: "must be no header that requests have anyway, or that callers are known by",
+      }),
     )
     .default([])
     .describe(
@@ -56,8 +54,7 @@ export const passHeaders = () =>
 
 /** The header in which a server, or a router before it, is told which calls belong together. */
 export const sessionHeader = () =>
-  headerName
-    .transform((header) => header.toLowerCase())
+  lowerHeaderName
     .refine((header) => !taken.test(header), {
       error: "must be no header that requests have anyway",
     })

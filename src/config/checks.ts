@@ -6,6 +6,7 @@ import { nameOver } from "../core/routing/names.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { checkBackendFiles, checkDatabaseFiles, checkFiles } from "./certificate-checks.js";
 import { checkDefaults } from "./default-checks.js";
+import { checkPassHeaders } from "./header-checks.js";
 import { checkMirrors } from "./mirror-checks.js";
 import { checkModels } from "./model-checks.js";
 import { type Finding, formatPath, type Path } from "./problems.js";
@@ -82,18 +83,6 @@ function duplicates(items: readonly unknown[], at: Path, key?: string): Finding[
   }
   return found;
 }
-
-/** What callers are to say to a backend, and the operator says already. */
-const checkPassHeaders = (backends: readonly Fields[]): Finding[] =>
-  backends.flatMap(({ pass_headers, headers, session_header }, i) =>
-    texts(pass_headers).flatMap((name, j) => {
-      const own = [...Object.keys(fields(headers)), ...texts([session_header])];
-      const path = ["backends", i, "pass_headers", j];
-      return own.some((one) => one.toLowerCase() === name.toLowerCase())
-        ? [{ path, message: "stands in headers or session_header as well" }]
-        : [];
-    }),
-  );
 
 const names = "the name of a model";
 const paths = "a file, or a folder, of which all models are taken";

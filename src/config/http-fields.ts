@@ -44,6 +44,9 @@ export const headerName = z
   .string()
   .regex(/^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/, { error: "must be the name of an HTTP header" });
 
+/** The same in lower case, as headers are looked up. */
+export const lowerHeaderName = headerName.transform((header) => header.toLowerCase());
+
 /** The value of a header. */
 export const headerValue = z
   .string()

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { type PassHeaders, passesNone } from "../core/routing/pass-headers.js";
 import { type RoutingSettings, routingDefaults } from "../core/routing/settings.js";
 import { name } from "./fields.js";
-import { headerName } from "./http-fields.js";
+import { lowerHeaderName } from "./http-fields.js";
 import { hedge, hedgeOf, maxInFlight, type Timeouts, timesOf } from "./model-routing.js";
 import { spelled, wait, waitOrNone } from "./quantities.js";
 
@@ -11,8 +11,6 @@ import { spelled, wait, waitOrNone } from "./quantities.js";
 const share = () => z.number().min(0).max(1);
 
 const { queue, retry, health } = routingDefaults;
-
-const sessionHeader = headerName.transform((header) => header.toLowerCase());
 
 /** The part `routing` of the configuration. */
 export const routingSchema = z.strictObject({
@@ -23,7 +21,7 @@ export const routingSchema = z.strictObject({
       "Which calls go to the same target, which keeps its prefix cache warm: those with the same prompt_cache_key, or also those without one whose conversation begins alike.",
     ),
   affinity_header: z
-    .union([sessionHeader, z.array(sessionHeader)], {
+    .union([lowerHeaderName, z.array(lowerHeaderName)], {
       error: "must be the name of an HTTP header, or a list of such",
     })
     .prefault([...routingDefaults.affinityHeaders])

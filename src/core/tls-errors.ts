@@ -50,8 +50,10 @@ export function remedyOf(error: unknown): string | undefined {
 const wanted = "a certificate, which a backend's tls.cert and tls.key name";
 
 /** The same with what only the log says: of who is not known to have a field for it. */
-export const hintOf = (error: unknown): string | undefined =>
-  remedyOf(error) ?? hints[tlsFailureOf(error) ?? "untrusted"];
+export function hintOf(error: unknown): string | undefined {
+  const failure = tlsFailureOf(error);
+  return remedyOf(error) ?? (failure && hints[failure]);
+}
 
 const hints: Readonly<Partial<Record<TlsFailure, string>>> = {
   cleartext: "no TLS is spoken there",

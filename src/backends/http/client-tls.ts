@@ -1,7 +1,7 @@
 /** Whom the gateway is to a model server over TLS, and which authorities it trusts there. */
 import { type Stats, statSync } from "node:fs";
 import { type ConnectionOptions, createSecureContext } from "node:tls";
-import { readCertificates } from "../../certificates.js";
+import { usableCertificates } from "../../certificates.js";
 import type { Logger } from "../../core/log.js";
 
 /** The `tls` of a backend's entry; files are PEM. */
@@ -77,9 +77,7 @@ export class ClientTls {
 
   #read(): ClientTlsOptions {
     const { server_name: servername, ...files } = this.#files;
-    const { read, problems } = readCertificates(files);
-    const [first] = problems;
-    if (first) throw new Error(`backends.${this.#backend}.tls.${first.part}: ${first.message}`);
+    const read = usableCertificates(`backends.${this.#backend}.tls`, files);
     // An authority below another, or a server's own certificate, counts by itself.
     const secureContext = createSecureContext({ ...read, allowPartialTrustChain: true });
     return servername === undefined ? { secureContext } : { secureContext, servername };

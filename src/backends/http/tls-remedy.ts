@@ -14,7 +14,8 @@ const remedies: Readonly<Partial<Record<TlsFailure, string>>> = {
 
 /** An error that says what to do about it. */
 export function withRemedy<E extends Error>(error: E): E {
-  const remedy = remedies[tlsFailureOf(error) ?? "cleartext"];
+  const failure = tlsFailureOf(error);
+  const remedy = failure && remedies[failure];
   return remedy === undefined ? error : Object.assign(error, { remedy });
 }
 
