@@ -77,6 +77,17 @@ describe("completions", () => {
     expect(whole?.choices[0]?.message?.content).toBe(texts.join(""));
   });
 
+  it("tool_calls of an answer that calls nothing is stop, streamed and whole: clients would run nothing for ever", async () => {
+    const chat = async function* () {
+      yield [piece("Hello", "tool_calls")];
+    };
+    const core = coreOf([scripted({ chat }, models)]);
+    const pieces = await run(core, "chat", hello);
+    const [whole] = await run(core, "complete", hello);
+    const reasons = [...pieces, whole].map((message) => message?.choices[0]?.finishReason);
+    expect(reasons).toEqual(["", "stop", "stop"]);
+  });
+
   it("a stream that ends upstream without a finish reason is an upstream failure", async () => {
     const chat = async function* () {
       yield [piece("a")];

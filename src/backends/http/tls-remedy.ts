@@ -19,6 +19,10 @@ export function withRemedy<E extends Error>(error: E): E {
   return remedy === undefined ? error : Object.assign(error, { remedy });
 }
 
+/** An error of a server in the clear that said nothing at all: those that speak TLS close such connections, as a rule. */
+export const unheard = <E extends Error>(error: E): E =>
+  Object.assign(error, { remedy: "if TLS is spoken there, its address begins with https://" });
+
 /** An error of a server that said nothing at all when it was shown a certificate: Node's own refuse one so. */
 export const silently = <E extends Error>(error: E): E =>
   Object.assign(error, { remedy: "it may not take the certificate of the backend's tls.cert" });

@@ -1,6 +1,6 @@
 /** Why completions end. */
 
-/** Reasons that callers may see; whatever else a model server says becomes `stop`. */
+/** Reasons that callers may see. */
 export const finishReasons: ReadonlySet<string> = new Set([
   "stop",
   "length",
@@ -8,10 +8,15 @@ export const finishReasons: ReadonlySet<string> = new Set([
   "tool_calls",
 ]);
 
-/** Google's servers say `stop` of a stream that calls tools, and clients go by the reason. */
+/**
+ * The reason as callers get it: `stop` for whatever a model server says else. Clients go by it, and some servers say
+ * `stop` of a stream that calls tools (Google's), or `tool_calls` of an answer without a call: those that run tools wait
+ * for one then, or take no text for an answer.
+ * @param calls whether the answer calls tools
+ */
 export function finishReasonOf(said: string, calls: boolean): string {
-  const reason = finishReasons.has(said) ? said : "stop";
-  return calls && reason === "stop" ? "tool_calls" : reason;
+  if (isCut(said)) return said;
+  return calls ? "tool_calls" : "stop";
 }
 
 /** Whether an answer ends in the middle. */
