@@ -52,7 +52,14 @@ const wanted = "a certificate, which a backend's tls.cert and tls.key name";
 /** The same with what only the log says: of who is not known to have a field for it. */
 export function hintOf(error: unknown): string | undefined {
   const failure = tlsFailureOf(error);
-  return remedyOf(error) ?? (failure && hints[failure]);
+  return remedyOf(error) ?? (failure ? hints[failure] : hintOfAlert(error));
+}
+
+/** Where HTTP was meant, and an alert of TLS came for an answer, which undici's error has. */
+function hintOfAlert(error: unknown): string | undefined {
+  const { name, data } = Object(error) as { readonly name?: unknown; readonly data?: unknown };
+  const isAlert = name === "HTTPParserError" && String(data).startsWith("\x15\x03");
+  return isAlert ? "TLS is spoken there: its address begins with https://" : undefined;
 }
 
 const hints: Readonly<Partial<Record<TlsFailure, string>>> = {

@@ -2,7 +2,7 @@
 import { readFileSync } from "node:fs";
 import { createServer as createPlainServer } from "node:http";
 import { createServer } from "node:https";
-import type { AddressInfo, Server } from "node:net";
+import { type AddressInfo, createServer as createSocketServer, type Server } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { Transport } from "../../src/backends/http/transport.js";
 import { reasonOf } from "../../src/core/log.js";
@@ -11,11 +11,11 @@ import { never } from "../support/calls.js";
 const file = (name: string) => readFileSync(new URL(`../fixtures/tls/${name}`, import.meta.url));
 
 /** What is thrown where a server is asked over TLS. */
-async function askOf(server: Server): Promise<unknown> {
+async function askOf(server: Server, scheme = "https"): Promise<unknown> {
   await new Promise<void>((resolve) => server.listen(0, "localhost", resolve));
   onTestFinished(() => void server.close());
   const transport = new Transport({
-    origin: `https://localhost:${(server.address() as AddressInfo).port}`,
+    origin: `${scheme}://localhost:${(server.address() as AddressInfo).port}`,
     headers: {},
     timeouts: { connect: 5000, first: 0, idle: 0 },
     connections: 1,
@@ -55,6 +55,25 @@ test("one that speaks http:// is unreachable, and the log is told that", async (
   const thrown = await askOf(createPlainServer());
   expect(thrown).toMatchObject({ code: "upstream_unreachable" });
   expect(reasonOf(thrown)).toMatch(/wrong version number \(\w+\); no TLS is spoken there$/);
+});
+
+test("one that is asked by http:// and closes the connection without a word is told as one that may speak TLS", async () => {
+  const server = createServer({ cert: file("cert.pem"), key: file("key.pem") });
+  const thrown = await askOf(server, "http");
+  expect(thrown).toMatchObject({ code: "upstream_failed" });
+  expect(reasonOf(thrown)).toMatch(/; if TLS is spoken there, its address begins with https:\/\/$/);
+});
+
+test("one that is asked by http:// and answers with an alert of TLS is told as that", async () => {
+  const alert = Buffer.from([21, 3, 3, 0, 2, 2, 50]);
+  const server = createSocketServer((socket) => socket.once("data", () => socket.end(alert)));
+  const reason = reasonOf(await askOf(server, "http"));
+  expect(reason).toMatch(/; TLS is spoken there: its address begins with https:\/\/$/);
+});
+
+test("one that closes the connection after an answer is not told as one that may speak TLS", async () => {
+  const server = createSocketServer((socket) => socket.once("data", () => socket.end("HTTP/1.1 ")));
+  expect(reasonOf(await askOf(server, "http"))).not.toContain("TLS");
 });
 
 test("an answer longer than any buffer arrives whole, however slowly it is read", async () => {

@@ -131,6 +131,15 @@ describe("a 400 that no request can help is the gateway's own trouble:", () => {
         ] as [string, unknown],
     ),
     [
+      "Lintel of its address",
+      {
+        error: {
+          message: "this address speaks TLS: ask it by https://",
+          ...{ type: "invalid_request_error", param: null, code: "invalid_value" },
+        },
+      },
+    ],
+    [
       "Alibaba of the account",
       {
         error: {

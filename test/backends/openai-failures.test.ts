@@ -71,6 +71,25 @@ describe("the log is told", () => {
 });
 
 describe("routing is told", () => {
+  it.each([
+    ["Go", "Client sent an HTTP request to an HTTPS server.\n"],
+    [
+      "nginx",
+      "<html>\r\n<head><title>400 The plain HTTP request was sent to HTTPS port</title></head>",
+    ],
+    [
+      "Apache",
+      `<!DOCTYPE HTML PUBLIC "-//IETF//DTD HTML 2.0//EN">
+<html><head><title>400 Bad Request</title></head><body><h1>Bad Request</h1>
+<p>Your browser sent a request that this server could not understand.<br />
+Reason: You're speaking plain HTTP to an SSL-enabled server port.<br /></p></body></html>`,
+    ],
+  ])("that TLS is spoken at the address of a server: %s's", async (_, page) => {
+    const thrown = await failure((exchange) => exchange.send(400, {}, page));
+    expect(thrown).toMatchObject({ code: "upstream_failed", retry: "elsewhere" });
+    expect(causeOf(thrown)).toBe(page);
+  });
+
   it("that another Lintel is about to leave", async () => {
     const thrown = await failure((exchange) => exchange.play(fixture("lintel/leaving")));
     expect(thrown).toMatchObject({ code: "unavailable", retryAfter: 5, leaving: true });

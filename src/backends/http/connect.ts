@@ -3,7 +3,7 @@ import type { OnReadOpts, Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import type { buildConnector as Connectors } from "undici";
 import type { ClientTls, ClientTlsOptions } from "./client-tls.js";
-import { endedSilently, silently, withRemedy } from "./tls-remedy.js";
+import { endedSilently, silently, unheard, withRemedy } from "./tls-remedy.js";
 import { buildConnector } from "./undici.js";
 
 /** What undici's connectors take, of which we name these. */
@@ -66,12 +66,16 @@ export function connector({
 }
 
 /**
- * A connection that ends with the first error of TLS on it. With TLS 1.3 a server refuses a client, for want of
+ * A connection that ends with the first error of TLS on it; in the clear, one whose errors tell where TLS may be meant. With TLS 1.3 a server refuses a client, for want of
  * a certificate, when that takes the connection for made already; then it closes it, and undici knows no more than that.
  * @param tls of the backend's entry, if it has one: what its errors say is in the words of that
  */
 export function endingWithAlerts(socket: Socket, tls?: ClientTls): Socket {
-  if (!(socket instanceof TLSSocket)) return socket;
+  if (!(socket instanceof TLSSocket)) {
+    return socket.once("error", (error: NodeJS.ErrnoException) => {
+      if (closed.has(error.code ?? "") && isSilent(socket)) unheard(error);
+    });
+  }
   socket.once("error", (error: NodeJS.ErrnoException) => {
     if (tls?.shows && error.code === "ECONNRESET" && isSilent(socket)) silently(error);
     socket.destroy(tls ? withRemedy(error) : error);
@@ -80,6 +84,9 @@ export function endingWithAlerts(socket: Socket, tls?: ClientTls): Socket {
   if (tls?.shows) socket.once("end", () => isSilent(socket) && socket.destroy(endedSilently()));
   return socket;
 }
+
+/** Codes with which a connection ends that the other side closed. */
+const closed: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
 
 const isSilent = ({ bytesRead }: Socket) => bytesRead === 0;
 

@@ -6,12 +6,13 @@ import { string } from "./json.js";
 /**
  * What a 400 tells that no request can help: of the key (xAI, Google), of the account
  * (Anthropic, Google, Groq, LiteLLM), of the model's name (DeepSeek, OpenRouter, Mistral, Bedrock, MiniMax,
- * SiliconFlow, Z.ai), or that it is not there any more (LM Studio).
+ * SiliconFlow, Z.ai), or that it is not there any more (LM Studio);
+ * or of its address (Lintel).
  * Said at the beginning and before any quotes: elsewhere may stand what the caller wrote, who
  * could take a target out by it.
  */
 const ofTarget =
-  /^[^"'`\n]{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|organization has been (?:disabled|restricted)|reached your specified api usage limits|\bbudget has been exceeded!|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^invalid params, unknown model\b|^model does not exist\b|^unknown model, please check\b|^模型不存在|^model (?:is )?unloaded\.?$/i;
+  /^[^"'`\n]{0,100}(?:\b(?:incorrect|invalid) api key\b|\bapi key (?:not (?:valid|found)|expired)|credit balance is too low|user location is not supported|organization has been (?:disabled|restricted)|reached your specified api usage limits|\bbudget has been exceeded!|\bmodel not exist\b|is not a valid model id\b|model identifier is invalid)|^invalid model: |^invalid params, unknown model\b|^model does not exist\b|^unknown model, please check\b|^模型不存在|^model (?:is )?unloaded\.?$|^this address speaks TLS: ask it by https:/i;
 
 /** llama.cpp's router of the model, in whole messages: what is quoted is the name that we gave it. */
 const ofRouter = /^model (?:(?:'[^'\n]*' )?not found|is not loaded|name=\S+ is not running)$/;
@@ -41,6 +42,14 @@ const spentInWords: readonly RegExp[] = [
   /^you (?:\([^)\n]{1,80}\) )?have reached your \w+ usage limit\b/i,
   /^(?:AiError: )?(?:\d{4}: )?you have used up your daily free allocation\b/i,
 ];
+
+/** What servers on Go, nginx and Apache answer in the clear where TLS is spoken. */
+const overTls =
+  /^(?:Client sent an HTTP request to an HTTPS server\.\s*$|<html>\s*<head><title>400 The plain HTTP request was sent to HTTPS port<|<!DOCTYPE [\s\S]{0,400}?Reason: You're speaking plain HTTP to an SSL-enabled server port\b)/i;
+
+/** Whether a body says, with the status for bad requests, that the server's address should begin with https://. */
+export const wantsTls = (status: number, body: string): boolean =>
+  status === 400 && overTls.test(body);
 
 /**
  * What a 500 tells of a model that could not be loaded, so that nothing was done: llama.cpp's router
