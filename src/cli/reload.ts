@@ -36,23 +36,24 @@ export interface ReloadOptions {
   readonly text?: string | undefined;
 }
 
-/** The last reload of each that runs. */
-const last = new WeakMap<Reloadable, Promise<void>>();
+/** The last reload of each that runs, and whether it was refused. */
+const last = new WeakMap<Reloadable, Promise<boolean>>();
 
 /**
  * Loads the configuration anew and hands it to the gateway, after those reloads that were asked for
  * before: what is told of the last one must be of what stands in the file. Never rejects: what
  * is wrong goes to the log, every mistake in a line of its own.
  * @param why what made it happen, for the log
+ * @returns whether it was refused
  */
-export function reload(options: ReloadOptions, why: string): Promise<void> {
+export function reload(options: ReloadOptions, why: string): Promise<boolean> {
   const { running } = options;
-  const turn = (last.get(running) ?? Promise.resolve()).then(() => reloadNow(options, why));
+  const turn = (last.get(running) ?? Promise.resolve(false)).then(() => reloadNow(options, why));
   last.set(running, turn);
   return turn;
 }
 
-async function reloadNow(options: ReloadOptions, why: string): Promise<void> {
+async function reloadNow(options: ReloadOptions, why: string): Promise<boolean> {
   const { sources, running, log, file } = options;
   try {
     // Not looked for again: while the file is gone, defaults would let everybody in.
@@ -72,10 +73,11 @@ async function reloadNow(options: ReloadOptions, why: string): Promise<void> {
       log.warn({ fields: restart }, "these changes of the configuration apply after a restart");
     }
     await running.remark?.();
+    return false;
   } catch (error) {
     if (error instanceof LintelError && error.code === "shutting_down") {
       log.info({ why }, "configuration not reloaded: this gateway is shutting down");
-      return;
+      return false;
     }
     running.reloaded({ successful: false });
     const problems =
@@ -85,6 +87,7 @@ async function reloadNow(options: ReloadOptions, why: string): Promise<void> {
       { why, mistakes: problems.length },
       "configuration not reloaded: the one before stays",
     );
+    return true;
   }
 }
 
@@ -117,7 +120,9 @@ const longestMs = 2000;
  * Reloads when the text of the file changes, or that of a certificate's. The folder is watched, since editors
  * replace files, and so are those of links on the way to it, and of what they lead to; and the
  * file itself, which another folder holds where it is mounted into a container. A certificate
- * that is gone, for the moment, is waited for.
+ * that is gone, for the moment, is waited for. Where a signal came while one was gone or wrong, and was refused,
+ * they are looked at again also when they are as they were before: what is told of the last reload is else of
+ * what does not stand there any more.
  * @returns ends it
  */
 export async function reloadOnChange(options: ReloadOptions): Promise<() => void> {
@@ -137,6 +142,8 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
   };
   let known = options.text;
   let served = await Promise.all(certificates.map(read));
+  /** The last reload that was of here: of what it refused another text alone makes one again. */
+  let own: Promise<boolean> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let changedAt: number | undefined;
   let watchers: FSWatcher[] = [];
@@ -155,17 +162,19 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
       ...(existsSync(one) ? [one] : []),
     ]);
     watchers = [...new Set(watched)].flatMap((what) => watcherOf(what) ?? []);
+    const turn = last.get(running);
+    const refused = turn !== own && (await turn) === true;
     const [text, ...texts] = await Promise.all([path, ...certificates].map(read));
     // Gone for the moment, while it is being replaced.
     if (text === undefined) return;
-    const renewed = texts.includes(undefined)
-      ? undefined
-      : certificates.find((_, i) => texts[i] !== served[i]);
-    const why = text !== known ? path : renewed;
+    const there = !texts.includes(undefined);
+    const renewed = there ? certificates.find((_, i) => texts[i] !== served[i]) : undefined;
+    const why = text !== known ? path : (renewed ?? (refused && there ? path : undefined));
     if (why === undefined) return;
     known = text;
     served = texts;
-    await reload(options, `${basename(why)} changed`);
+    own = reload(options, `${basename(why)} changed`);
+    await own;
   };
   const unwatched = (error: Error) => {
     log.warn({ reason: error.message }, "the configuration's file can't be watched: send SIGHUP");

@@ -77,6 +77,16 @@ test("a renewed certificate is served as soon as a watched gateway sees it", asy
   expect(await it.served()).toBe(second);
 });
 
+test("a certificate's file that is back as it was is looked at again where a signal was refused meanwhile", async () => {
+  const it = await opened();
+  onTestFinished(await reloadOnChange(it.options));
+  rmSync(join(it.cwd, "key.pem"));
+  await it.reload();
+  await it.said("configuration not reloaded: the one before stays");
+  it.put(files["cert.pem"], files["key.pem"]);
+  expect((await it.said("configuration reloaded")).fields.changed).toEqual([]);
+});
+
 test("other authorities of clients hold for who connects from then on, also where the file is watched", async () => {
   const it = await gateway("tls: { cert: cert.pem, key: key.pem, client_ca: ca.pem }\n", {
     ...files,

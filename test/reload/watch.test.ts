@@ -4,6 +4,7 @@ import {
   mkdirSync,
   readFileSync,
   renameSync,
+  rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -29,6 +30,26 @@ test("a watched file applies when it is replaced", async () => {
   it.write(`backends:\n${backend("a", a.url)}`);
   await it.said("configuration reloaded");
   expect(await statusOf(it.chat("a"))).toBe(200);
+});
+
+test("a watched file that is back as it was is looked at again where a signal was refused meanwhile, once", async () => {
+  const text = "log: { level: info }\n";
+  const it = await gateway(text);
+  onTestFinished(await reloadOnChange(it.options));
+  rmSync(join(it.cwd, "lintel.yaml"));
+  await it.reload();
+  const refused = "configuration not reloaded: the one before stays";
+  await it.said(refused);
+  it.write("nonsense: 1\n");
+  await expect.poll(() => it.lines.filter(({ message }) => message === refused).length).toBe(2);
+  it.write(text);
+  await it.said("configuration reloaded");
+  await it.reload();
+  rmSync(join(it.cwd, "lintel.yaml"));
+  await it.reload();
+  it.lines.length = 0;
+  it.write(text);
+  await it.said("configuration reloaded");
 });
 
 test("no more is watched after many changes than after the first, and nothing after the end", async () => {
