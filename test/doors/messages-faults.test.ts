@@ -151,6 +151,15 @@ test("which choices of tools there are is told as clients write them", async () 
   expect(error.message).toBe("tool_choice.type: must be one of auto, any, tool, none");
 });
 
+test.each(["king", "tool"])(
+  "which roles there are is told as clients write them: not %s",
+  async (role) => {
+    const server = await serve(scripted({ chat: says("Hi") }));
+    const { error } = await json(await server.post(path, ask({ role, content: "a" })));
+    expect(error.message).toBe("messages[0].role: must be one of user, assistant, system");
+  },
+);
+
 test.each<[string, object]>([
   [
     "messages[0].content[2]",

@@ -31,6 +31,9 @@ export function readConversation({
   return reading;
 }
 
+/** Those of the API, and one that some clients have of others' and mean as `system`. */
+const roles = ["user", "assistant", "system", "developer"];
+
 class Reading extends ConversationReader implements MessagesConversation {
   isTuned = false;
   keepsSizes = false;
@@ -65,8 +68,9 @@ class Reading extends ConversationReader implements MessagesConversation {
       return;
     }
     let lastUsers: number | undefined;
-    for (const [i, message] of messages.entries()) {
+    for (const [i, written] of messages.entries()) {
       const at = `messages[${i}]`;
+      const message = this.#ofKnownRole(written, at);
       if (!isObject(message) || message.role !== "system") {
         this.#message(message, at);
         continue;
@@ -74,6 +78,14 @@ class Reading extends ConversationReader implements MessagesConversation {
       lastUsers ??= messages.findLastIndex((it) => isObject(it) && it.role === "user");
       this.#system(message, at, i < lastUsers);
     }
+  }
+
+  /** The message, as a user's where no such role is: the contract's are others. */
+  #ofKnownRole(message: unknown, at: string): unknown {
+    if (!isObject(message) || typeof message.role !== "string") return message;
+    if (roles.includes(message.role)) return message;
+    this.wrong(`${at}.role`, "must be one of user, assistant, system");
+    return { ...message, role: "user" };
   }
 
   /** What is said in between to the model alone. @param isPast whether the user has said more since */
