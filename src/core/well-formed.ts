@@ -9,6 +9,27 @@ export function wellFormed(text: string): string {
   return known.isWellFormed() ? text : known.toWellFormed();
 }
 
+/** Whether a JSON text may have half of a pair: it is an escape there, as whole ones may be, too. */
+const mayHaveHalves = /\\u[dD][89a-fA-F]/;
+
+/**
+ * Does the same to every string, and key, of what a JSON text was parsed to, wherever it stands in it.
+ * @param text what was parsed
+ */
+export function makeWellFormed(value: object, text: string): void {
+  if (!mayHaveHalves.test(text)) return;
+  const open = [value as Record<string, unknown>];
+  for (let next = open.pop(); next; next = open.pop()) {
+    for (const [key, one] of Object.entries(next)) {
+      const name = wellFormed(key);
+      if (name !== key) delete next[key];
+      if (typeof one === "string") next[name] = wellFormed(one);
+      else if (name !== key) next[name] = one;
+      if (typeof one === "object" && one !== null) open.push(one as Record<string, unknown>);
+    }
+  }
+}
+
 /** Makes pieces of a text end with a character, not in the middle of one: UTF-8 has no halves. */
 export class WholeCharacters {
   /** Half of a character, whose other half comes with the next piece. */

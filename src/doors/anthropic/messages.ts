@@ -1,8 +1,10 @@
 /** Conversations of the Messages API, to the contract's. */
+
 import { isObject, type JsonObject } from "../../core/json.js";
 import { jsonText } from "../../core/long-numbers.js";
 import { tooManyItems } from "../items.js";
 import { type Conversation, ConversationReader } from "../json/places.js";
+import { quoted } from "../json/quoted.js";
 import { joined, lastMark, markIn } from "./marks.js";
 import { keepsSize, type Part, partOf, textsOf } from "./parts.js";
 import { callsExtras, redactedIn, signedBy } from "./signature.js";
@@ -242,7 +244,7 @@ class Reading extends ConversationReader implements MessagesConversation {
 
   #refuse({ type }: JsonObject, place: string): void {
     if (typeof type !== "string") return;
-    const why = `a block of the type ${type.slice(0, 40)} is not supported here`;
+    const why = `a block of the type ${quoted(type)} is not supported here`;
     this.refuse(place, why);
   }
 }

@@ -1,8 +1,10 @@
 /** Tools of the Messages API, to the contract's. */
+
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { jsonText } from "../../core/long-numbers.js";
 import { tooManyItems } from "../items.js";
+import { quoted } from "../json/quoted.js";
 import { markIn } from "./marks.js";
 import { changeTools, type Offered } from "./tool-changes.js";
 
@@ -110,7 +112,7 @@ class Reading implements Offered {
     if (this.#removed.delete(name)) {
       for (const one of named.splice(0)) one.replaced = true;
     }
-    if (isForeign(tool)) this.dropped.set(tool.name, tool.type.slice(0, 40));
+    if (isForeign(tool)) this.dropped.set(tool.name, quoted(tool.type));
     else {
       this.dropped.delete(name);
       const declared = { tool, place, replaced: false };

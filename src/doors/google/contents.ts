@@ -1,8 +1,10 @@
 /** Conversations of the Gemini API, to the contract's. */
+
 import { isObject, type JsonObject } from "../../core/json.js";
 import { jsonText } from "../../core/long-numbers.js";
 import { tooManyItems } from "../items.js";
 import { type Conversation, ConversationReader } from "../json/places.js";
+import { quoted } from "../json/quoted.js";
 import { CallIds } from "./call-ids.js";
 import { member } from "./member.js";
 import { dataPlace, detailOf, levelOf, partOf } from "./parts.js";
@@ -241,7 +243,7 @@ class Reading extends ConversationReader implements GenerateConversation {
     );
     // One that has a signature alone, or nothing at all, says nothing.
     if (kind === undefined) return;
-    const why = `a part with ${kind.slice(0, 40)} is not supported here`;
+    const why = `a part with ${quoted(kind)} is not supported here`;
     this.refuse(place, why);
   }
 }

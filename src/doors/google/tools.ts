@@ -1,7 +1,9 @@
 /** Tools of the Gemini API, to the contract's. */
+
 import type { Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { tooManyItems } from "../items.js";
+import { quoted } from "../json/quoted.js";
 import { member, objectIn } from "./member.js";
 import { jsonSchemaOf, withTypes } from "./schema.js";
 
@@ -114,8 +116,7 @@ function declaredIn(tools: unknown, warnings: string[], into: Violation[]): Decl
         }
     }
     for (const name of Object.keys(tool)) {
-      if (!/^function_?declarations$/i.test(name) && tool[name] != null)
-        dropped.add(name.slice(0, 40));
+      if (!/^function_?declarations$/i.test(name) && tool[name] != null) dropped.add(quoted(name));
     }
   }
   for (const name of dropped) warnings.push(`tools: ${name} is not supported, ignored`);

@@ -4,6 +4,7 @@ import type { Admission } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { type PassedOver, passedOver } from "../../core/json-keys.js";
+import { makeWellFormed } from "../../core/well-formed.js";
 import { credentialOf } from "../credential.js";
 import type { DoorOptions } from "../door.js";
 import { discard, readBytes } from "./bytes.js";
@@ -116,6 +117,8 @@ export function parseBody(bytes: Uint8Array): Parsed {
   }
   if (!isObject(json)) return broken("the body must be a JSON object");
   const { twice, digits } = passedOver(text, json);
+  // Answers, warnings and errors repeat some of it, and model servers get the rest.
+  makeWellFormed(json, text);
   return twice || digits ? { json, passed: { text, twice, digits } } : { json };
 }
 

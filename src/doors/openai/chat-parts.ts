@@ -1,8 +1,10 @@
 /** Parts of messages of chat completions, put the contract's way. */
+
 import { ContentPartSchema, FileDataSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, type JsonObject, withMembers } from "../../core/json.js";
 import { choicesOf } from "../../core/rules.js";
 import { fieldsOf, type Known } from "../json/known.js";
+import { quoted } from "../json/quoted.js";
 import { breakpointFields, type PartReading } from "./breakpoints.js";
 import { detailOf } from "./detail.js";
 
@@ -37,7 +39,7 @@ function partOf(part: JsonObject, type: string, place: string, reading: PartRead
   if (partTypes.has(type) && !elsewhere) return part;
   const [what, instead] = elsewhere
     ? ["a file by its file_id", "file_data"]
-    : [type.slice(0, 40), [...partTypes].join(", ")];
+    : [quoted(type), [...partTypes].join(", ")];
   reading.refuse(place, `${what} is not supported, only ${instead}`);
   return { type: "text", text: "" };
 }

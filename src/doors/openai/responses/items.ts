@@ -1,7 +1,9 @@
 /** A conversation as a list of items, to the contract's messages. */
+
 import { type LintelError, unsupported, type Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
+import { quoted } from "../../json/quoted.js";
 import { Breakpoints } from "../breakpoints.js";
 import { asArguments } from "../custom-tools.js";
 import { configurationUpdate } from "./configuration.js";
@@ -224,7 +226,7 @@ class Reading implements Conversation, ItemReading {
   }
 
   refuse(place: string, what: string): void {
-    const why = `${what.slice(0, 40)} is not supported, only texts, and images, files and sounds that are there or have an address`;
+    const why = `${quoted(what)} is not supported, only texts, and images, files and sounds that are there or have an address`;
     this.refused ??= unsupported(place, why);
   }
 }
@@ -232,7 +234,7 @@ class Reading implements Conversation, ItemReading {
 const asMessage = (message: JsonObject): Message => message as unknown as Message;
 
 function whyNot(type: string): string {
-  const named = `an item of the type ${type.slice(0, 40)} is not supported`;
+  const named = `an item of the type ${quoted(type)} is not supported`;
   return type === "item_reference"
     ? `${named}: nothing is kept here, send the item itself`
     : `${named}, only message, function_call, custom_tool_call, tool_search_call, their outputs, reasoning, additional_tools and configuration_update are`;

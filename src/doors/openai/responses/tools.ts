@@ -1,7 +1,9 @@
 /** Tools in the flat form of the Responses API, to the contract's. */
+
 import { type LintelError, unsupported, type Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
+import { quoted } from "../../json/quoted.js";
 import { functionName, readAllowed } from "../allowed-tools.js";
 import type { Customs } from "../custom-calls.js";
 import { functionOf, isCustom } from "../custom-tools.js";
@@ -156,7 +158,7 @@ class Reading {
         this.list(tool.tools, `${place}.tools`, { ...of, namespace: tool });
       } else if (isHosted) this.load(isObject(tool) ? tool : {}, namespace?.name);
       else if (isSearch(tool)) this.#search(tool, place);
-      else if (isForeign(tool)) this.dropped.add(tool.type.slice(0, 40));
+      else if (isForeign(tool)) this.dropped.add(quoted(tool.type));
       else if (isFound && this.#names.has(knownName(tool, namespace))) {
         this.load(tool as JsonObject, namespace?.name);
       } else {
