@@ -279,6 +279,15 @@ describe("what is no RPC", () => {
     },
   );
 
+  it("another charset is 415 that says so, also beside a type that is served", async () => {
+    const headers = { authorization: "Bearer me", "content-type": "application/json; charset=x" };
+    const answer = await http1({ port, path: complete, method: "POST", headers }, "{}");
+    expect(answer.status).toBe(415);
+    expect(JSON.parse(answer.body).error.message).toMatch(
+      /^the charset has to be UTF-8; this method takes application\/json, /,
+    );
+  });
+
   it.each(["text/plain", "text", ""])("without a token, another type is 401: %j", async (type) => {
     const headers = { "content-type": type };
     const answer = await http1({ port, path: complete, method: "POST", headers }, "hi");

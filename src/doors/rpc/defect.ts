@@ -26,7 +26,7 @@ import { LintelError } from "../../core/errors.js";
 import { unfoldsTooFar } from "../items.js";
 import { type Arrival, arrivalKey } from "./context.js";
 import { messageTooLarge } from "./edge/request.js";
-import { type Frame, framesIn, isBare, isJson, typeOf } from "./frames.js";
+import { encodingNames, type Frame, framesIn, isBare, isJson, typeOf } from "./frames.js";
 import { jsonReader, messageIn, type Reading } from "./json-message.js";
 import { withoutTooMuch } from "./unfolding.js";
 import type { ByteRequest } from "./web-text.js";
@@ -128,8 +128,7 @@ async function* kept(
 /** Header and body of a request whose message has no field set, in the same protocol and format. */
 function emptyMessage(original: Headers): Pick<UniversalServerRequest, "header" | "body"> {
   const header = new Headers(original);
-  const encodings = ["content-encoding", "connect-content-encoding", "grpc-encoding"];
-  for (const name of [...encodings, "content-length"]) header.delete(name);
+  for (const name of [...encodingNames, "content-length"]) header.delete(name);
   const message = new TextEncoder().encode(isJson(header) ? "{}" : "");
   const body = isBare(header) ? message : encodeEnvelope(0, message);
   return { header, body: createAsyncIterable([body]) };

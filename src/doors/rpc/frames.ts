@@ -31,6 +31,9 @@ export const isJson = (header: Headers): boolean => /json/i.test(typeOf(header))
 export const isBare = (header: Headers): boolean =>
   /^application\/(json|proto)/i.test(typeOf(header));
 
+/** The headers that say how messages are packed, of all protocols. */
+export const encodingNames = ["content-encoding", "connect-content-encoding", "grpc-encoding"];
+
 /** How messages are packed, in any protocol: `identity` if no header says it. */
 export function encodingOf(header: Headers): string {
   const name = isBare(header)

@@ -22,7 +22,7 @@ import { breakOffSoon } from "../reset.js";
 import { bodyOf } from "./body.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { answering, unreadableIsCallers } from "./defect.js";
-import { typeOf } from "./frames.js";
+import { encodingNames, typeOf } from "./frames.js";
 import type { Reception } from "./reception.js";
 import { dropEndlessTimeout, takeBrokenTimeout } from "./timeout.js";
 import { readable, sendFailed } from "./trailers.js";
@@ -40,10 +40,12 @@ export function guarded(
 ): UniversalHandler {
   const ours = reception && answering(handler, reception.bodyLimit);
   const otherType = unsupported(handler);
-  const refuse = async (request: FastifyRequest, arrival: Arrival) =>
-    reception?.refuse
-      ? reception.refuse(handler.method, otherType, request, arrival)
-      : plainRefusal(otherType);
+  const refuse = async (request: FastifyRequest, arrival: Arrival) => {
+    const error = otherType(request.headers["content-type"]);
+    return reception?.refuse
+      ? reception.refuse(handler.method, error, request, arrival)
+      : plainRefusal(error);
+  };
   const guard = async (incoming: UniversalServerRequest): Promise<UniversalServerResponse> => {
     const { signal, contextValues = createContextValues() } = incoming;
     const request = contextValues.get(requestKey);
@@ -51,6 +53,7 @@ export function guarded(
     const failed = (err: unknown) => log.error({ err, id: request.id }, "an RPC broke off");
 
     dropParameters(incoming.header);
+    lowerCodings(incoming.header);
     dropEndlessTimeout(incoming.header);
     const defect = ours && takeBrokenTimeout(incoming.header);
     const asked = reception?.admit?.(credentialOf(request.headers.authorization));
@@ -186,4 +189,12 @@ function dropParameters(header: Headers): void {
   const type = typeOf(header);
   const end = type.indexOf(";");
   if (end >= 0 && isUtf8(type)) header.set("content-type", type.slice(0, end).trim());
+}
+
+/** How messages are packed is the same in any letters (RFC 9110, 8.4.1); the library knows small ones. */
+function lowerCodings(header: Headers): void {
+  for (const name of encodingNames) {
+    const coding = header.get(name);
+    if (coding !== null) header.set(name, coding.toLowerCase());
+  }
 }

@@ -10,6 +10,7 @@ import { LintelError, toLintelError } from "../../core/errors.js";
 import type { Gateway } from "../../core/gateway.js";
 import type { Input, MethodName } from "../../core/methods.js";
 import { doorDefaults } from "../door.js";
+import { isUtf8 } from "../json/body.js";
 import { errorBody } from "../json/error.js";
 import { headersOf } from "../json/headers.js";
 import { headerIn, originFrom } from "../origin.js";
@@ -27,10 +28,15 @@ const types = [
   "application/grpc-web-text",
 ];
 
-/** The error that names the types in which a method is served. */
-export function unsupported(handler: UniversalHandler): LintelError {
+/** The errors that name the types in which a method is served, by what a request has for one. */
+export function unsupported(handler: UniversalHandler): (type?: string) => LintelError {
   const served = types.filter(handler.supportedContentType).join(", ");
-  return new LintelError("unsupported_media_type", `this method takes ${served}`);
+  const other = new LintelError("unsupported_media_type", `this method takes ${served}`);
+  const otherCharset = new LintelError(
+    "unsupported_media_type",
+    `the charset has to be UTF-8; this method takes ${served}`,
+  );
+  return (type = "") => (isUtf8(type) ? other : otherCharset);
 }
 
 /** Refuses a call of the contract as all else is refused: by a call that is told of. */
