@@ -1,5 +1,10 @@
 /** Files of certificates that can't be used. */
-import { type CertificateFields, clientFields, readCertificates } from "../certificates.js";
+import {
+  type CertificateFields,
+  type CertificateFiles,
+  clientFields,
+  readCertificates,
+} from "../certificates.js";
 import type { Finding, Path } from "./problems.js";
 import { type Fields, fields } from "./raw.js";
 import { postgresUrl } from "./state.js";
@@ -38,15 +43,19 @@ export function checkBackendFiles(backends: readonly Fields[], directory: string
 }
 
 /** Names of the files of certificates in the address of a PostgreSQL database, as libpq has them. */
-const databaseFiles = { ca: "sslrootcert", cert: "sslcert", key: "sslkey" } as const;
+export const databaseFiles = { ca: "sslrootcert", cert: "sslcert", key: "sslkey" } as const;
 
-/** The same of those in the address of the database, whose relative paths count from where the process runs. */
-export function checkDatabaseFiles(database: unknown): Finding[] {
+/** What the address of a database names of them. */
+export function certificatesOfDatabase(database: unknown): CertificateFiles {
   const address = typeof database === "string" ? postgresUrl(database) : undefined;
   const file = (part: keyof typeof databaseFiles) =>
     address?.searchParams.get(databaseFiles[part]) ?? undefined;
-  const files = { ca: file("ca"), cert: file("cert"), key: file("key") };
-  return readCertificates(files).problems.map(({ part, message }) => ({
+  return { ca: file("ca"), cert: file("cert"), key: file("key") };
+}
+
+/** The same of those in the address of the database, whose relative paths count from where the process runs. */
+export function checkDatabaseFiles(database: unknown): Finding[] {
+  return readCertificates(certificatesOfDatabase(database)).problems.map(({ part, message }) => ({
     path: ["state", "database"],
     message: `${databaseFiles[part]}: ${message}`,
   }));

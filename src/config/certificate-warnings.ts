@@ -2,19 +2,25 @@
 import type { X509Certificate } from "node:crypto";
 import { certificatesIn } from "../certificates.js";
 import { readRegular } from "../regular-file.js";
+import { certificatesOfDatabase, databaseFiles } from "./certificate-checks.js";
 import type { Config } from "./schema.js";
 
 /** A line for each certificate of a file, an authority's too, whose time is over or has not come, or that counts for nobody. */
 export function certificateWarnings(config: Config): string[] {
-  const { tls } = config;
-  const all = Object.entries({
-    ...(tls && { "tls.cert": tls.cert }),
-    ...(tls?.client_ca !== undefined && { "tls.client_ca": tls.client_ca }),
-    ...backendFiles(config, "ca"),
-    ...backendFiles(config, "cert"),
-  });
+  const { tls, state, cache } = config;
+  const database = certificatesOfDatabase(state.database);
+  const all: readonly (readonly [field: string, file: string | undefined])[] = [
+    ["tls.cert", tls?.cert],
+    ["tls.client_ca", tls?.client_ca],
+    ...Object.entries({ ...backendFiles(config, "ca"), ...backendFiles(config, "cert") }),
+    ...Object.entries({ state, cache }).flatMap(([section, { redis }]) =>
+      parts.map((part) => [`${section}.redis.tls.${part}`, redis?.tls?.[part]] as const),
+    ),
+    ...parts.map((part) => [`state.database: ${databaseFiles[part]}`, database[part]] as const),
+  ];
   const now = Date.now();
   return all.flatMap(([field, file]) => {
+    if (file === undefined) return [];
     const certificates = certificatesIn(textOf(file));
     return certificates.flatMap((one) => {
       const { subject, issuer, validFrom, validTo } = one;
@@ -31,6 +37,8 @@ export function certificateWarnings(config: Config): string[] {
     });
   });
 }
+
+const parts = ["ca", "cert"] as const;
 
 /** Whether one is that of who signed another. */
 const signed = (one: X509Certificate) => (by: X509Certificate) => one.checkIssued(by);

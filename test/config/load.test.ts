@@ -193,6 +193,35 @@ test("of certificates that model servers are shown, too", async () => {
   ]);
 });
 
+test("of those for Redis and PostgreSQL, too", async () => {
+  const pem = (name: string) =>
+    fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
+  const [cert, key, ca] = [pem("cert"), pem("key"), pem("issuing-cert")];
+  const database = `postgres://user@host/name?sslrootcert=${ca}&sslcert=${cert}&sslkey=${key}`;
+  const redis = `{ url: "rediss://a", tls: { ca: ${ca}, cert: ${cert}, key: ${key} } }`;
+  const lines = [
+    "state:",
+    `  database: ${database}`,
+    `  redis: ${redis}`,
+    `cache: { ttl: 1h, redis: ${redis} }`,
+  ];
+  vi.useFakeTimers({ toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  vi.setSystemTime("2127-06-01");
+  const cwd = folder({ "lintel.yaml": lines.join("\n") });
+  const authority = `the certificate of CN=issuing in ${ca} expired at 2125-01-01T00:00:00.000Z`;
+  const own = `the certificate of CN=localhost in ${cert} expired at 2126-10-28T01:28:25.000Z`;
+  const { warnings } = await loadConfig({ cwd, env: {} });
+  expect(warnings.filter((line) => line.includes("certificate"))).toEqual([
+    `state.redis.tls.ca: ${authority}`,
+    `state.redis.tls.cert: ${own}`,
+    `cache.redis.tls.ca: ${authority}`,
+    `cache.redis.tls.cert: ${own}`,
+    `state.database: sslrootcert: ${authority}`,
+    `state.database: sslcert: ${own}`,
+  ]);
+});
+
 test("HOST means what stands before the port in listen", async () => {
   const host = async (HOST: string) => {
     const [address] = await port({ cwd: folder(), env: { HOST } });
