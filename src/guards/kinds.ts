@@ -11,6 +11,7 @@ import {
   withoutEnd,
 } from "./finder.js";
 import { iban } from "./ibans.js";
+import { namedKey } from "./named-keys.js";
 
 const jsonEscaped = new RegExp(jsonEscape, "y");
 const longestEscape = 6;
@@ -110,12 +111,26 @@ const keys = new RegExp(
 const begunWithSigns = /(?:whsec_|xoxd-|hooks\.slack\.com\/|ABSK|bedrock-api-key-)[\w%+/=-]*$/;
 
 const apiKey: Finder = {
-  find: (text) => spansOf(text, keys),
+  find(text) {
+    const found = spansOf(text, keys);
+    const named = namedKey.find(text);
+    if (named.length === 0) return found;
+    let end = 0;
+    // Of two at one place that with a begin of its own comes first.
+    return [...found, ...named]
+      .sort((one, other) => one.start - other.start)
+      .filter((span) => {
+        const apart = span.start >= end;
+        if (apart) end = span.end;
+        return apart;
+      });
+  },
   open(text) {
     // The first part of a web token is up to 512.
     const from = Math.max(0, text.length - 600);
     const begun = begunWithSigns.exec(text.slice(from));
-    return Math.min(runAtEnd(text, /[\w.-]/, 600), begun ? from + begun.index : text.length);
+    const signed = begun ? from + begun.index : text.length;
+    return Math.min(runAtEnd(text, /[\w.-]/, 600), signed, namedKey.open(text));
   },
 };
 
