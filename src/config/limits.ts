@@ -137,36 +137,40 @@ export function pastLimits(config: Config): PastLimits {
 /** Whether callers may bring limits of their own, with their tokens. */
 const callersOwn = ({ auth }: Config) => auth.mode === "token";
 
-function ownCallers({ auth: { tokens, oidc } }: Config): OwnCallers[] {
-  const of = (
-    kind: OwnCallers["of"],
-    name: string,
-    limits: (typeof tokens)[number]["limits"],
-  ): OwnCallers[] => (limits ? [{ of: kind, name, limits: limitsOf(limits) }] : []);
-  return [
-    ...tokens.flatMap(({ name, limits }) => of("callers", name, limits)),
-    ...oidc.flatMap(({ name, claims, limits, rules }) => [
-      ...[{ limits }, ...rules].flatMap(({ limits }) => of("issuers", name, limits)),
-      // A claim may say any number.
-      ...(claims.images_per_day === undefined
-        ? []
-        : [{ of: "issuers" as const, name, limits: { imagesPerDay: 0 } }]),
-    ]),
-  ];
+/** Some limits that the configuration gives, and to whom. */
+interface Owner {
+  readonly name: string;
+  readonly limits?: Config["auth"]["tokens"][number]["limits"];
 }
 
-function ownUsers({ auth: { tokens, teams, oidc } }: Config): OwnUsers[] {
-  const these = (
-    of: OwnUsers["of"],
-    all: readonly { readonly name: string; readonly limits?: (typeof tokens)[number]["limits"] }[],
-  ) =>
+/** Issuers, and each of their rules. */
+const issuersOf = ({ auth: { oidc } }: Config): Owner[] =>
+  oidc.flatMap(({ name, limits, rules }) =>
+    [{ limits }, ...rules].map(({ limits }) => ({ name, limits })),
+  );
+
+function ownCallers(config: Config): OwnCallers[] {
+  const { tokens, oidc } = config.auth;
+  const these = (of: OwnCallers["of"], all: readonly Owner[]) =>
+    all.flatMap(({ name, limits }) => (limits ? [{ of, name, limits: limitsOf(limits) }] : []));
+  // A claim may say any number.
+  const claimed = oidc.flatMap(({ name, claims }) =>
+    claims.images_per_day === undefined ? [] : [{ name, limits: { images_per_day: 0 } }],
+  );
+  return [...these("callers", tokens), ...these("issuers", [...issuersOf(config), ...claimed])];
+}
+
+function ownUsers(config: Config): OwnUsers[] {
+  const { tokens, teams } = config.auth;
+  const these = (of: OwnUsers["of"], all: readonly Owner[]) =>
     all.flatMap(({ name, limits }) =>
       limits?.user ? [{ of, name, limits: limitsOf(limits.user) }] : [],
     );
-  const issuers = oidc.flatMap(({ name, limits, rules }) =>
-    [{ limits }, ...rules].map(({ limits }) => ({ name, limits })),
-  );
-  return [...these("callers", tokens), ...these("teams", teams), ...these("issuers", issuers)];
+  return [
+    ...these("callers", tokens),
+    ...these("teams", teams),
+    ...these("issuers", issuersOf(config)),
+  ];
 }
 
 function limitSettings({ auth, limits }: Config): LimitSettings {

@@ -1,8 +1,7 @@
 /** JSON files of a model's folder. */
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type * as z from "zod";
-import { assertRegular } from "../../regular-file.js";
+import { readRegular } from "../../regular-file.js";
 import { ModelProblem, whyUnreadable } from "./problem.js";
 
 /**
@@ -18,8 +17,7 @@ export async function readJson<S extends z.ZodType>(
   const path = join(folder, file);
   let json: unknown;
   try {
-    assertRegular(path);
-    json = JSON.parse(quoteInfinity(await readFile(path, "utf8")));
+    json = JSON.parse(quoteInfinity(readRegular(path).toString()));
   } catch (error) {
     throw new ModelProblem(`${file}: ${whyUnreadable(error)}`, { cause: error });
   }
