@@ -33,6 +33,7 @@ const entryOf = (model: Model) => ({
   source: model.source,
   size_bytes: Number(model.sizeBytes),
   max_tokens: model.maxTokens,
+  context_length: model.contextLength,
   prompt_bar: barWords[model.promptBar] ?? "",
   defaults: model.defaults,
   is_default: model.isDefault,
@@ -42,12 +43,13 @@ const entryOf = (model: Model) => ({
 });
 
 function forPeople(models: readonly Model[]): string {
-  const heading = ["MODEL", "TASK", "STATE", "SIZE", "SOURCE"];
+  const heading = ["MODEL", "TASK", "STATE", "SIZE", "CONTEXT", "SOURCE"];
   const rows = models.map((model) => [
     model.isDefault ? `${model.id} (default)` : model.id,
     taskWords[model.task] ?? "",
     stateWords[model.state] ?? "",
     sizeWords(Number(model.sizeBytes)),
+    model.contextLength > 0 ? String(model.contextLength) : "",
     model.source,
   ]);
   const why = models

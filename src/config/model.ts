@@ -48,6 +48,13 @@ export const modelSchema = z.strictObject({
     .min(1)
     .optional()
     .describe("Most tokens of one completion. A default above it is cut to it."),
+  context_length: z
+    .uint32()
+    .min(1)
+    .optional()
+    .describe(
+      "Most tokens of a conversation with its answer, as the lists of models have it. Default: what its server says.",
+    ),
   prompt: z
     .enum(["batch", "literal", "encoders"])
     .optional()

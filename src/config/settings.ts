@@ -2,7 +2,7 @@
 
 import { servedFields, usableCertificates } from "../certificates.js";
 import { passHeadersOf } from "../core/routing/pass-headers.js";
-import type { Bounds, CoreSettings } from "../core/settings.js";
+import type { Bounds, CoreSettings, ModelSettings } from "../core/settings.js";
 import { type DoorSettings, doorDefaults } from "../doors/door.js";
 import { forwardedBy } from "../doors/forwarded.js";
 import type { AppSettings, ListenOptions, TlsSettings } from "../server/settings.js";
@@ -22,13 +22,7 @@ export function coreSettings(config: Config): CoreSettings {
     bounds: boundsOf(config),
     imageHosts: config.image_hosts,
     defaultModels: config.default_models,
-    models: models.map(({ max_tokens, max_in_flight, reasoning_effort, cache_ttl, ...model }) => ({
-      ...model,
-      ...modelRoutingSettings({ ...model, max_in_flight }),
-      maxTokens: max_tokens,
-      reasoningEffort: reasoning_effort,
-      cacheTtlMs: cache_ttl,
-    })),
+    models: models.map(modelSettings),
     totalTimeoutMs: timeouts.total,
     safetyAction: safety.action,
     safetyOnFailure: safety.on_failure,
@@ -38,6 +32,19 @@ export function coreSettings(config: Config): CoreSettings {
     exposeSources: config.expose_sources,
   };
 }
+
+const modelSettings = (entry: Config["models"][number]): ModelSettings => {
+  const { max_tokens, context_length, max_in_flight, reasoning_effort, cache_ttl, ...model } =
+    entry;
+  return {
+    ...model,
+    ...modelRoutingSettings({ ...model, max_in_flight }),
+    maxTokens: max_tokens,
+    contextLength: context_length,
+    reasoningEffort: reasoning_effort,
+    cacheTtlMs: cache_ttl,
+  };
+};
 
 /** The backends that are told headers of callers, and which. */
 const passing = ({ backends = [] }: Config) =>

@@ -16,6 +16,7 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
   cert: ["certfile", "certificate"],
   client_ca: ["ca", "clientcafile", "clientca", "trustedca"],
   config: ["file", "conf"],
+  context_length: ["contextwindow", "maxmodellen", "maxinputtokens", "contextsize"],
   concurrent: ["maxparallelrequests", "parallelrequests", "concurrency"],
   effort: ["reasoning", "reasoningeffort", "thinking", "thinkinglevel"],
   hash: ["token", "key", "apikey"],

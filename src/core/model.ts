@@ -24,6 +24,7 @@ export function modelOf(id: string, task: Task, known: Partial<Model> = {}): Mod
     created: begun,
     source: "",
     sizeBytes: 0n,
+    contextLength: 0,
     ...known,
   };
 }
@@ -37,6 +38,7 @@ export function configured(
   return {
     ...model,
     maxTokens: mostTokens(model, settings, bounds),
+    contextLength: contextOf(model, settings),
     promptBar: barOf(settings?.prompt) ?? model.promptBar,
     defaults: defaultsOf(model, settings, bounds),
     source: exposeSources ? model.source : "",
@@ -62,6 +64,10 @@ function mostTokens(
   const most = Math.min(capOf(model, settings), bound?.max ?? Number.POSITIVE_INFINITY);
   return most < 2 ** 32 ? Math.floor(most) : 0;
 }
+
+/** Most tokens of a conversation with its answer; 0: not known. */
+const contextOf = ({ task, contextLength }: Model, settings: ModelSettings | undefined): number =>
+  task === Task.CHAT ? (settings?.contextLength ?? contextLength) : 0;
 
 /** What the model is asked for where a request says nothing, as far as that is not the contract's default. */
 function defaultsOf(

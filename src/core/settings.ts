@@ -84,6 +84,8 @@ export interface ModelSettings {
   readonly reasoningEffort?: string | undefined;
   /** Most tokens of one completion. */
   readonly maxTokens?: number | undefined;
+  /** Most tokens of a conversation with its answer, as it is listed; absent: what its server says. */
+  readonly contextLength?: number | undefined;
   /** How `|` in a prompt is read. */
   readonly prompt?: Reading | undefined;
   readonly unsupported?: UnsupportedPolicy | undefined;

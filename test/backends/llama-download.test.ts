@@ -70,7 +70,7 @@ test.each(["hf:someone/Tiny-GGUF/tiny.gguf", "hf:someone/Tiny-GGUF:Q8_0"])(
   async (path) => {
     const first = backendFor(path);
     const { text } = await answer(first, chatRequest("hello"));
-    expect(first.models()[0]).toMatchObject({ source: path, maxTokens: 128 });
+    expect(first.models()[0]).toMatchObject({ source: path, contextLength: 128 });
     expect(Number(first.models()[0]?.sizeBytes)).toBe((await readFile(tiny)).length);
     await first.close();
     expect(asked.length).toBeGreaterThan(0);

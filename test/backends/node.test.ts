@@ -40,7 +40,9 @@ describe("a Lintel node", () => {
     const backend = connectTo(running.url, way === "port" ? { token: "me" } : {});
     await backend.health(never);
     await listed(backend);
-    expect(backend.models()).toMatchObject([{ id: "tiny", task: Task.CHAT, maxTokens: 128 }]);
+    expect(backend.models()).toMatchObject([
+      { id: "tiny", task: Task.CHAT, maxTokens: 128, contextLength: 128 },
+    ]);
     const { prompt, completion, finishReason } = await answer(backend, chatRequest("hello"));
     expect({ prompt, completion, finishReason }).toEqual({
       prompt: 9,

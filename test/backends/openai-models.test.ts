@@ -34,6 +34,39 @@ describe("a server's list", () => {
     expect(listed[0]?.ownedBy).toBe(ownedBy);
   });
 
+  it.each<[string, number | undefined]>([
+    ["vllm/models", 40_960],
+    ["together/models", 131_072],
+    ["cohere/models", 288_000],
+    // What the model was trained for is not what the server holds.
+    ["llamacpp/models", undefined],
+    ["ollama/models", undefined],
+  ])("%s tells how long a conversation may be", (name, tokens) => {
+    expect(readModels(String(fixture(name).body))[0]?.contextLength).toBe(tokens);
+  });
+
+  it.each<[string, object, number | undefined]>([
+    ["Groq's", { context_window: 131_072 }, 131_072],
+    ["Mistral's", { max_context_length: 32_768 }, 32_768],
+    ["Anthropic's", { max_input_tokens: 200_000 }, 200_000],
+    ["Novita's", { context_size: 163_840 }, 163_840],
+    ["llama.cpp's", { meta: { n_ctx: 8192, n_ctx_train: 262_144 } }, 8192],
+    ["Venice's", { model_spec: { availableContextTokens: 65_536 } }, 65_536],
+    ["DeepInfra's", { metadata: { context_length: 40_960 } }, 40_960],
+    [
+      "OpenRouter's",
+      { context_length: 1_000_000, top_provider: { context_length: 262_144 } },
+      262_144,
+    ],
+    ["a router's", { context_length: null, top_provider: { context_length: 262_144 } }, 262_144],
+    ["a router's", { context_length: 4096, top_provider: { context_length: null } }, 4096],
+    ["nobody's", { context_length: "8k", max_model_len: -1, meta: [], metadata: null }, undefined],
+    ["vLLM's for images", { max_model_len: 0 }, undefined],
+  ])("%s entry tells how long a conversation may be", (_, members, tokens) => {
+    const text = JSON.stringify({ data: [{ id: "m", ...members }] });
+    expect(readModels(text)[0]?.contextLength).toBe(tokens);
+  });
+
   it.each([
     "",
     "<html>",
@@ -83,7 +116,7 @@ describe("a server's list", () => {
     onTestFinished(() => backend.close());
     await backend.ready?.("llama3.2:1b", never);
     expect(backend.models()).toMatchObject([
-      { id: "llama3.2:1b", state: State.READY, created: 1761000000 },
+      { id: "llama3.2:1b", state: State.READY, created: 1761000000, contextLength: 0 },
     ]);
     expect(backend.models()[0]?.supports).not.toContain("top_k");
     expect(backend.models()).toBe(backend.models());

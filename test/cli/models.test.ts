@@ -60,6 +60,7 @@ interface Entry {
   readonly state: string;
   readonly state_detail: string;
   readonly size_bytes: number;
+  readonly context_length: number;
   readonly source: string;
 }
 const entries = async (server: string): Promise<Entry[]> =>
@@ -72,7 +73,7 @@ describe("a node on a socket", () => {
       .toEqual([]);
     const byId = Object.fromEntries((await entries(`unix:${socket}`)).map((m) => [m.id, m]));
     expect(byId).toMatchObject({
-      tiny: { state: "ready", size_bytes: statSync(tiny).size, source: tiny },
+      tiny: { state: "ready", size_bytes: statSync(tiny).size, context_length: 128, source: tiny },
       cut: { state: "failed", size_bytes: 2_000_000, source: broken },
       text: { state: "failed", state_detail: "text.gguf: not a GGUF file" },
       missing: { state: "failed", state_detail: "missing.gguf: no such file", size_bytes: 0 },
@@ -109,9 +110,9 @@ describe("a node on a socket", () => {
     const { code, stdout } = await runHere(["models", "--server", `unix:${socket}`]);
     expect(code).toBe(0);
     const lines = stdout.split("\n");
-    expect(lines[0]).toMatch(/^MODEL +TASK +STATE +SIZE +SOURCE$/);
+    expect(lines[0]).toMatch(/^MODEL +TASK +STATE +SIZE +CONTEXT +SOURCE$/);
     expect(lines.find((line) => line.startsWith("tiny"))).toMatch(
-      new RegExp(`chat +ready +[\\d.]+ kB +${tiny}$`),
+      new RegExp(`chat +ready +[\\d.]+ kB +128 +${tiny}$`),
     );
     expect(lines.filter((line) => line.includes("no such file"))).toEqual([
       "missing: missing.gguf: no such file",

@@ -549,7 +549,7 @@ state: { database: "postgres://h/n", refresh: 7s }
 usage: { retention: 2d, max_waiting: 3MiB }
 bounds: { width: { max: 512 } }
 cache: { ttl: 2h, scope: all, max_answer: 2MiB, max_bytes: 3MiB, redis: { url: "redis://h" } }
-models: [{ name: m, model: n, cache_ttl: 3h, max_tokens: 5, defaults: { temperature: 0 }, unsupported: ignore }]
+models: [{ name: m, model: n, cache_ttl: 3h, max_tokens: 5, context_length: 9, defaults: { temperature: 0 }, unsupported: ignore }]
 default_models: { chat: m }
 image_hosts: ["*.example.com"]
 body_limit: 2MiB
@@ -574,6 +574,7 @@ safety: { action: blur }
         name: "m",
         model: "n",
         maxTokens: 5,
+        contextLength: 9,
         cacheTtlMs: 10_800_000,
         defaults: { temperature: 0 },
         unsupported: "ignore",

@@ -303,13 +303,20 @@ describe("names and targets", () => {
   });
   it("what the operator set for a model is told with it", async () => {
     const core = coreOf(
-      [scripted({ chat: says("x") }, [chatModel("m", { maxTokens: 100 })], "a")],
+      [
+        scripted(
+          { chat: says("x") },
+          [chatModel("m", { maxTokens: 100, contextLength: 9000 })],
+          "a",
+        ),
+      ],
       {
         models: [
           {
             name: "set",
             model: "m",
             maxTokens: 50,
+            contextLength: 8000,
             defaults: { temperature: 0.2 },
             prompt: "literal",
           },
@@ -318,9 +325,10 @@ describe("names and targets", () => {
       },
     );
     const [list] = await run(core, "listModels", {});
+    const [unspecified, promptBar] = [PromptBar.UNSPECIFIED, PromptBar.LITERAL];
     expect(list?.models).toMatchObject([
-      { id: "m", maxTokens: 100, defaults: {}, promptBar: PromptBar.UNSPECIFIED },
-      { id: "set", maxTokens: 50, defaults: { temperature: 0.2 }, promptBar: PromptBar.LITERAL },
+      { id: "m", maxTokens: 100, contextLength: 9000, defaults: {}, promptBar: unspecified },
+      { id: "set", maxTokens: 50, contextLength: 8000, defaults: { temperature: 0.2 }, promptBar },
     ]);
   });
   describe("what a model is told to do without values is what it is asked for then", () => {

@@ -320,9 +320,13 @@ describe("who calls", () => {
 });
 
 describe("models", () => {
-  const models = [chatModel("org/chat", { maxTokens: 99 }), imageModel("image-1")];
+  const models = [
+    chatModel("org/chat", { maxTokens: 99, contextLength: 4096 }),
+    imageModel("image-1"),
+  ];
   const chat = {
     ...{ name: "models/org/chat", baseModelId: "org/chat", version: "", displayName: "org/chat" },
+    inputTokenLimit: 4096,
     outputTokenLimit: 99,
     supportedGenerationMethods: ["generateContent", "streamGenerateContent", "countTokens"],
   };

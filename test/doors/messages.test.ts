@@ -4,6 +4,7 @@ import type { LLMRequest, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import { deltaChoice } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
 import { toolCall } from "../../src/core/tool-calls.js";
+import { chatModel, imageModel } from "../support/models.js";
 import {
   breaksAfter,
   callsTools,
@@ -491,15 +492,21 @@ describe("keys", () => {
   });
 
   test("list models in Anthropic's form for its clients, in OpenAI's for others", async () => {
-    const server = await serve(scripted({ chat: says("Hi") }), { core });
+    const models = [
+      chatModel("chat-1", { contextLength: 4096, maxTokens: 99 }),
+      imageModel("image-1"),
+    ];
+    const server = await serve(scripted({ chat: says("Hi") }, models), { core });
     const anthropics = { "anthropic-version": "2023-06-01" };
     const first = {
       ...{ type: "model", id: "chat-1", display_name: "chat-1" },
       created_at: "2023-11-14T22:13:20.000Z",
+      ...{ max_input_tokens: 4096, max_tokens: 99, capabilities: null, line: null },
+      ...{ lifecycle: "active", deprecated_at: null, retires_at: null },
     };
     expect(await json(await server.get("/v1/models", anthropics))).toMatchObject({
       ...{
-        data: [first, { id: "image-1" }],
+        data: [first, { id: "image-1", max_input_tokens: null, max_tokens: null }],
         has_more: false,
         first_id: "chat-1",
         last_id: "image-1",

@@ -280,6 +280,14 @@ describe("GET /v1/models", () => {
     });
   });
 
+  test("tells how much a model holds, where that is known", async () => {
+    const chat = chatModel("m", { contextLength: 4096, maxTokens: 99 });
+    const server = await serve(scripted({ chat: says("Hi") }, [chat]));
+    expect(await json(await server.get("/v1/models/m"))).toMatchObject({
+      ...{ id: "m", context_length: 4096, max_model_len: 4096, max_completion_tokens: 99 },
+    });
+  });
+
   test.each(["/v1/models/org/chat", "/v1/models/org%2Fchat"])("%s is one of them", async (path) => {
     const server = await serve(scripted({ chat: says("Hi") }, models));
     expect(await json(await server.get(path))).toMatchObject({ id: "org/chat", object: "model" });

@@ -82,6 +82,7 @@ class LlamaBackend implements ResidentBackend {
       // One that was not loaded yet may support all of it.
       supports: [...llamaSupports, ...toolSupports, ...thoughtSupports],
       maxTokens: config.context_size ?? 0,
+      contextLength: config.context_size ?? 0,
       created: Math.floor(Date.now() / 1000),
       source: config.path,
       sizeBytes: BigInt(this.#bytes),
@@ -174,14 +175,14 @@ class LlamaBackend implements ResidentBackend {
         progress: this.#progress,
       },
     );
-    const maxTokens = loaded.contextSize;
+    const { contextSize } = loaded;
     const supports = [
       ...llamaSupports,
       ...(loaded.tools ? toolSupports : []),
       ...(loaded.hasEffort ? thoughtSupports : []),
     ];
-    this.#update({ maxTokens, supports });
-    log.info({ model: id, maxTokens, ...loaded.where }, "model loaded");
+    this.#update({ maxTokens: contextSize, contextLength: contextSize, supports });
+    log.info({ model: id, maxTokens: contextSize, ...loaded.where }, "model loaded");
     return loaded;
   }
 

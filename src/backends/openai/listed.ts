@@ -7,6 +7,7 @@ import { saidIn } from "../http/error-body.js";
 import { nonsense } from "../http/failure.js";
 import { string, uint32 } from "../http/json.js";
 import type { Transport } from "../http/transport.js";
+import { contextIn } from "./context-length.js";
 import { isOfImages } from "./images/profile.js";
 
 /** Longest time that a server may take to list its models, milliseconds. */
@@ -20,6 +21,8 @@ export interface Listed {
   readonly ownedBy: string;
   /** Whether it makes images, where the server says so; absent: it does not say. */
   readonly draws?: boolean;
+  /** Most tokens of a conversation with its answer; absent: the server does not say. */
+  readonly contextLength?: number;
 }
 
 /** A model of the configuration, of which the server has said nothing. */
@@ -64,6 +67,7 @@ function listedIn(list: unknown): Listed[] {
       ...(otherUses.test(string(entry.type)) && { draws: false }),
       // OpenRouter's, of those that do nothing else.
       ...(givesImagesOnly(entry) && { draws: true }),
+      ...contextIn(entry),
     });
   }
   if (listed.size === 0 && data.length > 0) {
@@ -86,7 +90,9 @@ function cohereModels({ models }: JsonObject): unknown[] | undefined {
   const told = Array.isArray(models) ? models.filter(hasEndpoints) : [];
   if (told.length === 0) return undefined;
   const chatting = told.filter(({ endpoints }) => endpoints.includes("chat"));
-  return chatting.map(({ name }) => ({ id: name, owned_by: "cohere" }));
+  return chatting.map(({ name, context_length }) => ({
+    ...{ id: name, owned_by: "cohere", context_length },
+  }));
 }
 
 const hasEndpoints = (model: unknown): model is JsonObject & { endpoints: unknown[] } =>

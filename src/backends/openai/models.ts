@@ -188,13 +188,13 @@ export class Models {
     if (!isDeepStrictEqual(models, this.#models)) this.#models = models;
   }
 
-  #chat({ id }: Listed, known: Partial<Model>): Model {
+  #chat({ id, contextLength = 0 }: Listed, known: Partial<Model>): Model {
     const { maxTokens = 0 } = this.#source;
     const supports = supportedBy(this.dialect).filter(
       // A refused `max_tokens` goes by its other name, so it is still supported.
       (field) => field === "max_tokens" || !this.refusedFor(id).has(field),
     );
-    return modelOf(id, Task.CHAT, { ...known, supports, maxTokens });
+    return modelOf(id, Task.CHAT, { ...known, supports, maxTokens, contextLength });
   }
 
   #image({ id }: Listed, known: Partial<Model>): Model {

@@ -10,7 +10,12 @@ export function anthropicList({ models }: ListModelsResponse): string {
 }
 
 /** One model. */
-export const anthropicModel = ({ id, created }: Model) => ({
+export const anthropicModel = ({ id, created, contextLength, maxTokens }: Model) => ({
   ...{ type: "model", id, display_name: id },
   created_at: new Date(created * 1000).toISOString(),
+  max_input_tokens: contextLength || null,
+  max_tokens: maxTokens || null,
+  // Members that the API always has.
+  ...{ capabilities: null, line: null },
+  ...{ lifecycle: "active", deprecated_at: null, retires_at: null },
 });

@@ -13,8 +13,9 @@ export const methods: readonly string[] = [
 ];
 
 /** One model; those that draw can't be asked in this form. */
-export const googleModel = ({ id, task, maxTokens }: Model) => ({
+export const googleModel = ({ id, task, contextLength, maxTokens }: Model) => ({
   ...{ name: `models/${id}`, baseModelId: id, version: "", displayName: id },
+  ...(contextLength > 0 && { inputTokenLimit: contextLength }),
   ...(maxTokens > 0 && { outputTokenLimit: maxTokens }),
   supportedGenerationMethods: task === Task.CHAT ? methods : [],
 });

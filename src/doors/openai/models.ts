@@ -26,10 +26,12 @@ export function oneModel(
   throw noModel(id, "model");
 }
 
-/** One model. */
-export const modelObject = ({ id, created }: Model) => ({
+/** One model. How much it holds OpenAI does not tell; clients look for it as OpenRouter and as vLLM have it. */
+export const modelObject = ({ id, created, contextLength, maxTokens }: Model) => ({
   id,
   object: "model",
   created,
   owned_by: "lintel",
+  ...(contextLength > 0 && { context_length: contextLength, max_model_len: contextLength }),
+  ...(maxTokens > 0 && { max_completion_tokens: maxTokens }),
 });

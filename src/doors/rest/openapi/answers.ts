@@ -40,6 +40,9 @@ export const answerSchemas = (contract: Contract): Record<string, Part> => ({
     object: { const: "model" },
     created: said("When it was made, Unix seconds; 0: nobody says.", count),
     owned_by: text,
+    "context_length?": said("Most tokens of a conversation with its answer, where known.", count),
+    "max_model_len?": said("The same, as other clients look for it.", count),
+    "max_completion_tokens?": said("Most tokens of an answer, where known.", count),
   }),
   Health: object("The state of the process.", { status: text, "reason?": text }),
 });
