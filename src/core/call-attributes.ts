@@ -75,6 +75,8 @@ export interface Attributes {
   reasoningTokens?: number | undefined;
   /** Whether these counts are estimates. */
   estimated?: boolean | undefined;
+  /** Why the completion ended, where the model did not end it by itself: `length`, `content_filter` or `tool_calls`. */
+  finishReason?: string | undefined;
   /** Images delivered. */
   images?: number | undefined;
 }
@@ -124,5 +126,6 @@ export const newAttributes = (door: string, guarded?: null): Attributes => ({
   cacheWriteTokens: undefined,
   reasoningTokens: undefined,
   estimated: undefined,
+  finishReason: undefined,
   images: undefined,
 });

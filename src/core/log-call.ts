@@ -54,6 +54,7 @@ export function logCall(
     cacheWriteTokens: noted.cacheWriteTokens,
     reasoningTokens: noted.reasoningTokens,
     estimated: noted.estimated,
+    finishReason: noted.finishReason,
     images: noted.images,
     traceId: observation?.traceId ?? trace?.traceparent.slice(3, 35),
     code,

@@ -25,7 +25,7 @@ const thinking = {
   },
 };
 
-/** Does what the last message says; without usage where that says so, and thinking likewise. */
+/** Does what the last message says; without usage where that says so, and thinking likewise, which is cut. */
 function server() {
   const draw = drawing("localai/image");
   let release = () => {};
@@ -45,7 +45,7 @@ function server() {
     if ((said !== "no usage" && said !== "think") || stream) return echo(exchange);
     const thought = said === "think" ? thinking : undefined;
     const message = { content: "x", ...thought?.message };
-    const choices = [{ index: 0, message, finish_reason: "stop" }];
+    const choices = [{ index: 0, message, finish_reason: thought ? "length" : "stop" }];
     return exchange.sendJson(200, {
       ...{ id: "1", created: 1, model: "m", choices },
       usage: thought?.usage,

@@ -5,6 +5,7 @@ import { LintelError } from "../errors.js";
 import { areObjects, isJsonOf } from "../json.js";
 import { ask, Relay, type Waiter } from "../steps.js";
 import { wellFormed } from "../well-formed.js";
+import { finishReasonOf } from "./reasons.js";
 
 /** What one step of an answer brings. */
 export type Batch = readonly LLMResponse[];
@@ -45,6 +46,13 @@ export abstract class Shaped extends Relay<Batch> {
   override ask(by: Waiter<Step>): void {
     if (this.done) by.came(over);
     else super.ask(by);
+  }
+
+  /** Notes why the answer ended, and tells it. */
+  protected ended(said: string, calls: boolean): string {
+    const reason = finishReasonOf(said, calls);
+    if (reason !== "stop") this.call.attributes.finishReason = reason;
+    return reason;
   }
 
   /** Passes on what a step says; where that is nothing, it asks on. */

@@ -10,7 +10,7 @@ import { newStamp, noUsage, response, type Stamp } from "../stamp.js";
 import { ToolCalls } from "../tool-calls.js";
 import { hidesReasoning } from "../unseen.js";
 import { WholeCharacters, wellFormed } from "../well-formed.js";
-import { finishReasonOf, isCut } from "./reasons.js";
+import { isCut } from "./reasons.js";
 import { type Batch, detailsFor, merged, Shaped, type Step, tooLarge } from "./shaped.js";
 
 /**
@@ -130,7 +130,7 @@ export class Stream extends Shaped {
     if (this.#thinking) this.#endThinking(out);
     const rest = this.#text.end();
     if (rest !== "") this.#say(rest, out);
-    const reason = finishReasonOf(this.#finishReason, this.#calls !== undefined);
+    const reason = this.ended(this.#finishReason, this.#calls !== undefined);
     const calls = this.#calls?.end(isCut(reason)) ?? [];
     if (calls.length > 0) out.push(response(this.#stamp, noUsage, deltaChoice("", "", calls)));
     const estimated = settle(this.call, this.#usage, this.#said, this.#usageEstimated);

@@ -8,7 +8,7 @@ import { newStamp, response } from "../stamp.js";
 import { ToolCalls } from "../tool-calls.js";
 import { hidesReasoning } from "../unseen.js";
 import { wellFormed } from "../well-formed.js";
-import { finishReasonOf, isCut } from "./reasons.js";
+import { isCut } from "./reasons.js";
 import { detailsFor, merged, Shaped, type Step, tooLarge } from "./shaped.js";
 
 /** The one message of a whole completion. */
@@ -25,7 +25,7 @@ export class Whole extends Shaped {
     const reasoning = reasoningIn(choice.message);
     if (toolCalls.length > mostItems) throw tooLarge();
     const called = toolCalls.length > 0 ? new ToolCalls() : undefined;
-    const reason = finishReasonOf(choice.finishReason, called !== undefined);
+    const reason = this.ended(choice.finishReason, called !== undefined);
     const calls = called && toolCalls.map((call) => called.takeWhole(call, isCut(reason)));
     const thought = Buffer.byteLength(reasoning?.reasoningContent ?? "");
     const bytes = Buffer.byteLength(content) + thought + (called?.bytes ?? 0);
