@@ -1,4 +1,5 @@
 /** A server of the operator's own that is told of budgets. */
+import { errorBodyOf } from "../backends/http/refused.js";
 import { retryAfterOf } from "../backends/http/retry-after.js";
 import { byLowerName, Transport } from "../backends/http/transport.js";
 import { namedAs } from "../backends/http/transport-error.js";
@@ -8,6 +9,7 @@ import { LintelError } from "../core/errors.js";
 import type { AlertSink, Telling } from "../core/limits/alerts.js";
 import { type Logger, reasonOf } from "../core/log.js";
 import { type Clock, pause, systemClock } from "../core/routing/clock.js";
+import { tlsIsSpoken, wantsTls } from "../core/tls-errors.js";
 import { bodyOf } from "./body.js";
 
 /** Where it is, and how it is told. */
@@ -205,12 +207,15 @@ export class AlertWebhook implements AlertSink {
         body,
         signal: this.#closing,
       });
-      answer.abort();
       const { status, headers } = answer;
+      const said = status === 400 ? await errorBodyOf(answer, this.#closing) : "";
+      answer.abort();
       if (status >= 200 && status < 300) return undefined;
       const final = status < 500 && status !== 408 && status !== 429;
       const retryAfter = retryAfterOf(headers["retry-after"], Date.now());
-      return { reason: `it answers with status ${status}`, final, retryAfter };
+      // What else it says may have the secret of the address in it.
+      const why = wantsTls(said) ? `: ${tlsIsSpoken}` : "";
+      return { reason: `it answers with status ${status}${why}`, final, retryAfter };
     } catch (error) {
       const said =
         error instanceof LintelError ? namedAs("webhook of budget_alerts", error) : error;

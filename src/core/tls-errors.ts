@@ -31,8 +31,19 @@ const all = Object.keys(codes) as TlsFailure[];
 
 /** What of these an error is; absent: none. */
 export function tlsFailureOf(error: unknown): TlsFailure | undefined {
-  const { code } = Object(error) as { readonly code?: unknown };
-  return typeof code === "string" ? all.find((one) => codes[one].test(code)) : undefined;
+  const code = codeOf(error);
+  return code === undefined ? undefined : all.find((one) => codes[one].test(code));
+}
+
+/** OpenSSL's reason, in its words. */
+const ofOpenssl = /:error:[\dA-F]+:[^:]*:[^:]*:([^:\n]+):/;
+
+/** Node's own clients over HTTP/1 have one code for what fails as they write, and the reason in words alone. */
+function codeOf(error: unknown): string | undefined {
+  const { code, message } = Object(error) as Record<"code" | "message", unknown>;
+  if (typeof code !== "string") return undefined;
+  const [, reason] = (code === "EPROTO" && ofOpenssl.exec(String(message))) || [];
+  return reason === undefined ? code : `ERR_SSL_${reason.toUpperCase().replaceAll(" ", "_")}`;
 }
 
 /** Whether a connection failed because who is there speaks no TLS. */
@@ -52,18 +63,35 @@ const wanted = "a certificate, which a backend's tls.cert and tls.key name";
 /** The same with what only the log says: of who is not known to have a field for it. */
 export function hintOf(error: unknown): string | undefined {
   const failure = tlsFailureOf(error);
-  return remedyOf(error) ?? (failure ? hints[failure] : hintOfAlert(error));
+  return remedyOf(error) ?? (failure ? hints[failure] : (hintOfAlert(error) ?? hintIn(error)));
 }
 
 /** Where HTTP was meant, and an alert of TLS came for an answer, which undici's error has. */
 function hintOfAlert(error: unknown): string | undefined {
   const { name, data } = Object(error) as { readonly name?: unknown; readonly data?: unknown };
   const isAlert = name === "HTTPParserError" && String(data).startsWith("\x15\x03");
-  return isAlert ? "TLS is spoken there: its address begins with https://" : undefined;
+  return isAlert ? tlsIsSpoken : undefined;
 }
+
+const hintIn = (error: unknown) =>
+  error instanceof Error && wantsTls(error.message) ? tlsIsSpoken : undefined;
+
+/** What to do where a server was asked over `http://` and says that it speaks TLS. */
+export const tlsIsSpoken = "TLS is spoken there: its address begins with https://";
+
+/** As nginx, servers in Go, Apache and Tomcat say with a 400 that their port speaks TLS alone. */
+const asksForTls =
+  /\b(?:plain HTTP request was sent to HTTPS port|client sent an HTTP request to an HTTPS server|speaking plain HTTP to an SSL-enabled server port|combination of host and port requires TLS)\b/i;
+
+/** Whether a server's words, a page of HTML too, tell of `http://` where it speaks TLS alone. */
+export const wantsTls = (words: string): boolean => asksForTls.test(words);
+
+/** What may be so where one that was asked over `http://` ended the connection with no answer: others say nothing. */
+export const mayWantTls = "if TLS is spoken there, its address begins with https://";
 
 const hints: Readonly<Partial<Record<TlsFailure, string>>> = {
   cleartext: "no TLS is spoken there",
+  dates: "it is the server's, who needs a new one",
   wanted: `the server wants ${wanted}`,
   handshake: `the server may want ${wanted}`,
 };

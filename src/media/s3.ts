@@ -83,7 +83,7 @@ export async function s3Media(settings: S3Settings): Promise<S3Media> {
     await look(client, sdk, settings);
   } catch (thrown) {
     client.destroy();
-    const cause = new BucketError(thrown);
+    const cause = new BucketError(thrown, settings.endpoint?.startsWith("http:"));
     throw new Error(`media.s3.bucket: ${bucket} can't be used (${reasonOf(cause)})`, { cause });
   } finally {
     waits.cancel();

@@ -1,6 +1,7 @@
 /** Documents of an issuer: its description, its keys. */
 import type { Proxies } from "../backends/http/proxy.js";
 import { Collected } from "../core/pieces.js";
+import { mayWantTls, tlsIsSpoken, wantsTls } from "../core/tls-errors.js";
 
 /** How long the issuer may take to answer, milliseconds. */
 const answerMs = 5000;
@@ -18,7 +19,7 @@ export async function readJson(url: string, proxies: Proxies): Promise<unknown> 
     redirect: "error",
     signal: AbortSignal.timeout(answerMs),
   } as const;
-  if (!proxies.for(url)) return jsonOf(url, await fetch(url, init));
+  if (!proxies.for(url)) return jsonOf(url, await fetch(url, init).catch(rethrow(url)));
   // Loaded here: Node's own `fetch` is there already, but knows no other version's connections.
   const [undici, { agentTo }] = await Promise.all([
     import("undici"),
@@ -32,14 +33,37 @@ export async function readJson(url: string, proxies: Proxies): Promise<unknown> 
   }
 }
 
+/** @throws it, with what may be so where one that was asked with no TLS ended the connection */
+const rethrow =
+  (url: string) =>
+  (error: unknown): never => {
+    const { code } = Object((error as Error).cause) as { readonly code?: unknown };
+    const ended = code === "UND_ERR_SOCKET" || code === "ECONNRESET";
+    throw ended && url.startsWith("http:")
+      ? Object.assign(error as Error, { remedy: mayWantTls })
+      : error;
+  };
+
+/** What a refusal says first, which is all that those say who want TLS; empty where nothing comes. */
+async function firstWords(body: Body | null): Promise<string> {
+  try {
+    for await (const piece of body ?? []) return new TextDecoder().decode(piece);
+  } catch {
+    // Its status counts.
+  }
+  return "";
+}
+
 /** What an answer holds. @throws Error that names the status, unless it is a success */
 async function jsonOf(
   url: string,
   { ok, status, body }: Pick<Response, "ok" | "status"> & { body: Body | null },
 ): Promise<unknown> {
   if (!ok) {
-    await body?.cancel();
-    throw new Error(`${url} answers with status ${status}`);
+    const said = status === 400 ? await firstWords(body) : "";
+    if (said === "") await body?.cancel().catch(() => {});
+    const why = wantsTls(said) ? `: ${tlsIsSpoken}` : "";
+    throw new Error(`${url} answers with status ${status}${why}`);
   }
   const whole = new Collected();
   // To leave the loop ends the answer.

@@ -1,7 +1,7 @@
 /** Says in the log when a collector takes nothing any more, not all, or too slowly, and when it does again. */
 import { parseJson } from "../core/json.js";
-import type { Logger } from "../core/log.js";
-import { remedyOf } from "../core/tls-errors.js";
+import { type Logger, reasonOf } from "../core/log.js";
+import { mayWantTls, tlsFailureOf, tlsIsSpoken, wantsTls } from "../core/tls-errors.js";
 import type { Library } from "./library.js";
 
 interface Exporter<T> {
@@ -68,22 +68,34 @@ function refusedIn(part: unknown): Refused | undefined {
 
 /**
  * Why an export failed. The words of an error may tell an address with its password, its code does
- * not, and where a certificate is not trusted, what to do; those without a code are the exporter's own: of time that
+ * not, nor those of what is wrong with TLS; those without a code are the exporter's own: of time that
  * is over, of a status that may pass.
+ * @param clear whether a collector that never took anything is asked with no TLS
  */
-function whyOf(error: Error | undefined): { readonly code?: unknown; readonly reason?: string } {
-  const { code } = (error ?? {}) as { readonly code?: string | number };
+function whyOf(
+  error: Error | undefined,
+  clear: boolean,
+): { readonly code?: unknown; readonly reason?: string } {
+  const { code, data } = (error ?? {}) as { readonly code?: string | number; data?: unknown };
   if (code === undefined) return { reason: error?.message ?? "unknown" };
-  const remedy = remedyOf({ code });
-  return remedy === undefined ? { code } : { code, reason: remedy };
+  if (tlsFailureOf(error)) return { code, reason: reasonOf(error) };
+  if (typeof data === "string" && wantsTls(data)) return { code, reason: tlsIsSpoken };
+  return clear && code === "ECONNRESET" ? { code, reason: mayWantTls } : { code };
 }
 
 /**
  * Watches an exporter. A collector that is away fails every few seconds: each reason
  * is said once, until it is back.
  * @param what `traces` or `metrics`
+ * @param clear whether the collector is asked with no TLS
  */
-export function watched<T, E extends Exporter<T>>(exporter: E, what: string, log: Logger): E {
+export function watched<T, E extends Exporter<T>>(
+  exporter: E,
+  what: string,
+  log: Logger,
+  clear = false,
+): E {
+  let mayBeWrong = clear;
   const said = new Set<unknown>();
   let refusedAt = Number.NEGATIVE_INFINITY;
   const send = exporter.export.bind(exporter);
@@ -94,8 +106,9 @@ export function watched<T, E extends Exporter<T>>(exporter: E, what: string, log
       if (result.code === 0) {
         if (said.size > 0) log.info({ what }, "telemetry is delivered again");
         said.clear();
+        mayBeWrong = false;
       } else {
-        const why = whyOf(result.error);
+        const why = whyOf(result.error, mayBeWrong);
         const { code, reason } = why;
         if (!said.has(code ?? reason)) log.warn({ what, ...why }, "telemetry can't be delivered");
         said.add(code ?? reason);

@@ -44,13 +44,14 @@ export async function openOtlp(
     ...(otlp.endpoint !== undefined && { url: `${otlp.endpoint}${path}` }),
     ...(otlp.headers && { headers: { ...otlp.headers } }),
   });
+  const clear = otlp.endpoint?.startsWith("http:");
   const closing: [what: string, close: () => Promise<void>][] = [];
   if (otlp.metrics) {
     const { MeterProvider, PeriodicExportingMetricReader } = library.metrics;
     const { OTLPMetricExporter } = library.metricExporter;
     const exporter = new OTLPMetricExporter(target("/v1/metrics"));
     const reader = new PeriodicExportingMetricReader({
-      exporter: watched(exporter, "metrics", log),
+      exporter: watched(exporter, "metrics", log, clear),
       exportIntervalMillis: otlp.intervalMs,
       exportTimeoutMillis: Math.min(10_000, otlp.intervalMs),
       metricProducers: [metricProducer(library, settings.version, read)],
@@ -66,7 +67,10 @@ export async function openOtlp(
     const provider = new BasicTracerProvider({
       resource,
       spanProcessors: [
-        new BatchSpanProcessor(watched(exporter, "traces", log), otlp.content ? large : undefined),
+        new BatchSpanProcessor(
+          watched(exporter, "traces", log, clear),
+          otlp.content ? large : undefined,
+        ),
       ],
       ...(otlp.sampleRatio !== undefined && { sampler: samplerOf(library, otlp.sampleRatio) }),
     });

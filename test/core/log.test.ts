@@ -46,7 +46,20 @@ test.each([
   );
 });
 
+test("where Node has the system's code for what OpenSSL says, its words tell", () => {
+  const place = "SSL routines:ssl3_get_record:wrong version number:../ssl/record.c:350:";
+  const message = `write EPROTO 80BC4D85957F0000:error:0A00010B:${place}\n`;
+  expect(reasonOf(Object.assign(new Error(message), { code: "EPROTO" }))).toBe(
+    "write EPROTO wrong version number; no TLS is spoken there",
+  );
+  expect(reasonOf(Object.assign(new Error("write EPROTO"), { code: "EPROTO" }))).toBe(
+    "write EPROTO",
+  );
+});
+
 test("of one that expired nothing would be trusted", () => {
   const expired = Object.assign(new Error("certificate has expired"), { code: "CERT_HAS_EXPIRED" });
-  expect(reasonOf(expired)).toBe("certificate has expired (CERT_HAS_EXPIRED)");
+  expect(reasonOf(expired)).toBe(
+    "certificate has expired (CERT_HAS_EXPIRED); it is the server's, who needs a new one",
+  );
 });

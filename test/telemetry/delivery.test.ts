@@ -207,7 +207,28 @@ test("what to do where a collector's certificate is not trusted is said", async 
   const url = `https://127.0.0.1:${port}`;
   const telemetry = await telemetryOf({ otlp: otlpTo(url, { traces: false }) }, log);
   await telemetry.close();
-  const reason = "NODE_EXTRA_CA_CERTS=FILE trusts the authority in a file";
   const code = "DEPTH_ZERO_SELF_SIGNED_CERT";
+  const words = `self-signed certificate (${code})`;
+  const reason = `${words}; NODE_EXTRA_CA_CERTS=FILE trusts the authority in a file`;
   expect(lines).toEqual([{ what: "metrics", code, reason, text: "telemetry can't be delivered" }]);
+});
+
+test("of one that never took anything and ends connections over http:// is said what may be", async () => {
+  const { lines, log } = logging();
+  const failure = Object.assign(new Error("socket hang up"), { code: "ECONNRESET" });
+  const results = [{ code: 1, error: failure }, { code: 0 }, { code: 1, error: failure }];
+  const ending = {
+    export(_: object, done: (result: { code: number; error?: Error }) => void) {
+      done(results.shift() ?? { code: 0 });
+    },
+  };
+  const exporter = watched(ending, "metrics", log, true);
+  for (let i = 0; i < 3; i++) exporter.export({}, () => {});
+  const failed = { what: "metrics", code: "ECONNRESET", text: "telemetry can't be delivered" };
+  const reason = "if TLS is spoken there, its address begins with https://";
+  expect(lines).toEqual([
+    { ...failed, reason },
+    { what: "metrics", text: "telemetry is delivered again" },
+    failed,
+  ]);
 });
