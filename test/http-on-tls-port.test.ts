@@ -8,9 +8,11 @@ import { askJson } from "../src/backends/http/ask.js";
 import { Transport } from "../src/backends/http/transport.js";
 import type { BudgetAlert } from "../src/core/limits/alerts.js";
 import { type Logger, reasonOf, silent } from "../src/core/log.js";
+import { errorBody } from "../src/doors/json/error.js";
 import { webhookGuard } from "../src/guards/webhook.js";
 import { s3Media } from "../src/media/s3.js";
 import { IssuerKeys } from "../src/oidc/keys.js";
+import { speaksTls } from "../src/server/failure.js";
 import { never } from "./support/calls.js";
 import { pem } from "./support/tls-front.js";
 import { otlpTo, telemetryOf } from "./telemetry/support.js";
@@ -153,12 +155,21 @@ test.each(kinds)("of https:// to %s that speaks no TLS, that is told", async (_,
   expect(await ask(`https://127.0.0.1:${port}`)).toContain("; no TLS is spoken there");
 });
 
-test("no caller is blamed, and others are asked, where a model server says that it wants TLS", async () => {
-  const port = await listening(saying(asGo));
-  const transport = transportTo(`http://127.0.0.1:${port}`);
-  const sent = askJson(transport, { method: "GET", path: "/", signal: never });
-  await expect(sent).rejects.toMatchObject({ code: "upstream_failed", retry: "elsewhere" });
-});
+const inJson = JSON.stringify(errorBody(speaksTls()));
+
+test.each([
+  ["nginx", asNginx],
+  ["Go", asGo],
+  ["another Lintel", `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json\r\n\r\n${inJson}`],
+])(
+  "no caller is blamed, and others are asked, where a model server wants TLS: %s",
+  async (_, answer) => {
+    const port = await listening(saying(answer));
+    const transport = transportTo(`http://127.0.0.1:${port}`);
+    const sent = askJson(transport, { method: "GET", path: "/", signal: never });
+    await expect(sent).rejects.toMatchObject({ code: "upstream_failed", retry: "elsewhere" });
+  },
+);
 
 test("a server that ends a connection which answered before is not taken for one that wants TLS", async () => {
   let asked = 0;

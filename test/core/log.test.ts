@@ -57,6 +57,17 @@ test("where Node has the system's code for what OpenSSL says, its words tell", (
   );
 });
 
+test.each([
+  "The plain HTTP request was sent to HTTPS port",
+  "Client sent an HTTP request to an HTTPS server.\n",
+  "Reason: You're speaking plain HTTP to an SSL-enabled server port.<br />",
+  "Bad Request\nThis combination of host and port requires TLS.\n",
+])("where a server says that it wants TLS, what its address has to be is told: %j", (said) => {
+  expect(reasonOf(new Error("it failed", { cause: new Error(said) }))).toBe(
+    `it failed: ${said}; TLS is spoken there: its address begins with https://`,
+  );
+});
+
 test("of one that expired nothing would be trusted", () => {
   const expired = Object.assign(new Error("certificate has expired"), { code: "CERT_HAS_EXPIRED" });
   expect(reasonOf(expired)).toBe(

@@ -21,6 +21,9 @@ const ofRouter = /^model (?:(?:'[^'\n]*' )?not found|is not loaded|name=\S+ is n
 const ofLiteLlm =
   /^(?:\{'error': ['"])?(?:\/[\w/]{1,60}: )?invalid model name passed in\b|^(?:litellm\.BadRequestError: )?you passed in model=\S{1,200} there are no healthy deployments\b/i;
 
+/** Another Lintel's that the address of it should be another. */
+const ofLintel = /^this address speaks TLS: ask it by https:/;
+
 /** NVIDIA's of a model that does not run now. */
 const ofNvidia = /^Function id '[\da-f-]{36}': DEGRADED function cannot be invoked$/;
 
@@ -80,8 +83,9 @@ export function isOfTarget(status: number, body: unknown, said: string): boolean
   if (spentInWords.some((words) => words.test(said)) || errors.some(isSpent)) return true;
   if (status === 429) return false;
   return (
-    [ofTarget, ofRouter, ofLiteLlm, ofNvidia, ofOllama].some((words) => words.test(said)) ||
-    errors.some(({ code }) => ofModel.test(string(code)))
+    [ofTarget, ofRouter, ofLiteLlm, ofLintel, ofNvidia, ofOllama].some((words) =>
+      words.test(said),
+    ) || errors.some(({ code }) => ofModel.test(string(code)))
   );
 }
 
