@@ -10,7 +10,9 @@ it("says why one begins, and then what is news", () => {
   const reasons = new OutageReasons();
   expect(reasons.begin(closed)).toBe("the connection was closed");
   const expired = coded("certificate has expired", "CERT_HAS_EXPIRED");
-  expect(reasons.next(expired)).toBe("certificate has expired (CERT_HAS_EXPIRED)");
+  expect(reasons.next(expired)).toBe(
+    "certificate has expired (CERT_HAS_EXPIRED); it is the server's, who needs a new one",
+  );
   expect(reasons.next(expired)).toBeUndefined();
   expect(reasons.next(replied("NOAUTH Authentication required."))).toBe(
     "NOAUTH Authentication required.",
