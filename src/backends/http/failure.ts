@@ -17,7 +17,7 @@ import {
   withCode,
 } from "./error-body.js";
 import { string } from "./json.js";
-import { hasCrashed, isOfTarget, wantsTls } from "./of-target.js";
+import { hasCrashed, isOfTarget, isOverTls } from "./of-target.js";
 import { overflows } from "./overflow.js";
 import { type Headers, retryAfterIn, retryAfterInBody } from "./retry-after.js";
 import { fromUpstreamStatus, upstreamFailed } from "./status.js";
@@ -79,7 +79,7 @@ export function failureOf(
   // Another Lintel's, on its OpenAI paths.
   const code = errorsIn(value).find((error) => "code" in error)?.code;
   const retryAfter = askedAcrossHop(code, retryAfterIn(headers, value, Date.now()));
-  const error = wantsTls(status, body)
+  const error = isOverTls(status, body)
     ? upstreamFailed(status, "elsewhere")
     : errorOf(status, value, said, retryAfter);
   const why = said === "" ? redirectIn(status, headers) || textOfBody(body) : "";

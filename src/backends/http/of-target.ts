@@ -21,9 +21,6 @@ const ofRouter = /^model (?:(?:'[^'\n]*' )?not found|is not loaded|name=\S+ is n
 const ofLiteLlm =
   /^(?:\{'error': ['"])?(?:\/[\w/]{1,60}: )?invalid model name passed in\b|^(?:litellm\.BadRequestError: )?you passed in model=\S{1,200} there are no healthy deployments\b/i;
 
-/** Another Lintel's that the address of it should be another. */
-const ofLintel = /^this address speaks TLS: ask it by https:/;
-
 /** NVIDIA's of a model that does not run now. */
 const ofNvidia = /^Function id '[\da-f-]{36}': DEGRADED function cannot be invoked$/;
 
@@ -46,12 +43,12 @@ const spentInWords: readonly RegExp[] = [
   /^(?:AiError: )?(?:\d{4}: )?you have used up your daily free allocation\b/i,
 ];
 
-/** What servers on Go, nginx and Apache answer in the clear where TLS is spoken. */
+/** What servers on Go, nginx and Apache answer in the clear where TLS is spoken: all of it, since others quote callers. */
 const overTls =
   /^(?:Client sent an HTTP request to an HTTPS server\.\s*$|<html>\s*<head><title>400 The plain HTTP request was sent to HTTPS port<|<!DOCTYPE [\s\S]{0,400}?Reason: You're speaking plain HTTP to an SSL-enabled server port\b)/i;
 
 /** Whether a body says, with the status for bad requests, that the server's address should begin with https://. */
-export const wantsTls = (status: number, body: string): boolean =>
+export const isOverTls = (status: number, body: string): boolean =>
   status === 400 && overTls.test(body);
 
 /**
@@ -83,9 +80,8 @@ export function isOfTarget(status: number, body: unknown, said: string): boolean
   if (spentInWords.some((words) => words.test(said)) || errors.some(isSpent)) return true;
   if (status === 429) return false;
   return (
-    [ofTarget, ofRouter, ofLiteLlm, ofLintel, ofNvidia, ofOllama].some((words) =>
-      words.test(said),
-    ) || errors.some(({ code }) => ofModel.test(string(code)))
+    [ofTarget, ofRouter, ofLiteLlm, ofNvidia, ofOllama].some((words) => words.test(said)) ||
+    errors.some(({ code }) => ofModel.test(string(code)))
   );
 }
 
