@@ -12,6 +12,20 @@ export interface Places {
   readonly mirror: string;
   /** Of Prometheus: host:port. */
   readonly metrics: string;
+  /** A file of SQLite, or the URL of PostgreSQL. */
+  readonly database: string;
+  /** Of several workers. */
+  readonly shared?: SharedPlaces | undefined;
+}
+
+/** What several workers have besides. */
+export interface SharedPlaces {
+  readonly workers: number;
+  readonly redis: string;
+  /** Another gateway. */
+  readonly far: string;
+  readonly comfyui: string;
+  readonly sdapi: string;
 }
 
 /** Tokens that never change. */
@@ -27,10 +41,10 @@ const hash = (token: string) => `sha256:${createHash("sha256").update(token).dig
  * @param form counts up with each reload: what differs follows from it
  */
 export function configure(places: Places, form: number): void {
-  const { a, b, mirror } = places;
+  const { a, b, mirror, shared } = places;
   writeFileSync(
     places.file,
-    `auth:
+    `${shared ? `workers: ${shared.workers}\n` : ""}auth:
   mode: token
   tokens:
     - { name: steady, hash: "${hash(tokens.steady)}", team: crew }
@@ -39,7 +53,7 @@ export function configure(places: Places, form: number): void {
   teams: [{ name: crew, limits: { budget: { amount: 100000, period: hour } } }]
 admin: { tokens: [{ name: ops, hash: "${hash(tokens.ops)}" }] }
 max_connection_age: 20s
-state: { directory: "${places.state}", refresh: 1s }
+state: { directory: "${places.state}", refresh: 1s${shared ? `, database: "${places.database}", redis: { url: "${shared.redis}" }` : ""} }
 usage: { retention: 2h }
 limits:
   caller: { requests_per_minute: 100000, tokens_per_minute: 100000000, images_per_day: 1000000, concurrent: ${200 + (form % 3)}, budget: { amount: 100000, period: hour } }
@@ -77,10 +91,32 @@ models:
   - { name: image, targets: [{ backend: a, model: image }, { backend: b, model: image }] }
   - { name: "any-*", targets: [{ backend: a, model: chat }, { backend: b, model: chat }], cache_ttl: 0s }
   - { name: "extra-${form}", targets: [{ backend: b, model: chat }] }
-backends:
+${shared ? furtherModels : ""}backends:
   - { type: openai, name: a, url: "${a}", dialect: localai, models: [chat, image], image_models: [image], connections: ${40 + (form % 2)} }
   - { type: openai, name: b, url: "${b}", dialect: localai, image_models: [image], refresh: 1s, pass_user: hashed }
   - { type: openai, name: mirror, url: "${mirror}", models: [chat] }
-`,
+${shared ? furtherBackends(shared) : ""}`,
   );
 }
+
+/** As the scripted servers call it. */
+const checkpoint = "v1-5-pruned-emaonly";
+
+const furtherModels = `  - { name: on-node, targets: [{ backend: node, model: chat }, { backend: b, model: chat, priority: 1 }] }
+  - { name: on-rest, targets: [{ backend: rest, model: chat }, { backend: b, model: chat, priority: 1 }] }
+  - { name: far, targets: [{ backend: node, model: chat }, { backend: rest, model: chat }] }
+  - { name: comfyui, targets: [{ backend: comfyui, model: ${checkpoint} }] }
+  - { name: sdapi, targets: [{ backend: sdapi, model: ${checkpoint} }] }
+  - { name: far-image, targets: [{ backend: rest, model: image }, { backend: node, model: image }] }
+  - { name: drawn, targets: [{ backend: comfyui, model: ${checkpoint} }, { backend: sdapi, model: ${checkpoint} }, { backend: rest, model: image }, { backend: a, model: image }] }
+`;
+
+const furtherBackends = ({
+  far,
+  comfyui,
+  sdapi,
+}: SharedPlaces) => `  - { type: node, name: node, address: "${far}", token: any, refresh: 1s, ping: 1s }
+  - { type: rest, name: rest, url: "${far}", models: [{ id: chat, task: chat }, { id: image, task: image }] }
+  - { type: comfyui, name: comfyui, url: "${comfyui}", poll: 100ms, refresh: 1s }
+  - { type: sdapi, name: sdapi, url: "${sdapi}", poll: 20ms, refresh: 1s }
+`;

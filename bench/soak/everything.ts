@@ -4,6 +4,7 @@
  * `npm run soak:everything`, for as long as `-- --minutes 35` says, with `--rate` calls a second. Prints what it holds
  * each minute, writes a snapshot of its heap at a fifth of the time and at the end, and tells what is more in the
  * second; then it holds the books: records, spend, metrics and the log against what callers saw. Folder: `--home`.
+ * With `--shared` it is several workers over Redis and PostgreSQL, which fail as well, as does the last worker.
  */
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, openSync } from "node:fs";
@@ -17,10 +18,19 @@ import { startGateway, startTarget } from "../../test/faults/processes.js";
 import { freePort } from "../../test/support/port.js";
 import { audit, type Call } from "./audit.js";
 import { configure } from "./configuration.js";
+import {
+  disturb,
+  type Outage,
+  serverDisturbances,
+  sharedDisturbances,
+  wasAway,
+} from "./disturbances.js";
+import { workersOf } from "./gateway-log.js";
 import { growth } from "./heap.js";
 import { kindsOf } from "./kinds.js";
 import { look } from "./outside.js";
 import { passTokens } from "./passing-tokens.js";
+import { runningAt, startShared } from "./shared.js";
 
 const { values } = parseArgs({
   options: {
@@ -31,6 +41,11 @@ const { values } = parseArgs({
     reload: { type: "string", default: "5" },
     /** Without snapshots of the heap, whose making takes memory that the process keeps. */
     "no-heap": { type: "boolean", default: false },
+    /** Several workers over Redis and PostgreSQL, and further kinds of backends. */
+    shared: { type: "boolean", default: false },
+    workers: { type: "string", default: "2" },
+    /** Which of what fails does: a regular expression for its name; none: "^$". */
+    fails: { type: "string", default: "" },
   },
 });
 const endsAt = Date.now() + Number(values.minutes) * 60_000;
@@ -42,7 +57,17 @@ const [a, b, mirror] = await Promise.all([
   startTarget(program, "b"),
   startTarget(program, "mirror"),
 ]);
-const upstreams = { a, b, mirror };
+const targets = { a, b, mirror };
+const shared = values.shared ? await startShared(home, [a.url, b.url]) : undefined;
+const upstreams = {
+  ...Object.fromEntries(
+    Object.entries(targets).map(([name, { url }]) => [
+      name,
+      { url, running: () => runningAt(url) },
+    ]),
+  ),
+  ...shared?.upstreams,
+};
 const metrics = `127.0.0.1:${await freePort()}`;
 const places = {
   file: join(home, "lintel.yaml"),
@@ -51,6 +76,14 @@ const places = {
   b: b.url,
   mirror: mirror.url,
   metrics,
+  database: shared?.postgres.url ?? join(home, "state", "lintel.db"),
+  shared: shared && {
+    workers: Number(values.workers),
+    redis: shared.redis.url,
+    far: shared.far.url,
+    comfyui: shared.comfyui.url,
+    sdapi: shared.sdapi.url,
+  },
 };
 for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => process.exit(1));
 let form = 0;
@@ -65,22 +98,29 @@ process.on("exit", () => {
     process.kill(pid, "SIGKILL");
   } catch {}
 });
+/** The process that was started, and its workers. */
+const processes = (): [string, number][] => [
+  ["gateway", pid],
+  ...workersOf(log).map(({ worker, pid }): [string, number] => [`worker ${worker}`, pid]),
+];
 
 const calls: Call[] = [];
 const agent = new Agent({ connections: 64 });
-const kinds = kindsOf({ url, agent });
+const kinds = kindsOf({ url, agent }, shared !== undefined);
 const going = new Set<Promise<void>>();
 let running = true;
 
 async function make(i: number): Promise<void> {
   const [kind, ask] = kinds[i % kinds.length] as (typeof kinds)[number];
-  const call: Call = { id: randomUUID(), kind, seen: "unheard", error: undefined };
+  const from = Date.now();
+  const call: Call = { id: randomUUID(), kind, seen: "unheard", error: undefined, from, until: 0 };
   calls.push(call);
   try {
     call.seen = await ask(call.id);
   } catch (error) {
     call.error = String((error as Error).message).slice(0, 120);
   }
+  call.until = Date.now();
 }
 
 /** Calls at a rate, whatever becomes of them. */
@@ -93,51 +133,59 @@ async function callers(): Promise<void> {
   }
 }
 
-/** Waits, in short steps, so that the end is not missed. */
-async function wait(ms: number): Promise<void> {
+/** Waits, in short steps, so that the end is not missed; answers whether that has not come. */
+async function wait(ms: number): Promise<boolean> {
   for (const until = Date.now() + ms; running && Date.now() < until; ) await pause(100);
+  return running;
 }
 
 async function reloads(): Promise<void> {
   while (running && Number(values.reload) > 0) {
-    await wait(Number(values.reload) * 1000);
-    if (!running) return;
+    if (!(await wait(Number(values.reload) * 1000))) return;
     configure(places, ++form);
     process.kill(pid, "SIGHUP");
   }
 }
 
-/** One model server after the other is away for some seconds. */
-async function outages(): Promise<void> {
-  for (let i = 0; running; i++) {
-    await wait(17_000);
-    const one = [a, mirror, b][i % 3];
-    await one?.kill();
-    await wait(2000);
-    await one?.restart();
-  }
-}
-
+const outages: Outage[] = [];
+const failing = (all: ReturnType<typeof serverDisturbances>) =>
+  all.filter(([what]) => new RegExp(values.fails).test(what));
+const servers = failing(serverDisturbances(targets));
+const stores = failing(shared ? sharedDisturbances(shared, log) : []);
 const passed = { made: 0, wrong: [] as string[] };
-const all = [callers(), reloads(), outages(), passTokens(url, passed, () => running)];
+const all = [
+  callers(),
+  reloads(),
+  ...(servers.length > 0 ? [disturb(servers, outages, 17_000, wait)] : []),
+  ...(stores.length > 0 ? [disturb(stores, outages, 5000, wait)] : []),
+  passTokens(url, passed, {
+    isRunning: () => running,
+    wasAway: (since) => wasAway(outages, /PostgreSQL|worker|Redis/, since, Date.now()),
+    several: shared !== undefined,
+  }),
+];
 
-const first = join(home, "first.heapsnapshot");
-const second = join(home, "second.heapsnapshot");
+/** Snapshots of the heap, by the process. */
+const snapshots = new Map<number, string>();
+const snapshotOf = (name: string, which: string) =>
+  join(home, `${name.replace(" ", "-")}-${which}.heapsnapshot`);
 const firstAt = Date.now() + Number(values.minutes) * 12_000;
-let isTaken = false;
 const say = async () => {
-  const told = await look(
-    { pid, metrics, state: places.state, upstreams: Object.values(upstreams), log },
-    memory,
-  );
+  const at = { processes: processes(), metrics, state: places.state, database: places.database };
+  const told = await look({ ...at, upstreams: Object.values(upstreams), log }, memory);
   console.log(`${new Date().toISOString().slice(11, 19)} ${calls.length} calls  ${told}`);
 };
 while (Date.now() < endsAt) {
   await pause(Math.min(60_000, Math.max(0, endsAt - Date.now())));
   await say();
-  if (!isTaken && !values["no-heap"] && Date.now() >= firstAt) {
-    await memory.snapshot(pid, first);
-    isTaken = true;
+  if (snapshots.size > 0 || values["no-heap"] || Date.now() < firstAt) continue;
+  for (const [name, pid] of processes()) {
+    // Not of one that is killed.
+    const isTaken = await memory.snapshot(pid, snapshotOf(name, "first")).then(
+      () => true,
+      () => false,
+    );
+    if (isTaken) snapshots.set(pid, name);
   }
 }
 running = false;
@@ -151,23 +199,34 @@ const wrong = [
   ...passed.wrong,
   ...(await audit({
     url,
-    pid,
+    processes: processes(),
     metrics,
     places,
     log,
     calls,
+    outages,
     upstreams,
     stop: () => gateway.stop(),
     quiet: () => agent.close(),
     snapshot: async () => {
-      if (!isTaken) return;
-      await memory.inside(pid);
-      await memory.snapshot(pid, second);
+      const now = new Set(processes().map(([, pid]) => pid));
+      for (const [pid, name] of snapshots) {
+        if (!now.has(pid)) snapshots.delete(pid);
+        else {
+          await memory.inside(pid);
+          await memory.snapshot(pid, snapshotOf(name, "second"));
+        }
+      }
     },
   })),
 ];
-for (const one of Object.values(upstreams)) await one.kill();
-for (const line of isTaken ? growth(first, second) : []) console.log(line);
+for (const one of Object.values(targets)) await one.kill();
+await shared?.close();
+for (const name of snapshots.values()) {
+  console.log(`more in ${name}:`);
+  for (const line of growth(snapshotOf(name, "first"), snapshotOf(name, "second")))
+    console.log(line);
+}
 console.log(`all of it is in ${home}`);
 for (const line of wrong) console.error(`WRONG: ${line}`);
 process.exit(wrong.length > 0 ? 1 : 0);

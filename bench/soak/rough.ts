@@ -3,8 +3,8 @@
 import { type ClientHttp2Session, connect } from "node:http2";
 import { connect as connectTcp } from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
+import type { Ask } from "./asking.js";
 import { tokens } from "./configuration.js";
-import type { Ask } from "./kinds.js";
 
 const body = (stream: boolean) =>
   JSON.stringify({ model: "chat", stream, messages: [{ role: "user", content: "do:slow" }] });

@@ -76,9 +76,10 @@ export class Comfy {
     });
   }
 
-  static async start(): Promise<Comfy> {
+  /** @param port 0: a free one */
+  static async start(port = 0): Promise<Comfy> {
     const http = createServer();
-    await new Promise<void>((resolve) => http.listen(0, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) => http.listen(port, "127.0.0.1", resolve));
     return new Comfy(http);
   }
 

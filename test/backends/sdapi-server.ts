@@ -53,9 +53,17 @@ export class Webui {
     upstream.script((exchange) => this.#answer(exchange));
   }
 
-  /** Starts one on a free port. */
-  static async start(product: Product = "a1111"): Promise<Webui> {
-    return new Webui(await Upstream.start(), product);
+  /**
+   * Starts one.
+   * @param port 0: a free one
+   */
+  static async start(product: Product = "a1111", port = 0): Promise<Webui> {
+    return new Webui(await Upstream.start(undefined, port), product);
+  }
+
+  /** How many requests for images it has that are not done. */
+  get working(): number {
+    return this.#works.length;
   }
 
   /** What was asked of `txt2img`. */

@@ -149,10 +149,13 @@ export class Upstream {
     server.on("connection", (socket) => void this.#serve(socket));
   }
 
-  /** Starts one on a free port of 127.0.0.1. */
-  static async start(script?: Script): Promise<Upstream> {
+  /**
+   * Starts one on 127.0.0.1.
+   * @param port 0: a free one
+   */
+  static async start(script?: Script, port = 0): Promise<Upstream> {
     const server = createServer({ noDelay: true });
-    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
     const upstream = new Upstream(server);
     return script ? upstream.script(script) : upstream;
   }

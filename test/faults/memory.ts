@@ -58,11 +58,15 @@ process.on("SIGUSR2", () => {
     return { resident: rss, js: heap + external };
   }
 
+  /** @throws Error if it ends meanwhile */
   async inside(pid: number): Promise<Inside> {
     const answer = join(this.#answers, `${pid}`);
     rmSync(answer, { force: true });
     process.kill(pid, "SIGUSR2");
-    while (!existsSync(answer)) await pause(100);
+    while (!existsSync(answer)) {
+      await pause(100);
+      process.kill(pid, 0);
+    }
     const { rss, heapUsed, external, resources } = JSON.parse(readFileSync(answer, "utf8"));
     const mb = (bytes: number) => bytes / 2 ** 20;
     return { rss: mb(rss), heap: mb(heapUsed), external: mb(external), resources };
