@@ -150,14 +150,18 @@ async function reloads(): Promise<void> {
 const outages: Outage[] = [];
 const failing = (all: ReturnType<typeof serverDisturbances>) =>
   all.filter(([what]) => new RegExp(values.fails).test(what));
-const servers = failing(serverDisturbances(targets));
-const stores = failing(shared ? sharedDisturbances(shared, log) : []);
+/** One after the other, so that what stands in for one is there. */
+const disturbances = failing([
+  ...serverDisturbances(targets),
+  ...(shared ? sharedDisturbances(shared, log) : []),
+]);
 const passed = { made: 0, wrong: [] as string[] };
 const all = [
   callers(),
   reloads(),
-  ...(servers.length > 0 ? [disturb(servers, outages, 17_000, wait)] : []),
-  ...(stores.length > 0 ? [disturb(stores, outages, 5000, wait)] : []),
+  ...(disturbances.length > 0
+    ? [disturb(disturbances, outages, shared ? 5000 : 17_000, wait)]
+    : []),
   passTokens(url, passed, {
     isRunning: () => running,
     wasAway: (since) => wasAway(outages, /PostgreSQL|worker|Redis/, since, Date.now()),

@@ -18,7 +18,7 @@ async function comfyui(): Promise<string> {
     if (turns % 5 === 0) comfy.hangUp();
     if (turns % 7 === 0)
       comfy.next.push({ path: "/prompt", play: (it) => it.writeHead(500).end() });
-    if (turns % 4 === 0) void fetch(`${comfy.url}/interrupt`, { method: "POST", body: "{}" });
+    if (turns % 4 === 0) comfy.halt();
     for (const list of [comfy.requests, comfy.submitted]) list.splice(0, list.length - most);
   }, 1000);
   return comfy.url;

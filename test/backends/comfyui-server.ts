@@ -101,6 +101,15 @@ export class Comfy {
     };
   }
 
+  /** Somebody presses Cancel on its page: what runs is interrupted, and its client hears of it. */
+  halt(): void {
+    const work = this.#running;
+    if (!work) return;
+    const told = { prompt_id: "ID", node_id: "5", executed: [] };
+    this.#tell(work, [JSON.stringify({ type: "execution_interrupted", data: told })]);
+    this.#leave();
+  }
+
   /** Resolves with the first request to a path. */
   asked(path: string): Promise<void> {
     return new Promise((resolve) => this.#asked.set(path, resolve));
