@@ -94,6 +94,8 @@ const options = ["--min-semi-space-size=16", ...memory.options];
 const gateway = await startGateway(places.file, options, "dist/src/main.js", openSync(log, "w"));
 const { url, pid } = gateway;
 process.on("exit", () => {
+  // Signals are sent at once; nobody waits for the ends.
+  if (shared) for (const one of [shared.far, shared.redis, shared.postgres]) void one.kill();
   try {
     process.kill(pid, "SIGKILL");
   } catch {}
