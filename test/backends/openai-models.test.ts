@@ -289,6 +289,29 @@ describe("a server's list", () => {
     await expect(backend.health(never)).rejects.toMatchObject({ code: "unavailable" });
   });
 
+  it("tells of models that are configured how long a conversation may be, once a health check has read it", async () => {
+    const upstream = await serve((exchange) => exchange.play(fixture("vllm/models")));
+    const backend = backendFor(upstream.url, { models: ["Qwen/Qwen3-8B", "other"] });
+    onTestFinished(() => backend.close());
+    const told = () => backend.models().map(({ id, contextLength }) => [id, contextLength]);
+    expect(told()).toEqual([
+      ["Qwen/Qwen3-8B", 0],
+      ["other", 0],
+    ]);
+    await backend.health(never);
+    const models = backend.models();
+    expect(told()).toEqual([
+      ["Qwen/Qwen3-8B", 40_960],
+      ["other", 0],
+    ]);
+    await backend.health(never);
+    expect(backend.models()).toBe(models);
+    // What has another form says nothing new.
+    upstream.script((exchange) => exchange.send(200, {}, "all is well"));
+    await backend.health(never);
+    expect(backend.models()).toBe(models);
+  });
+
   it("is waited for, and no 404 while it can't be read, where only image models are named", async () => {
     const held = gate();
     let broken = true;

@@ -98,12 +98,22 @@ export function createOpenaiBackend(config: OpenaiConfig, { log }: BackendContex
       const answer = await transport.send(request);
       if (config.models && lacksList.has(answer.status)) return answer.drain();
       const body = await bodyOf(answer, signal);
-      // Nobody needs to understand a list that is not served.
-      if (!config.models) readModels(body.toString("utf8"));
+      const text = body.toString("utf8");
+      if (!config.models) readModels(text);
+      else hearModels(text, models);
     },
     async close() {
       models.close();
       await Promise.all([transport.close(), guard.close()]);
     },
   };
+}
+
+/** Nobody needs to understand a list that is not served. */
+function hearModels(text: string, models: Models): void {
+  try {
+    models.heard(readModels(text));
+  } catch {
+    // It has another form, or says nothing of models.
+  }
 }

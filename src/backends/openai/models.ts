@@ -52,6 +52,8 @@ export class Models {
   #models: readonly Model[] = [];
   /** What the server lists, where names are configured; absent: it has not been asked. */
   #listed: readonly Listed[] | undefined;
+  /** How long conversations may be where names are configured, as the list had it that was read for other reasons. */
+  #lengths: ReadonlyMap<string, number | undefined> = new Map();
   #dialect: Dialect;
   #asking: Promise<void> | undefined;
   /** After one that took too long; milliseconds since the epoch. */
@@ -108,7 +110,7 @@ export class Models {
   async #ask(): Promise<void> {
     try {
       this.#listed = await this.#source.list(new Cancellation());
-      this.#build();
+      this.heard(this.#listed);
     } catch (thrown) {
       // Who is away for now is asked again by the next call, who hangs is not by each.
       const { code, retry } = toLintelError(thrown);
@@ -126,6 +128,12 @@ export class Models {
   refuse(model: string, field: string): void {
     const refused = this.#refused.get(model) ?? new Set();
     this.#refused.set(model, refused.add(field));
+    this.#build();
+  }
+
+  /** The server's list came by while names are configured: it counts for what those are alone. */
+  heard(listed: readonly Listed[]): void {
+    this.#lengths = new Map(listed.map(({ id, contextLength }) => [id, contextLength]));
     this.#build();
   }
 
@@ -188,7 +196,7 @@ export class Models {
     if (!isDeepStrictEqual(models, this.#models)) this.#models = models;
   }
 
-  #chat({ id, contextLength = 0 }: Listed, known: Partial<Model>): Model {
+  #chat({ id, contextLength = this.#lengths.get(id) ?? 0 }: Listed, known: Partial<Model>): Model {
     const { maxTokens = 0 } = this.#source;
     const supports = supportedBy(this.dialect).filter(
       // A refused `max_tokens` goes by its other name, so it is still supported.
