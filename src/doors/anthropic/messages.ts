@@ -1,13 +1,11 @@
 /** Conversations of the Messages API, to the contract's. */
-
 import { isObject, type JsonObject } from "../../core/json.js";
-import { jsonText } from "../../core/long-numbers.js";
 import { tooManyItems } from "../items.js";
 import { type Conversation, ConversationReader } from "../json/places.js";
 import { quoted } from "../json/quoted.js";
+import { assistantTurn, type Block, type BlockReading } from "./assistant-turn.js";
 import { joined, lastMark, markIn } from "./marks.js";
 import { keepsSize, type Part, partOf, textsOf } from "./parts.js";
-import { callsExtras, redactedIn, signedBy } from "./signature.js";
 import { changesTools } from "./tool-changes.js";
 
 /** A conversation of Anthropic's form. */
@@ -36,7 +34,7 @@ export function readConversation({
 /** Those of the API, and one that some clients have of others' and mean as `system`. */
 const roles = ["user", "assistant", "system", "developer"];
 
-class Reading extends ConversationReader implements MessagesConversation {
+class Reading extends ConversationReader implements MessagesConversation, BlockReading {
   isTuned = false;
   keepsSizes = false;
 
@@ -111,71 +109,12 @@ class Reading extends ConversationReader implements MessagesConversation {
       else if (typeof block.type !== "string") this.wrong(`${place}.type`, "must be a string");
       return { block: isObject(block) ? block : {}, place };
     });
-    if (message.role === "assistant") this.#assistant(blocks, at);
+    if (message.role === "assistant") this.add(...assistantTurn(blocks, at, this));
     else if (message.role !== "system") this.#user(message.role, blocks, at);
     else {
       const said = blocks.filter(({ block }) => !changesTools(block));
       if (said.length > 0 || blocks.length === 0) this.#user("system", said, at);
     }
-  }
-
-  #assistant(blocks: readonly Block[], at: string): void {
-    const texts: string[] = [];
-    const thoughts: string[] = [];
-    const details: JsonObject[] = [];
-    const calls: { id: unknown; extra_content?: unknown }[] = [];
-    const places: string[] = [];
-    for (const { block, place } of blocks) {
-      switch (block.type) {
-        case "text":
-          texts.push(this.#text(block, "text", place));
-          break;
-        case "thinking": {
-          const thinking = this.#text(block, "thinking", place);
-          const signed = signedBy(this.#text(block, "signature", place, ""), thinking);
-          thoughts.push(signed.thinking);
-          details.push(...signed.details);
-          break;
-        }
-        case "redacted_thinking":
-          details.push(...redactedIn(this.#text(block, "data", place)));
-          break;
-        case "tool_use":
-          calls.push(this.#call(block, place));
-          places.push(place);
-          break;
-        case "fallback":
-          // Which of Anthropic's models went on, and nothing that was said.
-          break;
-        default:
-          this.#refuse(block, place);
-      }
-    }
-    const { extras, others } = callsExtras(details);
-    const end = lastMark(blocks);
-    for (const call of calls) call.extra_content ??= extras.get(call.id);
-    this.add(
-      {
-        role: "assistant",
-        content: texts.join(""),
-        ...(calls.length > 0 && { tool_calls: calls }),
-        ...(thoughts.length > 0 && { reasoning_content: thoughts.filter(Boolean).join("\n\n") }),
-        ...(others.length > 0 && { reasoning_details: numbered(others) }),
-        ...end?.mark,
-      },
-      { at, content: `${at}.content`, calls: places, ...end?.at },
-    );
-  }
-
-  #call({ id, name, input, extra_content }: JsonObject, place: string) {
-    if (!isObject(input ?? {})) this.wrong(`${place}.input`, "must be an object");
-    let args = "{}";
-    try {
-      args = jsonText(input ?? {});
-    } catch {
-      this.wrong(`${place}.input`, "is nested too deeply");
-    }
-    return { id, type: "function", function: { name, arguments: args }, extra_content };
   }
 
   /** What tools said comes first, as it has to; pictures among it are shown behind it. */
@@ -205,7 +144,7 @@ class Reading extends ConversationReader implements MessagesConversation {
     const inner = Array.isArray(said) ? (said as unknown[]) : [];
     const parts = inner.flatMap((one, i) => this.#part(one, `${place}.content[${i}]`));
     const isText = ({ part }: Part) => part.type === "text";
-    const texts = parts.filter(isText).map((it) => this.#text(it.part, "text", it.place));
+    const texts = parts.filter(isText).map((it) => this.text(it.part, "text", it.place));
     const text = Array.isArray(said) ? texts.join("\n") : said;
     // Else nobody would know that it failed.
     const told = block.is_error === true && text === "" ? "error" : text;
@@ -230,19 +169,19 @@ class Reading extends ConversationReader implements MessagesConversation {
       if (part.type === "image_url" && keepsSize(block as JsonObject)) this.keepsSizes = true;
       return [{ part: { ...part, ...markIn(block as JsonObject) }, place }];
     }
-    if (isObject(block)) this.#refuse(block, place);
+    if (isObject(block)) this.refuseBlock(block, place);
     else this.wrong(place, "must be an object");
     return [];
   }
 
-  #text(block: JsonObject, member: string, place: string, otherwise?: string): string {
+  text(block: JsonObject, member: string, place: string, otherwise?: string): string {
     const text = block[member] ?? otherwise;
     if (typeof text === "string") return text;
     this.wrong(`${place}.${member}`, text === undefined ? "is required" : "must be a string");
     return "";
   }
 
-  #refuse({ type }: JsonObject, place: string): void {
+  refuseBlock({ type }: JsonObject, place: string): void {
     if (typeof type !== "string") return;
     const why = `a block of the type ${quoted(type)} is not supported here`;
     this.refuse(place, why);
@@ -254,14 +193,3 @@ const isForModels = (block: unknown): boolean =>
   !isObject(block) ||
   typeof block.text !== "string" ||
   !block.text.startsWith("x-anthropic-billing-header:");
-
-interface Block {
-  readonly block: JsonObject;
-  readonly place: string;
-}
-
-/** Thoughts of several blocks, told apart by their numbers. */
-const numbered = (details: readonly JsonObject[]): JsonObject[] =>
-  details.every(({ index }) => index === 0)
-    ? details.map((it, index) => ({ ...it, index }))
-    : [...details];

@@ -1,5 +1,4 @@
 /** Tools of the Messages API, to the contract's. */
-
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { jsonText } from "../../core/long-numbers.js";

@@ -1,5 +1,4 @@
 /** Conversations of the Gemini API, to the contract's. */
-
 import { isObject, type JsonObject } from "../../core/json.js";
 import { jsonText } from "../../core/long-numbers.js";
 import { tooManyItems } from "../items.js";

@@ -1,5 +1,4 @@
 /** Tools of the Gemini API, to the contract's. */
-
 import type { Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { tooManyItems } from "../items.js";

@@ -1,5 +1,4 @@
 /** Parts of messages of chat completions, put the contract's way. */
-
 import { ContentPartSchema, FileDataSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, type JsonObject, withMembers } from "../../core/json.js";
 import { choicesOf } from "../../core/rules.js";

@@ -1,5 +1,4 @@
 /** A conversation as a list of items, to the contract's messages. */
-
 import { type LintelError, unsupported, type Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";

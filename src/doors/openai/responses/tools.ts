@@ -1,5 +1,4 @@
 /** Tools in the flat form of the Responses API, to the contract's. */
-
 import { type LintelError, unsupported, type Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { tooManyItems } from "../../items.js";
