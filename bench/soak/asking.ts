@@ -55,7 +55,7 @@ export const words = () => randomBytes(400).toString("hex");
 /** A conversation of one message. */
 export const turn = (content: string) => [{ role: "user", content }];
 
-/** The calls of one client. */
+/** The calls of one client, which have connections of their own for each protocol. */
 export function asking({ url, agent }: Client) {
   const ask = (path: string, body: unknown, id: string, more: Headers = {}, signal?: AbortSignal) =>
     request(url + path, {
@@ -196,3 +196,6 @@ export function asking({ url, agent }: Client) {
     wrong,
   };
 }
+
+/** How one client makes its calls. */
+export type Asking = ReturnType<typeof asking>;

@@ -14,14 +14,16 @@ export interface Outage {
 /** One thing that fails: resolves once it is back. */
 type Disturb = () => Promise<void>;
 
-/** A model server is away for two seconds. */
-const dies =
-  (one: Running): Disturb =>
+/** Something is away for so long. */
+const away =
+  (ms: number, goes: () => unknown, comes: () => unknown): Disturb =>
   async () => {
-    await one.kill();
-    await pause(2000);
-    await one.restart();
+    await goes();
+    await pause(ms);
+    await comes();
   };
+
+const dies = ({ kill, restart }: Running): Disturb => away(2000, kill, restart);
 
 /**
  * All that fails with several workers.
@@ -32,14 +34,7 @@ export function sharedDisturbances(
   log: string,
 ): readonly (readonly [string, Disturb])[] {
   return [
-    [
-      "Redis stands still",
-      async () => {
-        redis.pause();
-        await pause(3000);
-        redis.resume();
-      },
-    ],
+    ["Redis stands still", away(3000, redis.pause, redis.resume)],
     [
       "a worker",
       async () => {
@@ -49,23 +44,9 @@ export function sharedDisturbances(
         for (let i = 0; i < 100 && workersOf(log).at(-1)?.pid === last?.pid; i++) await pause(100);
       },
     ],
-    [
-      "PostgreSQL",
-      async () => {
-        await postgres.kill();
-        await pause(3000);
-        await postgres.start();
-      },
-    ],
+    ["PostgreSQL", away(3000, postgres.kill, postgres.start)],
     ["far", dies(far)],
-    [
-      "Redis",
-      async () => {
-        await redis.kill();
-        await pause(2000);
-        await redis.start();
-      },
-    ],
+    ["Redis", away(2000, redis.kill, redis.start)],
     ["comfyui", dies(comfyui)],
     ["sdapi", dies(sdapi)],
   ];

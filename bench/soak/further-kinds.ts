@@ -1,10 +1,10 @@
 /** Calls that go to a node, another gateway, ComfyUI and the Stable Diffusion web API. */
 import { randomUUID } from "node:crypto";
-import { type Ask, asking, type Client, mishaps, oneOf, turn, words } from "./asking.js";
+import { type Ask, type Asking, mishaps, oneOf, turn, words } from "./asking.js";
 
 /** Calls of one client; as often as one stands here, so often it comes. */
-export function further(client: Client): readonly (readonly [string, Ask])[] {
-  const { post, chat, leaving, grpc, hello, keyed, picture, image, streamed } = asking(client);
+export function further(asking: Asking): readonly (readonly [string, Ask])[] {
+  const { post, chat, leaving, grpc, hello, keyed, picture, image, streamed } = asking;
   const to = (model: string, more: object = {}) => chat({ model, ...more });
   const mishap = () => to("far", { messages: turn(`${words()} do:${oneOf(...mishaps)}`) });
   const slow = (model: string) => streamed(to(model, { messages: turn(`do:slow ${words()}`) }));

@@ -9,18 +9,20 @@ interface Line {
   readonly pid?: number;
 }
 
-const linesOf = (file: string): Line[] =>
+/** @param having words that all of them have: the others are not looked at */
+const linesOf = (file: string, having = ""): Line[] =>
   readFileSync(file, "utf8")
     .split("\n")
-    .filter(Boolean)
+    .filter((line) => line !== "" && line.includes(having))
     // What is no JSON, Node wrote: something was not caught.
     .map((line) => (line.startsWith("{") ? JSON.parse(line) : { level: 60, msg: line }));
 
 /** Workers that serve, by their numbers; none of a gateway that has none. */
 export function workersOf(file: string): { readonly worker: number; readonly pid: number }[] {
   const workers = new Map<number, number>();
-  for (const { msg, worker = 0, pid = 0 } of linesOf(file)) {
-    if (msg === "a worker listens") workers.set(worker, pid);
+  const listens = "a worker listens";
+  for (const { msg, worker = 0, pid = 0 } of linesOf(file, listens)) {
+    if (msg === listens) workers.set(worker, pid);
   }
   return [...workers]
     .sort(([one], [other]) => one - other)

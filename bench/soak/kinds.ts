@@ -10,9 +10,9 @@ import { rough } from "./rough.js";
  * @param hasFurther also calls of backends that only a shared gateway has
  */
 export function kindsOf(client: Client, hasFurther: boolean): readonly (readonly [string, Ask])[] {
-  const { ask, read, post, chat, leaving, grpc, web, connect, hello, keyed, twice } =
-    asking(client);
-  const { image, picture, mishap, delay, streamed, max_tokens, wrong } = asking(client);
+  const made = asking(client);
+  const { ask, read, post, chat, leaving, grpc, web, connect, hello, keyed, twice } = made;
+  const { image, picture, mishap, delay, streamed, max_tokens, wrong } = made;
   return [
     ["REST", post("/llm", chat)],
     ["SSE", post("/llm", () => streamed(chat()))],
@@ -156,7 +156,7 @@ export function kindsOf(client: Client, hasFurther: boolean): readonly (readonly
     ],
     ["left, delay", leaving("/llm", () => streamed(delay()), "before")],
     ["left, image", leaving("/text-to-image", () => ({ ...image(), stream: true }), "before")],
-    ...(hasFurther ? further(client) : []),
+    ...(hasFurther ? further(made) : []),
     ...rough(client.url),
   ];
 }

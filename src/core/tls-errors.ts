@@ -86,7 +86,14 @@ const asksForTls =
 /** Whether a server's words, a page of HTML too, tell of `http://` where it speaks TLS alone. */
 export const wantsTls = (words: string): boolean => asksForTls.test(words);
 
-/** What may be so where one that was asked over `http://` ended the connection with no answer: others say nothing. */
+/** Codes with which a connection ends that the other side closed. */
+const closed: ReadonlySet<unknown> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
+
+/** Whether the other side closed a connection. */
+export const wasClosed = (error: unknown): boolean =>
+  closed.has((Object(error) as { readonly code?: unknown }).code);
+
+/** What may be so where one that was asked over `http://` closed the connection with no answer: others say nothing. */
 export const mayWantTls = "if TLS is spoken there, its address begins with https://";
 
 const hints: Readonly<Partial<Record<TlsFailure, string>>> = {

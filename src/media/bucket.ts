@@ -1,7 +1,7 @@
 /** What is wrong with a bucket, in words. */
+import { textOfBody } from "../backends/http/error-body.js";
 import { Refusal } from "../core/log.js";
-import { withoutSecrets } from "../core/secrets.js";
-import { mayWantTls } from "../core/tls-errors.js";
+import { mayWantTls, wasClosed } from "../core/tls-errors.js";
 import type { Trouble } from "./watch.js";
 
 /** Letters of an answer that are told which is none of a store. */
@@ -9,8 +9,7 @@ const mostLetters = 300;
 
 /** The words that it begins with, without the tags of a page. */
 const beginningOf = (body: string): string =>
-  withoutSecrets(body)
-    .slice(0, 10 * mostLetters)
+  textOfBody(body)
     .replace(/<[^>]*>/g, " ")
     .replace(/\s+/g, " ")
     .trim()
@@ -50,7 +49,7 @@ export class BucketError extends Refusal implements Trouble {
     const { name, message = "", code, $metadata, $response } = Object(thrown) as Thrown;
     const status = $metadata?.httpStatusCode;
     const region = $response?.headers?.["x-amz-bucket-region"];
-    const ended = code === "ECONNRESET" || code === "EPIPE";
+    const ended = wasClosed(thrown);
     const moved = status === 301 || status === 307 || status === 400;
     const elsewhere = moved && region ? [`media.s3.region should be ${region}`] : [];
     super(

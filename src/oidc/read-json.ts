@@ -1,7 +1,7 @@
 /** Documents of an issuer: its description, its keys. */
 import type { Proxies } from "../backends/http/proxy.js";
 import { Collected } from "../core/pieces.js";
-import { mayWantTls, tlsIsSpoken, wantsTls } from "../core/tls-errors.js";
+import { mayWantTls, tlsIsSpoken, wantsTls, wasClosed } from "../core/tls-errors.js";
 
 /** How long the issuer may take to answer, milliseconds. */
 const answerMs = 5000;
@@ -37,9 +37,7 @@ export async function readJson(url: string, proxies: Proxies): Promise<unknown> 
 const rethrow =
   (url: string) =>
   (error: unknown): never => {
-    const { code } = Object((error as Error).cause) as { readonly code?: unknown };
-    const ended = code === "UND_ERR_SOCKET" || code === "ECONNRESET";
-    throw ended && url.startsWith("http:")
+    throw wasClosed((error as Error).cause) && url.startsWith("http:")
       ? Object.assign(error as Error, { remedy: mayWantTls })
       : error;
   };

@@ -1,7 +1,7 @@
 /** Says in the log when a collector takes nothing any more, not all, or too slowly, and when it does again. */
 import { parseJson } from "../core/json.js";
 import { type Logger, reasonOf } from "../core/log.js";
-import { mayWantTls, tlsFailureOf, tlsIsSpoken, wantsTls } from "../core/tls-errors.js";
+import { mayWantTls, tlsFailureOf, tlsIsSpoken, wantsTls, wasClosed } from "../core/tls-errors.js";
 import type { Library } from "./library.js";
 
 interface Exporter<T> {
@@ -80,7 +80,7 @@ function whyOf(
   if (code === undefined) return { reason: error?.message ?? "unknown" };
   if (tlsFailureOf(error)) return { code, reason: reasonOf(error) };
   if (typeof data === "string" && wantsTls(data)) return { code, reason: tlsIsSpoken };
-  return clear && code === "ECONNRESET" ? { code, reason: mayWantTls } : { code };
+  return clear && wasClosed(error) ? { code, reason: mayWantTls } : { code };
 }
 
 /**

@@ -2,6 +2,7 @@
 import type { OnReadOpts, Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import type { buildConnector as Connectors } from "undici";
+import { wasClosed } from "../../core/tls-errors.js";
 import type { ClientTls, ClientTlsOptions } from "./client-tls.js";
 import { endedSilently, silently, unheard, withRemedy } from "./tls-remedy.js";
 import { buildConnector } from "./undici.js";
@@ -73,7 +74,7 @@ export function connector({
 export function endingWithAlerts(socket: Socket, tls?: ClientTls): Socket {
   if (!(socket instanceof TLSSocket)) {
     return socket.once("error", (error: NodeJS.ErrnoException) => {
-      if (closed.has(error.code ?? "") && isSilent(socket)) unheard(error);
+      if (wasClosed(error) && isSilent(socket)) unheard(error);
     });
   }
   socket.once("error", (error: NodeJS.ErrnoException) => {
@@ -84,9 +85,6 @@ export function endingWithAlerts(socket: Socket, tls?: ClientTls): Socket {
   if (tls?.shows) socket.once("end", () => isSilent(socket) && socket.destroy(endedSilently()));
   return socket;
 }
-
-/** Codes with which a connection ends that the other side closed. */
-const closed: ReadonlySet<string> = new Set(["ECONNRESET", "EPIPE", "UND_ERR_SOCKET"]);
 
 const isSilent = ({ bytesRead }: Socket) => bytesRead === 0;
 

@@ -23,10 +23,10 @@ export function contextIn(entry: JsonObject): { contextLength?: number } {
     at(model_spec, "availableContextTokens"),
     at(metadata, "context_length"),
   ];
-  const contextLength = [...told, ...nested].map(uint32).find((tokens) => tokens > 0);
-  const provided = uint32(at(top_provider, "context_length"));
-  if (contextLength === undefined) return provided > 0 ? { contextLength: provided } : {};
-  return { contextLength: provided > 0 ? Math.min(contextLength, provided) : contextLength };
+  const ofModel = [...told, ...nested].map(uint32).find((tokens) => tokens > 0) ?? 0;
+  const ofProvider = uint32(at(top_provider, "context_length"));
+  const known = [ofModel, ofProvider].filter((tokens) => tokens > 0);
+  return known.length > 0 ? { contextLength: Math.min(...known) } : {};
 }
 
 const at = (parent: unknown, member: string): unknown =>

@@ -91,7 +91,9 @@ function cohereModels({ models }: JsonObject): unknown[] | undefined {
   if (told.length === 0) return undefined;
   const chatting = told.filter(({ endpoints }) => endpoints.includes("chat"));
   return chatting.map(({ name, context_length }) => ({
-    ...{ id: name, owned_by: "cohere", context_length },
+    id: name,
+    owned_by: "cohere",
+    context_length,
   }));
 }
 

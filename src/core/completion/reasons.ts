@@ -1,12 +1,7 @@
 /** Why completions end. */
 
 /** Reasons that callers may see. */
-export const finishReasons: ReadonlySet<string> = new Set([
-  "stop",
-  "length",
-  "content_filter",
-  "tool_calls",
-]);
+export const finishReasons: readonly string[] = ["stop", "length", "content_filter", "tool_calls"];
 
 /**
  * The reason as callers get it: `stop` for whatever a model server says else. Clients go by it, and some servers say

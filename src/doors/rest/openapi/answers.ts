@@ -17,9 +17,6 @@ import {
   uri,
 } from "./schema.js";
 
-/** Why an answer ended. */
-const reasons = [...finishReasons];
-
 /** What an enum of the contract is in JSON; nothing is not specified. */
 const words = (of: Readonly<Record<number, string>>): Part => ({
   enum: Object.values(of).filter((word) => word !== ""),
@@ -89,7 +86,7 @@ function chatSchemas(contract: Contract): Record<string, Part> {
     CompletionChoice: object(commentOf(contract.message("LLMChoice")), {
       index,
       message: refer("CompletionMessage"),
-      finish_reason: choice("finish_reason", { enum: reasons }),
+      finish_reason: choice("finish_reason", { enum: finishReasons }),
     }),
     CompletionMessage: object("The answer, to be handed back as a message of the conversation.", {
       role,
@@ -123,7 +120,7 @@ function chatSchemas(contract: Contract): Record<string, Part> {
         ...thoughts,
         "tool_calls?": message("tool_calls", list(refer("ChunkCall"), { minItems: 1 })),
       }),
-      finish_reason: choice("finish_reason", { enum: [...reasons, "error", null] }),
+      finish_reason: choice("finish_reason", { enum: [...finishReasons, "error", null] }),
     }),
     ChunkCall: object("A piece of a call: those with one `index` are one call.", {
       index: call("index", count),
