@@ -123,8 +123,9 @@ export function asking({ url, agent }: Client) {
         ))
           if (leaves) return "left";
       } catch (error) {
-        // What connect-node does with a call that it is about to send on a connection that becomes old.
-        if (String(error).includes("REFUSED_STREAM")) return "unheard";
+        // What connect-node says of a call that it is about to send on a connection that becomes old, and of one whose
+        // connection ended with a process that was killed.
+        if (/REFUSED_STREAM|closed with error code CANCEL/.test(String(error))) return "unheard";
         // An error that the gateway told has no cause; one of the connection has.
         return (error as Error).cause === undefined ? "failed" : "unheard";
       }
