@@ -3,7 +3,7 @@ import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/ch
 import { isBase64 } from "./base64.js";
 import type { Violation } from "./errors.js";
 import { inlineFile, longestHead } from "./files.js";
-import { areObjects, isJsonOf, isObject } from "./json.js";
+import { areObjects, isJsonOf, isObject, isTooDeepIn, parseJson, tooDeep } from "./json.js";
 import { fits } from "./pattern.js";
 
 /**
@@ -172,8 +172,10 @@ function checkObject(
   what: string,
   into: Violation[],
 ): void {
-  if (!text || isJsonOf(text, isObject)) return;
-  into.push({ field, message: `must be a JSON object${what}` });
+  if (!text) return;
+  const value = parseJson(text);
+  if (!isObject(value)) into.push({ field, message: `must be a JSON object${what}` });
+  else if (isTooDeepIn(text, value)) into.push({ field, message: tooDeep });
 }
 
 function checkChoice(

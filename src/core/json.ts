@@ -37,20 +37,35 @@ export function parseJson(text: string): unknown {
 export const areObjects = (value: unknown): value is JsonObject[] =>
   Array.isArray(value) && value.every(isObject);
 
-/** A value as JSON; `undefined` where it is nested too deeply: V8 reads more than it can write. */
-export function jsonOf(value: object): string | undefined {
-  try {
-    return JSON.stringify(value);
-  } catch {
-    return undefined;
-  }
+/**
+ * How many objects and lists may stand within each other in JSON that goes on to others. Python reads
+ * about as many. JavaScript reads more than it can walk through, or write: Node 20 a few thousand.
+ */
+export const maxNesting = 1000;
+
+/** What is wrong with JSON that {@link isTooDeep}. */
+export const tooDeep = `must have at most ${maxNesting} objects and lists within each other`;
+
+/** Whether more objects and lists stand within each other than may go on. */
+export const isTooDeep = (value: unknown): boolean => isDeeper(value, maxNesting);
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  for (const member of Object.values(value)) if (isDeeper(member, levels - 1)) return true;
+  return false;
 }
 
-/** Letters below which nothing is nested too deeply to be written out again. */
-const shallow = 4000;
+/** A value as JSON; `undefined` where it is nested too deeply. */
+export const jsonOf = (value: object): string | undefined =>
+  isTooDeep(value) ? undefined : JSON.stringify(value);
 
-/** Whether a text is JSON of a kind, and can be written out again. */
+/** Whether a text is JSON of a kind, and nested no deeper than may go on. */
 export function isJsonOf(text: string, kind: (value: unknown) => boolean): boolean {
   const value = parseJson(text);
-  return kind(value) && (text.length < shallow || jsonOf(value as object) !== undefined);
+  return kind(value) && !isTooDeepIn(text, value);
 }
+
+/** Whether the value of a text {@link isTooDeep}; of short texts none is. */
+export const isTooDeepIn = (text: string, value: unknown): boolean =>
+  text.length > 2 * maxNesting && isTooDeep(value);

@@ -2,7 +2,7 @@
  * Numbers of JSON that JavaScript has none for, where they are handed on as they were written: it
  * rounds long integers (9007199254740993), and of what is too large (1e400) it makes null.
  */
-import { parseJson } from "./json.js";
+import { isTooDeep, parseJson } from "./json.js";
 import { endOfString } from "./json-keys.js";
 import { randomId } from "./random-id.js";
 
@@ -83,6 +83,10 @@ export const asWritten = (text: string): string =>
 
 /** As `JSON.stringify` does it, and with all the digits of those numbers. */
 export const jsonText = (value: unknown): string => asWritten(JSON.stringify(value));
+
+/** As {@link jsonText} does it, of what others have nested; `undefined` where that is too deep. */
+export const embeddedJson = (value: unknown): string | undefined =>
+  isTooDeep(value) ? undefined : jsonText(value);
 
 /** The text with each of those numbers as a string. */
 function withMarks(text: string): string {

@@ -292,15 +292,15 @@ test("422: schemas that are nested too deeply", async () => {
   };
   const form = `"responseMimeType":"application/json","responseSchema":${deep}`;
   expect(await asks(`"generationConfig":{${form}}`)).toBe(
-    "generationConfig.responseSchema: is nested too deeply",
+    "generationConfig.responseSchema: must have at most 1000 objects and lists within each other",
   );
   const plain = `"responseMimeType":"application/json","responseJsonSchema":${deep}`;
   expect(await asks(`"generationConfig":{${plain}}`)).toBe(
-    "generationConfig.responseJsonSchema: is nested too deeply",
+    "generationConfig.responseJsonSchema: must have at most 1000 objects and lists within each other",
   );
   const tool = `{"functionDeclarations":[{"name":"f","parameters":${deep}}]}`;
   expect(await asks(`"tools":[${tool}]`)).toBe(
-    "tools[0].functionDeclarations[0].parameters: is nested too deeply",
+    "tools[0].functionDeclarations[0].parameters: must have at most 1000 objects and lists within each other",
   );
 });
 

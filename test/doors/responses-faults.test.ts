@@ -237,11 +237,16 @@ describe("faults", () => {
   test("nested too deeply to be repeated", async () => {
     const { post } = await serveChat(says("Hi"));
     const deep = `${"[".repeat(100_000)}${"]".repeat(100_000)}`;
-    for (const body of [
-      `{"input":"a","tools":[{"type":"function","name":"f","parameters":${deep}}]}`,
-      `{"input":"a","metadata":${deep}}`,
+    for (const [body, why] of [
+      [
+        `{"input":"a","tools":[{"type":"function","name":"f","parameters":${deep}}]}`,
+        "tools[0].parameters: must have at most 1000 objects and lists within each other",
+      ],
+      [`{"input":"a","metadata":${deep}}`, expect.any(String)],
     ]) {
-      expect((await post(path, body)).status).toBe(422);
+      const answer = await post(path, body);
+      expect(answer.status).toBe(422);
+      expect((await json(answer)).error.message).toEqual(why);
     }
   });
 

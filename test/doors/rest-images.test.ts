@@ -72,7 +72,7 @@ describe("POST /text-to-image", () => {
     expect((await json(response)).error.param).toBe("loras");
   });
 
-  test("`loras` nested too deeply for the stack is a 400 too", async () => {
+  test("`loras` nested too deeply is a 400 too", async () => {
     const server = await serve(scripted({ streamTextToImage: paints() }));
     const deep = `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`;
     const response = await server.post("/text-to-image", `{"prompt":"a cat","loras":${deep}}`);

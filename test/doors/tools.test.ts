@@ -493,12 +493,17 @@ describe.each(
   test("refuses a schema that is nested too deeply to be handed on", async () => {
     const { url } = await serve(scripted({ chat: says("Hi") }));
     const client = createClient(ChatService, open(url));
-    const depth = 100_000;
-    const deep = `{"a":${"[".repeat(depth)}${"]".repeat(depth)}}`;
-    const tools = [{ function: { name: "f", parameters: deep } }];
-    await expect(client.complete({ ...request, tools }, options)).rejects.toThrow(
-      "tools[0].function.parameters: must be a JSON object",
-    );
+    const asks = (depth: number) => {
+      const parameters = `{"a":${"[".repeat(depth - 1)}${"]".repeat(depth - 1)}}`;
+      const tools = [{ function: { name: "f", parameters } }];
+      return client.complete({ ...request, tools }, options);
+    };
+    expect((await asks(1000)).choices[0]?.message?.content).toBe("Hi");
+    for (const depth of [1001, 100_000]) {
+      await expect(asks(depth)).rejects.toThrow(
+        "tools[0].function.parameters: must have at most 1000 objects and lists within each other",
+      );
+    }
   });
 
   test("says what is wrong by the fields' names", async () => {

@@ -5,7 +5,7 @@
  */
 import { TransformStream } from "node:stream/web";
 import { Response } from "undici";
-import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { isObject, isTooDeep, type JsonObject, parseJson } from "../../core/json.js";
 import { asWritten, losesNumbers, parseMarked } from "../../core/long-numbers.js";
 import { Collected } from "../../core/pieces.js";
 import { randomId } from "../../core/random-id.js";
@@ -80,14 +80,9 @@ const isChanged = (text: string): boolean =>
 function wrapped(json: string): string {
   if (!isChanged(json)) return json;
   const answer = parseMarked(json);
-  if (typeof answer !== "object" || answer === null) return json;
-  try {
-    wrapIn(answer as Record<string, unknown>);
-    return asWritten(JSON.stringify(answer));
-  } catch {
-    // Nested too deeply to be written out.
-    return json;
-  }
+  if (typeof answer !== "object" || answer === null || isTooDeep(answer)) return json;
+  wrapIn(answer as Record<string, unknown>);
+  return asWritten(JSON.stringify(answer));
 }
 
 /** Wraps all arguments in an answer, which may be nested without end. */

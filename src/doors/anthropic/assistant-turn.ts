@@ -1,6 +1,6 @@
 /** What an assistant said, in blocks of the Messages API. */
-import { isObject, type JsonObject } from "../../core/json.js";
-import { jsonText } from "../../core/long-numbers.js";
+import { isObject, type JsonObject, tooDeep } from "../../core/json.js";
+import { embeddedJson } from "../../core/long-numbers.js";
 import type { Place } from "../json/places.js";
 import { lastMark } from "./marks.js";
 import { callsExtras, redactedIn, signedBy } from "./signature.js";
@@ -76,13 +76,9 @@ function callOf(
   reading: BlockReading,
 ) {
   if (!isObject(input ?? {})) reading.wrong(`${place}.input`, "must be an object");
-  let args = "{}";
-  try {
-    args = jsonText(input ?? {});
-  } catch {
-    reading.wrong(`${place}.input`, "is nested too deeply");
-  }
-  return { id, type: "function", function: { name, arguments: args }, extra_content };
+  const args = embeddedJson(input ?? {});
+  if (args === undefined) reading.wrong(`${place}.input`, tooDeep);
+  return { id, type: "function", function: { name, arguments: args ?? "{}" }, extra_content };
 }
 
 /** Thoughts of several blocks, told apart by their numbers. */

@@ -1,6 +1,6 @@
 /** Tools of the Messages API, to the contract's. */
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
-import { isObject, type JsonObject } from "../../core/json.js";
+import { isObject, isTooDeep, type JsonObject, tooDeep } from "../../core/json.js";
 import { jsonText } from "../../core/long-numbers.js";
 import { tooManyItems } from "../items.js";
 import { quoted } from "../json/quoted.js";
@@ -165,13 +165,12 @@ function describedBy(
     return description;
   }
   if (examples.length === 0) return description;
-  try {
-    const told = `Examples of its input:\n${examples.map(jsonText).join("\n")}`;
-    return description ? `${description}\n\n${told}` : told;
-  } catch {
-    wrong.push({ field, message: "is nested too deeply" });
+  if (isTooDeep(examples)) {
+    wrong.push({ field, message: tooDeep });
     return description;
   }
+  const told = `Examples of its input:\n${examples.map(jsonText).join("\n")}`;
+  return description ? `${description}\n\n${told}` : told;
 }
 
 const isForeign = (tool: unknown): tool is JsonObject & { readonly type: string } =>

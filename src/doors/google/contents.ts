@@ -1,6 +1,6 @@
 /** Conversations of the Gemini API, to the contract's. */
-import { isObject, type JsonObject } from "../../core/json.js";
-import { jsonText } from "../../core/long-numbers.js";
+import { isObject, type JsonObject, tooDeep } from "../../core/json.js";
+import { embeddedJson } from "../../core/long-numbers.js";
 import { tooManyItems } from "../items.js";
 import { type Conversation, ConversationReader } from "../json/places.js";
 import { quoted } from "../json/quoted.js";
@@ -221,12 +221,9 @@ class Reading extends ConversationReader implements GenerateConversation {
   }
 
   #written(value: unknown, place: string): string {
-    try {
-      return jsonText(value);
-    } catch {
-      this.wrong(place, "is nested too deeply");
-      return "{}";
-    }
+    const text = embeddedJson(value);
+    if (text === undefined) this.wrong(place, tooDeep);
+    return text ?? "{}";
   }
 
   #text(part: JsonObject, name: string, place: string): string {

@@ -1,6 +1,6 @@
 /** What a request of the Gemini API says of how to answer, to the contract's fields. */
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
-import { isObject, type JsonObject } from "../../core/json.js";
+import { isObject, isTooDeep, type JsonObject, tooDeep } from "../../core/json.js";
 import { effortOfBudget } from "../json/thinking-budget.js";
 import { member, objectIn } from "./member.js";
 import { jsonSchemaOf, withTypes } from "./schema.js";
@@ -127,12 +127,10 @@ function formatOf(config: JsonObject, wrong: (field: string, message: string) =>
   const plain = plainSchema(config);
   const own = member(config, "responseSchema");
   if (plain === undefined && own === undefined) return { type: "json_object" };
-  let schema: unknown;
-  try {
-    schema = plain === undefined ? jsonSchemaOf(own) : withTypes(plain);
-  } catch {
-    wrong(`${at}.response${plain === undefined ? "" : "Json"}Schema`, "is nested too deeply");
-  }
+  const isRefused = isTooDeep(plain ?? own);
+  if (isRefused) wrong(`${at}.response${plain === undefined ? "" : "Json"}Schema`, tooDeep);
+  const written = () => (plain === undefined ? jsonSchemaOf(own) : withTypes(plain));
+  const schema = isRefused ? undefined : written();
   return { type: "json_schema", json_schema: { name: "output", schema } };
 }
 

@@ -25,10 +25,7 @@ const named = [
   ["definitions", "definitions"] as const,
 ];
 
-/**
- * The JSON Schema that says the same. What is no object stays as it is, for the contract to refuse.
- * @throws RangeError where it is nested too deeply
- */
+/** The JSON Schema that says the same. What is no object stays as it is, for the contract to refuse. */
 export function jsonSchemaOf(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(jsonSchemaOf);
   if (!isObject(schema) || isLongNumber(schema)) return schema;
@@ -85,10 +82,7 @@ const types = /^(?:STRING|NUMBER|INTEGER|BOOLEAN|ARRAY|OBJECT|NULL)$/;
 /** Members of schemas that hold values. */
 const values: ReadonlySet<string> = new Set(["enum", "const", "default", "example", "examples"]);
 
-/**
- * A JSON Schema with the names of types that JSON Schema has.
- * @throws RangeError where it is nested too deeply
- */
+/** A JSON Schema with the names of types that JSON Schema has. */
 export function withTypes(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withTypes);
   if (!isObject(schema) || isLongNumber(schema)) return schema;

@@ -1,6 +1,6 @@
 /** Tools of the Gemini API, to the contract's. */
 import type { Violation } from "../../core/errors.js";
-import { isObject, type JsonObject } from "../../core/json.js";
+import { isObject, isTooDeep, type JsonObject, tooDeep } from "../../core/json.js";
 import { tooManyItems } from "../items.js";
 import { quoted } from "../json/quoted.js";
 import { member, objectIn } from "./member.js";
@@ -131,12 +131,10 @@ function toolOf(declaration: unknown, place: string, into: Violation[]): Declare
   const plain = member(declaration, "parametersJsonSchema");
   const own = member(declaration, "parameters");
   const schema = plain === undefined ? "parameters" : "parametersJsonSchema";
-  let parameters: unknown;
-  try {
-    parameters = plain === undefined ? jsonSchemaOf(own) : withTypes(plain);
-  } catch {
-    into.push({ field: `${place}.${schema}`, message: "is nested too deeply" });
-  }
+  const isRefused = isTooDeep(plain ?? own);
+  if (isRefused) into.push({ field: `${place}.${schema}`, message: tooDeep });
+  const written = () => (plain === undefined ? jsonSchemaOf(own) : withTypes(plain));
+  const parameters = isRefused ? undefined : written();
   const tool = { type: "function", function: { name, description, parameters } };
   return { tool, place, schema };
 }

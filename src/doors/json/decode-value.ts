@@ -1,7 +1,8 @@
 /** Single values of JSON, as messages of the generated shape have them. */
 import { type DescField, type DescMessage, fromJson, ScalarType } from "@bufbuild/protobuf";
 import type { Violation } from "../../core/errors.js";
-import { jsonText } from "../../core/long-numbers.js";
+import { maxNesting } from "../../core/json.js";
+import { embeddedJson } from "../../core/long-numbers.js";
 import { describeRange } from "../../core/range.js";
 import { rangeOf } from "../../core/rules.js";
 import { wellFormed } from "../../core/well-formed.js";
@@ -77,13 +78,8 @@ function integer(
   };
 }
 
-/** What can't be written out becomes a text that is no JSON, which the core refuses. */
-export const readEmbedded: Read = (value) => {
-  if (typeof value === "string") return wellFormed(value);
-  try {
-    return jsonText(value);
-  } catch {
-    // Nested too deeply for the stack.
-    return "{";
-  }
-};
+/** What is nested too deeply becomes another text that is, which the core refuses. */
+export const readEmbedded: Read = (value) =>
+  typeof value === "string" ? wellFormed(value) : (embeddedJson(value) ?? beyond);
+
+const beyond = `${'{"":'.repeat(maxNesting)}{}${"}".repeat(maxNesting)}`;

@@ -1,7 +1,7 @@
 /** Reads what stands behind the mark of a call. */
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { jsonEnd } from "../../../core/json-end.js";
-import { jsonText, parseMarked } from "../../../core/long-numbers.js";
+import { embeddedJson, parseMarked } from "../../../core/long-numbers.js";
 import { type NamedCall, pythonEnd, type ToolForm } from "./form.js";
 import { attempt, fail, LiteralReader } from "./literals.js";
 import { Place } from "./place.js";
@@ -99,7 +99,8 @@ function callOf(call: unknown, form: ToolForm["call"], known: KnownTools): Writt
   if (!isObject(call)) return undefined;
   const [[key, value] = ["", undefined], ...others] = Object.entries(call);
   if (form.as === "keyed" && others.length === 0 && isObject(value)) {
-    return known.has(key) ? { name: key, args: jsonText(value) } : undefined;
+    const args = embeddedJson(value);
+    return known.has(key) && args !== undefined ? { name: key, args } : undefined;
   }
   const it = isObject(call.function) ? call.function : call;
   const own = form.as === "json" ? form : undefined;
@@ -121,7 +122,6 @@ export function namedCall(
 
 /** Arguments as JSON; some models write them as a text of JSON. */
 function argsOf(value: unknown): string | undefined {
-  if (isObject(value)) return jsonText(value);
-  const parsed = typeof value === "string" ? parseMarked(value) : undefined;
-  return isObject(parsed) ? jsonText(parsed) : undefined;
+  const args = typeof value === "string" ? parseMarked(value) : value;
+  return isObject(args) ? embeddedJson(args) : undefined;
 }

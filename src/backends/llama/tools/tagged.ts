@@ -1,5 +1,5 @@
 /** Reads calls whose arguments stand between marks, as in XML. */
-import { jsonText } from "../../../core/long-numbers.js";
+import { embeddedJson } from "../../../core/long-numbers.js";
 import type { Found, KnownTools } from "./calls.js";
 import { marksIn, type TaggedCall } from "./form.js";
 import { Place } from "./place.js";
@@ -26,7 +26,8 @@ export function readTagged(text: string, form: TaggedCall, known: KnownTools): F
     args.push([key, argumentOf(written, schema, key, isText)]);
   }
   if (!place.pass(marksIn(form.close))) return place.failure;
-  return { calls: [{ name, args: jsonText(Object.fromEntries(args)) }], end: place.at };
+  const all = embeddedJson(Object.fromEntries(args));
+  return all === undefined ? "none" : { calls: [{ name, args: all }], end: place.at };
 }
 
 /** An argument as it is written. */

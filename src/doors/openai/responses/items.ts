@@ -1,6 +1,7 @@
 /** A conversation as a list of items, to the contract's messages. */
 import { type LintelError, unsupported, type Violation } from "../../../core/errors.js";
-import { isObject, type JsonObject } from "../../../core/json.js";
+import { isObject, type JsonObject, tooDeep } from "../../../core/json.js";
+import { embeddedJson } from "../../../core/long-numbers.js";
 import { tooManyItems } from "../../items.js";
 import { quoted } from "../../json/quoted.js";
 import { Breakpoints } from "../breakpoints.js";
@@ -212,14 +213,9 @@ class Reading implements Conversation, ItemReading {
 
   #search({ call_id, arguments: args }: JsonObject, at: string): void {
     const field = `${at}.arguments`;
-    let text: string | undefined;
-    if (!isObject(args)) this.violations.push({ field, message: "must be an object" });
-    else {
-      try {
-        text = JSON.stringify(args);
-      } catch {
-        this.violations.push({ field, message: "is nested too deeply" });
-      }
+    const text = isObject(args) ? embeddedJson(args) : undefined;
+    if (text === undefined) {
+      this.violations.push({ field, message: isObject(args) ? tooDeep : "must be an object" });
     }
     this.#call({ call_id, name: toolSearch, arguments: text }, at);
   }
