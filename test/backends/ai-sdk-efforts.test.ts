@@ -197,7 +197,10 @@ describe("a package is told", () => {
     for (const [name, model, options] of [
       ["some-provider", "m", {}],
       ["@ai-sdk/groq", "openai/gpt-oss-20b", {}],
-      ["@ai-sdk/openai", "o3", { openai: { store: false, reasoningSummary: "auto" } }],
+      [
+        ...(["@ai-sdk/openai", "o3"] as const),
+        { openai: { store: false, reasoningEffort: "medium", reasoningSummary: "auto" } },
+      ],
       ["@ai-sdk/google", "gemini-3-pro", { google: { thinkingConfig: { includeThoughts: true } } }],
       [
         "@ai-sdk/anthropic",
@@ -212,6 +215,10 @@ describe("a package is told", () => {
       const { providerOptions, reasoning } = await told(name, model, "medium", v4);
       expect([providerOptions, reasoning], name).toEqual([options, "medium"]);
     }
+    const unseen = await told("@ai-sdk/openai", "o3", "low", { ...v4, includeReasoning: false });
+    expect(unseen.providerOptions?.openai).toMatchObject({ reasoningSummary: null });
+    const none = await told("@ai-sdk/anthropic", "claude-opus-4-7", "none", v4);
+    expect([none.providerOptions, none.reasoning]).toEqual([{}, "none"]);
     const { reasoning, warnings } = await told("@ai-sdk/google", "gemini-2.0-flash", "low", v4);
     expect([reasoning, warnings.length]).toEqual([undefined, 1]);
     expect((await told("some-provider", "m", "medium")).providerOptions).toEqual({});

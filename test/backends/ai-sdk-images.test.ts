@@ -5,7 +5,7 @@ import { noSeed } from "../../src/core/image-events.js";
 import { never, outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
 import { drawn, thrownBy } from "./ai-sdk-calls.js";
-import { aiSdkBackend, compatibleAt, drawing, falAnswer, falAt } from "./ai-sdk-subject.js";
+import { aiSdkBackend, compatibleAt, drawing, falAnswer, falAt, isSdk7 } from "./ai-sdk-subject.js";
 import { fixture } from "./fixture.js";
 import { imageRequest, picture, pixels } from "./picture.js";
 import { opened, serve } from "./serve.js";
@@ -131,6 +131,16 @@ describe("fal", () => {
     expect(refused.code).toBe("upstream_failed");
     expect(files.requests).toEqual([]);
     const backend = opened(falAt(server.url, { allow_hosts: [files.url] }));
+    if (isSdk7) {
+      // It fetches nothing from the machine itself, whoever allows it.
+      const { code, message } = await thrownBy(drawn(backend));
+      expect([code, message]).toEqual([
+        "upstream_failed",
+        "the model server answered with an address from which its provider can't fetch",
+      ]);
+      expect(files.requests).toEqual([]);
+      return;
+    }
     expect((await drawn(backend)).images).toHaveLength(1);
     expect(files.requests[0]?.headers).not.toHaveProperty("authorization");
   });

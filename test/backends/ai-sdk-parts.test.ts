@@ -1,11 +1,14 @@
 /** Images, files and sounds in messages, as vendors get them. */
 import { expect, it } from "vitest";
 import type { ContentPart } from "../../gen/lintel/v1/chat_pb.js";
+import { optionsOf } from "../../src/backends/ai-sdk/request.js";
+import { never } from "../support/calls.js";
 import { filePart, imagePart, say, soundPart, textPart } from "../support/messages.js";
 import { asked, bodies, played } from "./ai-sdk-calls.js";
 import { anthropicAt, compatibleAt, openaiAt } from "./ai-sdk-subject.js";
-import { echo } from "./openai-subject.js";
+import { chatRequest, echo } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";
+import { callOf } from "./subject.js";
 
 const inline = "data:image/png;base64,iVBORw0KGgo=";
 const address = "https://example.com/a.png";
@@ -106,6 +109,28 @@ it.each([
   const at = (url: string) => compatibleAt(url, { models: [{ id: "m", supports }] });
   const { code, param: named, body } = await sent(at, "", part);
   expect([code, named, body]).toEqual(["unsupported_parameter", param, undefined]);
+});
+
+it("a provider of AI SDK 7 is told of data whether they are an address", async () => {
+  const model = { specificationVersion: "v4", modelId: "m", supportedUrls: { "*": [/^https:/] } };
+  const known = { model: model as never, package: "some-provider", providerOptions: {} };
+  const parts = [
+    imagePart(inline),
+    imagePart(address),
+    filePart(pdf, "a.pdf"),
+    soundPart("AA", "wav"),
+  ];
+  const call = callOf("chat", chatRequest({ messages: [say("user", "", { parts })] }));
+  const { prompt } = await optionsOf(call, known, new Set(), never);
+  expect(prompt[0]?.content).toEqual([
+    { type: "file", mediaType: "image/png", data: { type: "data", data: "iVBORw0KGgo=" } },
+    { type: "file", mediaType: "image/*", data: { type: "url", url: new URL(address) } },
+    {
+      ...{ type: "file", mediaType: "application/pdf", filename: "a.pdf" },
+      data: { type: "data", data: "JVBERi0=" },
+    },
+    { type: "file", mediaType: "audio/wav", data: { type: "data", data: "AA" } },
+  ]);
 });
 
 it("packages whose vendors take PDFs say so, and no others: those are told their text", () => {

@@ -58,9 +58,14 @@ function told(asked: Asked, write: (way: Way) => Told["options"]): Told | undefi
 export const claude: Thinking = (asked) =>
   told(asked, (way) => ({
     ...(way.type === "adaptive" && { thinking: { type: way.type, display: displayOf(asked) } }),
-    ...((way.type === "enabled" || way.type === "disabled") && { thinking: way }),
+    ...((way.type === "enabled" || (way.type === "disabled" && !isToldNone(asked))) && {
+      thinking: way,
+    }),
     ...("effort" in way && !asked.common && { effort: way.effort }),
   }));
+
+/** By the common interface a provider also knows whom it can't keep from thinking. */
+const isToldNone = ({ common, effort }: Asked) => common && effort === "none";
 
 /** Newer models don't tell their thoughts unless they are asked to. */
 const displayOf = ({ shown }: Asked) => (shown ? "summarized" : "omitted");

@@ -48,13 +48,19 @@ export const levels =
       : { reasoningEffort: known.length === 0 ? effort : nearest(effort, known) },
   });
 
-/** OpenAI shows no more than summaries, and these where they are asked for. */
+/**
+ * OpenAI shows no more than summaries, and these where they are asked for. By the common interface its provider
+ * says nothing where a model does not think, and asks for summaries by itself.
+ */
 export const openai: Thinking = ({ effort, model, common, shown }) => ({
   options: {
-    ...(!common && { reasoningEffort: nearest(effort, openaiLevels(model)) }),
-    ...(shown && effort !== "none" && { reasoningSummary: "auto" }),
+    reasoningEffort: nearest(effort, openaiLevels(model)),
+    ...(shown && effort !== "none" ? { reasoningSummary: "auto" } : common && noSummaries),
   },
 });
+
+/** Said to a provider of OpenAI's that would ask for summaries by itself. */
+export const noSummaries = { reasoningSummary: null };
 
 /** By the model's name; of those that say nothing, such as deployments of Azure, the vendor knows. */
 function openaiLevels(model: string): readonly string[] {

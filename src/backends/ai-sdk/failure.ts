@@ -51,6 +51,10 @@ export function failureOf(thrown: unknown): LintelError {
   // Streams report the vendor's own error object.
   if (!(thrown instanceof Error)) return failureIn({ error: thrown }) ?? nonsense("failed", thrown);
   if (isConnection(thrown)) return unreachable(thrown);
+  // Since AI SDK 7 they fetch nothing from private addresses, whatever `allow_hosts` says.
+  if (isNamed(thrown, "AI_DownloadError")) {
+    return nonsense("answered with an address from which its provider can't fetch", thrown);
+  }
   // OpenAI-compatible providers report so that no more came.
   if (isNamed(thrown, "AI_InvalidResponseDataError") && "data" in thrown && !thrown.data) {
     return noReason(thrown);

@@ -20,7 +20,7 @@ import { saysEffort } from "./efforts.js";
 import { guardedFetch } from "./fetch.js";
 import { imageFields, imagePackage } from "./image-packages.js";
 import { textToImage } from "./images.js";
-import { hasEffort, type Loaded, loadModel, loadProvider } from "./load.js";
+import { isV4, type Loaded, loadModel, loadProvider } from "./load.js";
 import type { AiSdkConfig, AiSdkModel } from "./schema.js";
 
 /** A backend of the kind `ai-sdk`. */
@@ -176,7 +176,7 @@ export class AiSdkBackend implements Backend {
     const { package: name } = this.#config;
     const usual = () => {
       if (config.task === "image") return imageFields(name);
-      const common = loaded?.task === "chat" && hasEffort(loaded.model);
+      const common = loaded?.task === "chat" && isV4(loaded.model);
       const thinks = common || chatPackage(name).thinking !== undefined;
       return fieldsOfChat(name, config.id, thinks && !saysEffort(this.#options(config)));
     };

@@ -16,11 +16,14 @@ export type Loaded =
   | { readonly task: "chat"; readonly model: LanguageModelV3 }
   | { readonly task: "image"; readonly model: ImageModelV3 };
 
-/** The versions of the interface whose calls, as made here, are the same. */
+/** The versions of the interface that are spoken here; what is different in v4 stands at {@link isV4}. */
 const versions: ReadonlySet<string> = new Set(["v3", "v4"]);
 
-/** Whether a model's interface has a word for how much it thinks. */
-export const hasEffort = ({ specificationVersion }: LanguageModelV3): boolean =>
+/**
+ * Whether a model's interface is that of AI SDK 7, which has a word for how much is thought, and is told of a
+ * file's data whether they are an address.
+ */
+export const isV4 = ({ specificationVersion }: LanguageModelV3): boolean =>
   (specificationVersion as string) !== "v3";
 
 /**

@@ -16,50 +16,67 @@ import { inlineFile } from "../../core/files.js";
 /** Addresses that a provider hands on to its vendor, by media types. */
 export type Fetched = Awaited<LanguageModelV3["supportedUrls"]>;
 
+/** How a provider takes files, images and sounds. */
+export interface TakenFiles {
+  /** What is at other addresses would have to be fetched here, which nobody does. */
+  readonly fetched: Fetched;
+  /** Whether it is told of data if they are an address: since v4 of the interface. */
+  readonly tagged: boolean;
+}
+
 /**
  * The parts of a message.
- * @param fetched what is at other addresses would have to be fetched here, which nobody does
  * @throws LintelError `unsupported_parameter` that names `messages`
  */
 export function partsOf(
   { role, content, parts }: LLMMessage,
-  fetched: Fetched,
+  taken: TakenFiles,
 ): (LanguageModelV3TextPart | LanguageModelV3FilePart)[] {
   if (parts.length === 0) return [{ type: "text", text: content }];
   if (role !== "user") {
     const why = `this model takes images, files and sounds of a user only, not of role ${role}`;
     throw unsupported("messages", why);
   }
-  return parts.map((part) => partOf(part, fetched));
+  return parts.map((part) => partOf(part, taken));
 }
 
 function partOf(
   { type, text, imageUrl, file, inputAudio }: ContentPart,
-  fetched: Fetched,
+  taken: TakenFiles,
 ): LanguageModelV3TextPart | LanguageModelV3FilePart {
   switch (type) {
     case "image_url":
-      return imageOf(imageUrl, fetched);
+      return imageOf(imageUrl, taken);
     case "file":
-      return fileOf(file, fetched);
+      return fileOf(file, taken);
     case "input_audio": {
       const { format = "", data = "" } = inputAudio ?? {};
-      return { type: "file", mediaType: `audio/${soundTypes[format] ?? format}`, data };
+      return filePart(`audio/${soundTypes[format] ?? format}`, data, taken);
     }
     default:
       return { type: "text", text: text ?? "" };
   }
 }
 
-function imageOf(image: ImageUrl | undefined, fetched: Fetched): LanguageModelV3FilePart {
+function filePart(
+  mediaType: string,
+  data: string | URL,
+  { tagged }: TakenFiles,
+): LanguageModelV3FilePart {
+  if (!tagged) return { type: "file", mediaType, data };
+  const said = data instanceof URL ? { type: "url", url: data } : { type: "data", data };
+  return { type: "file", mediaType, data: said as unknown as URL };
+}
+
+function imageOf(image: ImageUrl | undefined, taken: TakenFiles): LanguageModelV3FilePart {
   const { url = "", detail = "" } = image ?? {};
   const options = detail === "" ? {} : { providerOptions: { openai: { imageDetail: detail } } };
   const [, mediaType, data] = inline.exec(url) ?? [];
   if (mediaType !== undefined && data !== undefined) {
-    return { type: "file", mediaType, data, ...options };
+    return { ...filePart(mediaType, data, taken), ...options };
   }
-  if (isFetched(url, fetched, ofImages)) {
-    return { type: "file", mediaType: "image/*", data: new URL(url), ...options };
+  if (isFetched(url, taken, ofImages)) {
+    return { ...filePart("image/*", new URL(url), taken), ...options };
   }
   throw unsupported(
     "messages",
@@ -68,13 +85,13 @@ function imageOf(image: ImageUrl | undefined, fetched: Fetched): LanguageModelV3
 }
 
 /** What is at an address is a PDF, the only kind of which providers take addresses. */
-function fileOf(file: FileData | undefined, fetched: Fetched): LanguageModelV3FilePart {
+function fileOf(file: FileData | undefined, taken: TakenFiles): LanguageModelV3FilePart {
   const { fileData = "", filename = "" } = file ?? {};
   const named = filename === "" ? {} : { filename };
   const content = file && inlineFile(file);
-  if (content) return { type: "file", mediaType: content.mediaType, data: content.data, ...named };
-  if (isFetched(fileData, fetched, ofPdfs)) {
-    return { type: "file", mediaType: "application/pdf", data: new URL(fileData), ...named };
+  if (content) return { ...filePart(content.mediaType, content.data, taken), ...named };
+  if (isFetched(fileData, taken, ofPdfs)) {
+    return { ...filePart("application/pdf", new URL(fileData), taken), ...named };
   }
   throw unsupported(
     "messages",
@@ -82,7 +99,7 @@ function fileOf(file: FileData | undefined, fetched: Fetched): LanguageModelV3Fi
   );
 }
 
-const isFetched = (url: string, fetched: Fetched, keys: RegExp): boolean =>
+const isFetched = (url: string, { fetched }: TakenFiles, keys: RegExp): boolean =>
   Object.entries(fetched).some(
     ([type, patterns]) => keys.test(type) && patterns.some((pattern) => pattern.test(url)),
   );

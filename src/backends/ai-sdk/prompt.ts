@@ -13,7 +13,7 @@ import { argumentsOf, withoutCalls } from "../../core/tool-calls.js";
 import { type IdOf, sameId } from "../call-ids.js";
 import { withoutBlank } from "../completions/blank.js";
 import { type Marking, optionsOfMark, piecesOf } from "./marks.js";
-import { type Fetched, partsOf } from "./parts.js";
+import { partsOf, type TakenFiles } from "./parts.js";
 import { noReplay, type Replay } from "./replay.js";
 import { signedAs, signedBy } from "./signature.js";
 
@@ -21,8 +21,8 @@ import { signedAs, signedBy } from "./signature.js";
 export interface Telling {
   /** Whether it is told of calls as such. */
   readonly calls: boolean;
-  /** Addresses of images that the provider takes. Default: none. */
-  readonly fetched?: Fetched;
+  /** How the provider takes files. Default: by v3 of the interface, at no address. */
+  readonly files?: TakenFiles;
   /** Says what is handed back of thoughts. Default: nothing. */
   readonly replay?: Replay;
   /** What it is told instead of calls' ids. Default: the ids. */
@@ -33,13 +33,15 @@ export interface Telling {
   readonly marking?: Marking | undefined;
 }
 
+const inline: TakenFiles = { fetched: {}, tagged: false };
+
 /**
  * The messages that say something.
  * @throws LintelError `unsupported_parameter` for images that the provider does not take
  */
 export function promptOf(
   messages: readonly LLMMessage[],
-  { calls, fetched = {}, replay = noReplay, idOf = sameId, rewritten = false, marking }: Telling,
+  { calls, files = inline, replay = noReplay, idOf = sameId, rewritten = false, marking }: Telling,
 ): LanguageModelV3Prompt {
   const parse = rewritten ? parseMarked : parseJson;
   const said = withoutBlank(calls ? messages : withoutCalls(messages));
@@ -51,7 +53,7 @@ export function promptOf(
     for (const { id, function: called } of message.toolCalls) names.set(id, called?.name ?? "");
     const marked = optionsOfMark(markOf(message), marking);
     if (message.toolCallId === "") {
-      prompt.push({ ...messageOf(message, fetched, replay, idOf, parse), ...marked });
+      prompt.push({ ...messageOf(message, files, replay, idOf, parse), ...marked });
       continue;
     }
     const { toolCallId, content } = message;
@@ -69,13 +71,13 @@ export function promptOf(
 /** What a tool said, where nobody says on which call, is told as the user's. */
 function messageOf(
   message: LLMMessage,
-  fetched: Fetched,
+  files: TakenFiles,
   replay: Replay,
   idOf: IdOf,
   parse: typeof parseJson,
 ): LanguageModelV3Message {
   const { role, content, toolCalls } = message;
-  const said = partsOf(message, fetched);
+  const said = partsOf(message, files);
   if (role === "system" || role === "developer") return { role: "system", content };
   if (role !== "assistant") return { role: "user", content: said };
   const { reasoning, signatures, ofMessage } = replay(message);

@@ -4,8 +4,8 @@ import { isJson } from "../../core/chat-messages.js";
 import { mustCall } from "../../core/tool-calls.js";
 import { effort, signedThoughts, summaries } from "../completions/thoughts.js";
 import { chatPackage } from "./chat-packages.js";
-import { saysEffort, type Told } from "./efforts.js";
-import { hasEffort } from "./load.js";
+import { noSummaries, saysEffort, type Told } from "./efforts.js";
+import { isV4 } from "./load.js";
 import { hasClaudes } from "./replay.js";
 import type { Asked, Configured } from "./request.js";
 
@@ -30,7 +30,7 @@ export function effortOf(
   const { reasoningEffort, maxTokens, includeReasoning = true } = request;
   if (reasoningEffort === "" || refused.has(effort) || saysEffort(providerOptions)) return nothing;
   const { thinking } = chatPackage(name);
-  const common = hasEffort(model);
+  const common = isV4(model);
   const told = thinking?.({
     effort: reasoningEffort,
     model: model.modelId,
@@ -48,7 +48,8 @@ export function effortOf(
     ...told,
     options: {
       ...options,
-      ...(reasoningSummary !== undefined && !refused.has(summaries) && { reasoningSummary }),
+      ...(reasoningSummary !== undefined &&
+        (refused.has(summaries) ? common && noSummaries : { reasoningSummary })),
     },
     ...(common && (told || !thinking) && { common: { reasoning: reasoningEffort } }),
   };

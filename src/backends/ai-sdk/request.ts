@@ -16,6 +16,7 @@ import { endUser } from "../completions/refusal.js";
 import { signedThoughts, summaries, thoughtsToRefuse } from "../completions/thoughts.js";
 import { longestOfOpenai, type PassUser, toldUser } from "../end-user.js";
 import { chatPackage } from "./chat-packages.js";
+import { isV4 } from "./load.js";
 import { losesDetail } from "./parts.js";
 import { promptOf } from "./prompt.js";
 import { replayTo } from "./replay.js";
@@ -79,7 +80,7 @@ export async function optionsOf(
   return {
     prompt: promptOf(request.messages, {
       calls: !refused.has(tools),
-      fetched: await supportedUrls,
+      files: { fetched: await supportedUrls, tagged: isV4(configured.model) },
       replay,
       idOf: idsFor(refused),
       // Others than the SDK's own may send by other means than our `fetch`; Bedrock's sign a request ahead of it.
