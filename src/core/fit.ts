@@ -2,18 +2,14 @@
  * Makes a request fit one model: what the model does not support is dropped or
  * refused, and every default is filled in.
  */
-import type { LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
-import { inOneText } from "./chat-messages.js";
 import { asksForSize, chatDefaults, imageDefaults } from "./defaults.js";
-import { files, isReadable } from "./documents.js";
 import { invalidFields, unsupported } from "./errors.js";
-import { textOfFile, toldFile } from "./files.js";
+import { marksFor, withFewerParts, withoutTools } from "./fit-messages.js";
 import { capOf, type Parameter, planOf, type Values } from "./parameters.js";
-import { cacheControl, isMarkedWithin, withoutMarks } from "./prompt-marks.js";
 import type { Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
-import { usesTools, withoutCalls } from "./tool-calls.js";
 import type { Warnings } from "./warnings.js";
 
 /** A request of either operation. */
@@ -115,10 +111,6 @@ export function fitRequest<R extends Request>(
   return fitted as unknown as R;
 }
 
-/** The request with its marks for those who read them. They change what an answer costs alone: nobody is told. */
-const marksFor = (model: Model, request: LLMRequest): LLMRequest =>
-  model.supports.includes(cacheControl) ? request : withoutMarks(request);
-
 /** The most tokens of a completion that a model is asked for, where the request fits it. */
 export function completionTokens(
   { maxTokens }: LLMRequest,
@@ -173,52 +165,6 @@ function isSet(value: unknown, fallback: unknown): boolean {
 const isIdle = (value: unknown, { idle }: Parameter): boolean =>
   idle.length > 0 &&
   idle.includes(typeof value === "string" ? value : (value as { readonly type: string }).type);
-
-/** What was called and came of it is told as text alone, to a model that knows no tools. */
-function withoutTools(fitted: Values, warnings: Warnings): void {
-  const messages = fitted.messages as readonly LLMMessage[];
-  if (!messages.some(usesTools)) return;
-  if (messages.some(({ toolCalls }) => toolCalls.length > 0)) {
-    warnings.add("messages: tool_calls in them are not supported by this model, ignored");
-  }
-  fitted.messages = withoutCalls(messages);
-}
-
-/**
- * Texts in parts as one, unless there is a mark within, files of text as what they say, and to a model nothing
- * that it does not take.
- * Documents stay as they are where somebody reads them to it.
- */
-function withFewerParts(fitted: Values, model: Model, reads: boolean): void {
-  const messages = fitted.messages as readonly LLMMessage[];
-  if (!messages.some(({ parts }) => parts.length > 0)) return;
-  fitted.messages = messages.map((message, i) => {
-    const parts = message.parts.map((part, j) => {
-      const text = textOfFile(part);
-      return text === undefined || !part.file ? part : toldFile(part.file, text, j);
-    });
-    for (const part of parts) {
-      const { type } = part;
-      if (type === "text" || model.supports.includes(type)) continue;
-      if (type === files && reads && isReadable(part)) continue;
-      const said = `messages[${i}] has ${inWords[type] ?? type}, and this model takes none`;
-      throw unsupported("messages", said);
-    }
-    if (parts.length === 0) return message;
-    const told = { ...message, parts };
-    return joinable.has(message.role) && isMarkedWithin(told) ? told : inOneText(told);
-  });
-}
-
-/** Roles whose messages may be told as several of the same. */
-const joinable: ReadonlySet<string> = new Set(["system", "developer", "user"]);
-
-/** Parts of messages, in words. */
-const inWords: Readonly<Record<string, string>> = {
-  image_url: "an image",
-  file: "a file",
-  input_audio: "a sound",
-};
 
 function unsetValue(unset: unknown, value: unknown): unknown {
   if (Array.isArray(value)) return value.length === 0 ? value : [];

@@ -1,0 +1,62 @@
+/** Makes the messages of a chat fit one model: marks, calls of tools and parts that it does not know. */
+import type { LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { Model } from "../../gen/lintel/v1/models_pb.js";
+import { inOneText } from "./chat-messages.js";
+import { files, isReadable } from "./documents.js";
+import { unsupported } from "./errors.js";
+import { textOfFile, toldFile } from "./files.js";
+import type { Values } from "./parameters.js";
+import { cacheControl, isMarkedWithin, withoutMarks } from "./prompt-marks.js";
+import { usesTools, withoutCalls } from "./tool-calls.js";
+import type { Warnings } from "./warnings.js";
+
+/** The request with its marks for those who read them. They change what an answer costs alone: nobody is told. */
+export const marksFor = (model: Model, request: LLMRequest): LLMRequest =>
+  model.supports.includes(cacheControl) ? request : withoutMarks(request);
+
+/** What was called and came of it is told as text alone, to a model that knows no tools. */
+export function withoutTools(fitted: Values, warnings: Warnings): void {
+  const messages = fitted.messages as readonly LLMMessage[];
+  if (!messages.some(usesTools)) return;
+  if (messages.some(({ toolCalls }) => toolCalls.length > 0)) {
+    warnings.add("messages: tool_calls in them are not supported by this model, ignored");
+  }
+  fitted.messages = withoutCalls(messages);
+}
+
+/**
+ * Texts in parts as one, unless there is a mark within, files of text as what they say, and to a model nothing
+ * that it does not take.
+ * @param reads whether somebody reads documents to it: those stay as they are
+ * @throws LintelError `unsupported_parameter` for a part that the model does not take
+ */
+export function withFewerParts(fitted: Values, model: Model, reads: boolean): void {
+  const messages = fitted.messages as readonly LLMMessage[];
+  if (!messages.some(({ parts }) => parts.length > 0)) return;
+  fitted.messages = messages.map((message, i) => {
+    const parts = message.parts.map((part, j) => {
+      const text = textOfFile(part);
+      return text === undefined || !part.file ? part : toldFile(part.file, text, j);
+    });
+    for (const part of parts) {
+      const { type } = part;
+      if (type === "text" || model.supports.includes(type)) continue;
+      if (type === files && reads && isReadable(part)) continue;
+      const said = `messages[${i}] has ${inWords[type] ?? type}, and this model takes none`;
+      throw unsupported("messages", said);
+    }
+    if (parts.length === 0) return message;
+    const told = { ...message, parts };
+    return joinable.has(message.role) && isMarkedWithin(told) ? told : inOneText(told);
+  });
+}
+
+/** Roles whose messages may be told as several of the same. */
+const joinable: ReadonlySet<string> = new Set(["system", "developer", "user"]);
+
+/** Parts of messages, in words. */
+const inWords: Readonly<Record<string, string>> = {
+  image_url: "an image",
+  file: "a file",
+  input_audio: "a sound",
+};
