@@ -8,7 +8,8 @@ import { afterEach, describe, expect, it, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
 import type { Gpu } from "../../src/backends/gpu.js";
 import { Device } from "../../src/backends/onnx/device.js";
-import type { Initializer, Node, OnnxFile } from "../../src/backends/onnx/file/onnx.js";
+import type { Initializer, Node } from "../../src/backends/onnx/file/model-proto.js";
+import type { OnnxFile } from "../../src/backends/onnx/file/onnx.js";
 import { createOnnxBackend } from "../../src/backends/onnx/index.js";
 import {
   enginePackages,

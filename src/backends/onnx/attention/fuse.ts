@@ -3,8 +3,10 @@
  * then in memory at once, 1 GB for a picture of 512 x 512 and sixteen times that for one of
  * twice the size, where ONNX Runtime's own operator takes them in pieces, and less time.
  */
+
+import type { Node } from "../file/model-proto.js";
 import { floatAttribute, intAttribute, integersNode, nodeField, ofDomain } from "../file/nodes.js";
-import { makersIn, type Node, type OnnxFile } from "../file/onnx.js";
+import { makersIn, type OnnxFile } from "../file/onnx.js";
 import { ownOperators } from "../file/rewrite.js";
 import { type Attention, AttentionReader, type Root } from "./reader.js";
 

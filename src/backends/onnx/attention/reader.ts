@@ -1,5 +1,6 @@
 /** Finds attention in a graph, in the forms that PyTorch's exporter has written it in. */
-import { type Initializer, makersIn, type Node, type OnnxFile } from "../file/onnx.js";
+import type { Initializer, Node } from "../file/model-proto.js";
+import { makersIn, type OnnxFile } from "../file/onnx.js";
 import { numbersOf } from "../file/rewrite.js";
 import { fromHalf } from "../float16.js";
 

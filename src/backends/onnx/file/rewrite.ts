@@ -1,7 +1,8 @@
 /** An ONNX file with other numbers in some of its weights, or other nodes, made in memory. */
 import { closeSync, openSync, realpathSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { type Initializer, type Node, type OnnxFile, tensorOf, withOnnx } from "./onnx.js";
+import { type Initializer, type Node, tensorOf } from "./model-proto.js";
+import { type OnnxFile, withOnnx } from "./onnx.js";
 import {
   bytesField,
   bytesHeader,

@@ -1,5 +1,6 @@
 /** Which weight of an ONNX file belongs to which module of the model that was exported. */
-import { type Initializer, makersIn, type Node, type OnnxFile } from "../file/onnx.js";
+import type { Initializer, Node } from "../file/model-proto.js";
+import { makersIn, type OnnxFile } from "../file/onnx.js";
 
 /** The weight of a linear layer or a convolution. */
 export interface Module {
