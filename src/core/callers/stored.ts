@@ -11,6 +11,7 @@ import { OutageReasons } from "../outage.js";
 import { Recent } from "../recent.js";
 import { anonymousName, hashToken, isToken } from "../tokens.js";
 import { admit, callerOf, type KnownToken } from "./admit.js";
+import { Lookups } from "./lookups.js";
 import type { CallerSource } from "./source.js";
 import { graceEnd, type StoredToken, type TokenStore } from "./store.js";
 
@@ -28,22 +29,11 @@ export interface StoredTokensSettings {
 /** How long a token that is not in the store is refused without asking again, milliseconds. */
 const unknownMs = 1000;
 
-/** Most tokens in one question. */
-const batchSize = 500;
-
-/** Most calls that wait for an answer of the store; beyond, calls are refused. */
-const queueSize = 5000;
-
 /** How soon a store that is away is asked again, milliseconds. */
 const retryMs = 1000;
 
 /** Longest that callers wait for the store to look their tokens up, milliseconds. */
 const answerMs = 2000;
-
-interface Waiting {
-  readonly resolve: (known: Entry | undefined) => void;
-  readonly reject: (error: unknown) => void;
-}
 
 interface Entry extends KnownToken {
   /** Of the token in the store. */
@@ -57,8 +47,7 @@ export class StoredTokens implements CallerSource {
   readonly #known: Recent<string, Entry>;
   /** Hashes that are not in the store, and until when that is believed, by `performance.now`. */
   readonly #unknown: Recent<string, number>;
-  #queue = new Map<string, Waiting[]>();
-  #asking = false;
+  readonly #lookups = new Lookups((hashes) => this.#look(hashes));
   #version: number | undefined;
   #away = false;
   #outages = 0;
@@ -118,7 +107,7 @@ export class StoredTokens implements CallerSource {
     if (entry) return admit(entry);
     if ((this.#unknown.get(hash) ?? 0) > performance.now()) return undefined;
     if (this.#away) return this.#unseen(token);
-    return this.#ask(hash).then(
+    return this.#lookups.ask(hash).then(
       (found) => found && admit(found),
       (error) => {
         if (error instanceof LintelError) throw error;
@@ -134,49 +123,18 @@ export class StoredTokens implements CallerSource {
     throw new LintelError("unavailable", "the bearer token can't be checked now");
   }
 
-  #ask(hash: string): Promise<Entry | undefined> {
-    return new Promise((resolve, reject) => {
-      const waiting = this.#queue.get(hash);
-      if (waiting) waiting.push({ resolve, reject });
-      else if (this.#queue.size < queueSize) this.#queue.set(hash, [{ resolve, reject }]);
-      else throw new LintelError("unavailable", "too many bearer tokens wait to be checked");
-      void this.#drain();
-    });
-  }
-
-  /** Asks for all that wait, one question after the other: a flood of tokens is few questions. */
-  async #drain(): Promise<void> {
-    if (this.#asking) return;
-    this.#asking = true;
-    while (this.#queue.size > 0) {
-      const batch = [...this.#queue].slice(0, batchSize);
-      for (const [hash] of batch) this.#queue.delete(hash);
-      try {
-        const version = this.#version;
-        const answer = this.#store.find(batch.map(([hash]) => hash));
-        const tokens = await inTime(answer, answerMs);
-        if (version !== this.#version) {
-          // A change that came in between may be one of these tokens': what was read is stale.
-          for (const [hash, waiting] of batch) {
-            this.#queue.set(hash, [...(this.#queue.get(hash) ?? []), ...waiting]);
-          }
-          continue;
-        }
-        const found = new Map(tokens.flatMap(entriesOf));
-        for (const [hash, waiting] of batch) {
-          const entry = found.get(hash);
-          if (entry) this.#known.set(hash, entry);
-          else this.#unknown.set(hash, performance.now() + unknownMs);
-          for (const { resolve } of waiting) resolve(entry);
-        }
-      } catch (error) {
-        // Those behind them would wait as long, for the same.
-        const all = [...batch, ...this.#queue];
-        this.#queue.clear();
-        for (const [, waiting] of all) for (const { reject } of waiting) reject(error);
-      }
+  /** Finds what the store has; `undefined` where a change came in between, which may be one of these tokens'. */
+  async #look(hashes: readonly string[]): Promise<ReadonlyMap<string, Entry> | undefined> {
+    const version = this.#version;
+    const tokens = await inTime(this.#store.find(hashes), answerMs);
+    if (version !== this.#version) return undefined;
+    const found = new Map(tokens.flatMap(entriesOf));
+    for (const hash of hashes) {
+      const entry = found.get(hash);
+      if (entry) this.#known.set(hash, entry);
+      else this.#unknown.set(hash, performance.now() + unknownMs);
     }
-    this.#asking = false;
+    return found;
   }
 
   async #refresh(): Promise<void> {
