@@ -1,5 +1,5 @@
 /** What calendar counters do at the store, as the beginning of its scripts. */
-import { slackMs } from "./counts.js";
+import { slackMs } from "./calendar-count.js";
 
 /**
  * Wants `now`, milliseconds since the epoch, `int`, and the names `call` and `floor` for `redis.call` and

@@ -8,15 +8,9 @@ import type {
   StoreState,
   Verdict,
 } from "../../core/limits/store.js";
-import {
-  CalendarCount,
-  type Count,
-  claimedWaitMs,
-  countFor,
-  type Moment,
-  shareOf,
-  steadyNow,
-} from "./counts.js";
+import { CalendarCount } from "./calendar-count.js";
+import { type Count, type Moment, steadyNow } from "./count.js";
+import { claimedWaitMs, countFor, shareOf } from "./counts.js";
 
 /** What can be set about it. */
 export interface MemoryLimitOptions {

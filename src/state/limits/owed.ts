@@ -6,7 +6,7 @@ import type { Claim } from "../../core/limits/store.js";
 import { systemClock, type Timer } from "../../core/routing/clock.js";
 import type { RedisConnection } from "../redis/connection.js";
 import { runScript } from "../redis/script.js";
-import { steadyNow } from "./counts.js";
+import { steadyNow } from "./count.js";
 import { chargeScript } from "./scripts.js";
 
 /** Most corrections, and most counters, that are kept; the oldest, and those longest unused, are given up. */

@@ -6,14 +6,13 @@ import type {
   Counter,
   LimitStore,
   Reservation,
-  Standing,
   Standings,
   StoreState,
   Verdict,
 } from "../../core/limits/store.js";
 import type { RedisConnection } from "../redis/connection.js";
 import { preload, runScript } from "../redis/script.js";
-import { stepsPerWindow } from "./counts.js";
+import { claimStep, letters, spanArgument, standingsOf, timeTold } from "./encoding.js";
 import { HeldNames } from "./held.js";
 import { Leases } from "./leases.js";
 import { type MemoryLimitStore, memoryLimits } from "./memory.js";
@@ -42,9 +41,6 @@ export interface RedisLimitOptions {
  * lifetime's budget would never hear what the call took. Its end forgets it, but for the calls of a gateway that was killed.
  */
 const afterMs = 86_400_000;
-
-/** How long estimates of a calendar period count as what calls that run may give back. The same for all replicas. */
-const claimsMs = 3_600_000;
 
 interface RedisReservation extends Reservation {
   /** Absent: the store was not asked. */
@@ -214,37 +210,8 @@ export class RedisLimits implements LimitStore {
 
 const nothing = () => 0;
 
-const letters = { sliding: "s", calendar: "c", running: "r" } as const;
-
 const runningKeys = (claims: readonly Claim[], prefix: string) =>
   claims.flatMap(({ counter }) => (counter.span.type === "running" ? [prefix + counter.key] : []));
-
-/** The argument of a counter that depends on its kind: its step, or the name of its period. */
-function spanArgument(span: Claim["counter"]["span"]): number | string {
-  switch (span.type) {
-    case "sliding":
-      return span.ms / stepsPerWindow;
-    case "calendar":
-      return span.period;
-    case "running":
-      return 0;
-  }
-}
-
-/** Step of a counter's claims; 0: what it counts is no estimate. */
-function claimStep({ span, estimated }: Claim["counter"]): number {
-  if (!estimated) return 0;
-  return (span.type === "sliding" ? span.ms : claimsMs) / stepsPerWindow;
-}
-
-const standingsOf = (answer: readonly number[], count: number): Standing[] =>
-  Array.from({ length: count }, (_, i) => ({
-    remaining: answer[2 * i] ?? 0,
-    resetMs: timeTold(answer[2 * i + 1] ?? 0),
-  }));
-
-/** Below 0: never. */
-const timeTold = (ms: number) => (ms < 0 ? Number.POSITIVE_INFINITY : ms);
 
 function verdictOf(answer: readonly number[], claims: readonly Claim[], id: string): Verdict {
   const [refused = 0, wait = 0, ...rest] = answer;

@@ -1,5 +1,5 @@
 /** What sliding counters do at the store, as the beginning of its scripts. */
-import { stepsPerWindow } from "./counts.js";
+import { stepsPerWindow } from "./sliding-count.js";
 
 /** Wants `now`, milliseconds since the epoch, `int`, and the names `call` and `floor` for `redis.call` and `math.floor`. */
 export const sliding = `
