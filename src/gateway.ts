@@ -1,36 +1,24 @@
 /** The one place of wiring: configuration -> backends -> core -> doors -> addresses. */
-import { join } from "node:path";
 import type { FastifyPluginAsync } from "fastify";
-import type { BackendContext } from "./backends/kind.js";
-import { admitWithin } from "./backends/residents.js";
 import { certificateEnds } from "./certificates.js";
 import { cacheStoreSettings } from "./config/cache.js";
 import { backendCertificates } from "./config/certificate-warnings.js";
 import { countingSettings } from "./config/limits.js";
 import type { Config } from "./config/schema.js";
 import { appSettings, listenOptions } from "./config/settings.js";
-import { stateSettings } from "./config/state.js";
-import { operatorSettings, telemetrySettings } from "./config/telemetry.js";
+import { operatorSettings } from "./config/telemetry.js";
 import type { Core } from "./core/core.js";
 import type { Logger } from "./core/log.js";
-import { QuotaUses } from "./core/routing/quota.js";
 import type { Door } from "./doors/door.js";
 import { doors } from "./doors/index.js";
 import { operations } from "./doors/operations.js";
 import { metrics as metricsAt } from "./doors/watch.js";
-import { Blurring } from "./media/blurring.js";
-import { openMedia } from "./media/open.js";
 import { type Operator, openOperator } from "./operator.js";
 import { type LastReload, noReload, type Reloaded, Reloading } from "./reloading.js";
 import { type Listener, localUrl } from "./server/listen.js";
 import { type Serving, serve, serveAdministration } from "./serving.js";
-import { type Closable, type SetUpBackend, type Stores, setUp } from "./setup.js";
-import { type CacheStoreSettings, openCache } from "./state/cache/open.js";
-import { type CountingSettings, openCounting } from "./state/counting.js";
-import { modelsDirectory } from "./state/directory.js";
-import { openState } from "./state/open.js";
-import { openTelemetry } from "./telemetry/open.js";
-import { version } from "./version.js";
+import { type SetUpBackend, setUp } from "./setup.js";
+import { closeStores, openStores } from "./stores.js";
 
 /** A gateway that runs. */
 export interface RunningGateway {
@@ -195,63 +183,4 @@ function doorsOf(config: Config, text: (() => string | Promise<string>) | undefi
   const here: readonly Door[] =
     config.telemetry.prometheus === true && text ? [metricsAt(text)] : [];
   return [...doors, ...here];
-}
-
-/** @throws whatever opening a store throws; those that are open are closed then */
-async function openStores(
-  config: Config,
-  at: { readonly counting: CountingSettings; readonly cache: CacheStoreSettings },
-  baseUrl: () => string,
-  log: Logger,
-): Promise<Stores> {
-  const open: Closable[] = [];
-  const own = <T extends Closable>(store: T): T => {
-    open.unshift(store);
-    return store;
-  };
-  try {
-    // Before images, which are kept below: an error names the folder that was asked for.
-    const state = own(await openState(stateSettings(config), log));
-    const media = own(await openMedia(mediaConfig(config), baseUrl, log));
-    const counting = own(await openCounting(at.counting, log, state.usage));
-    const cache = own(await openCache(at.cache, log));
-    const providers = new Map<string, string>();
-    const telemetry = await openTelemetry(telemetrySettings(config, providers, version()), log);
-    const context = backendContext(config, log);
-    const blurring = new Blurring();
-    const stores = { log, media, blurring, state, counting, cache, context, telemetry, providers };
-    return { ...stores, quotaUses: new QuotaUses() };
-  } catch (error) {
-    for (const store of open) await store.close();
-    throw error;
-  }
-}
-
-/** Closes all at once: none needs another to end, and those that hang don't add up. */
-export async function closeStores(
-  stores: Pick<Stores, "media" | "blurring" | "counting" | "cache" | "state" | "telemetry">,
-): Promise<void> {
-  const { media, blurring, counting, cache, state, telemetry } = stores;
-  const all: readonly (Closable | undefined)[] = [
-    telemetry,
-    blurring,
-    media,
-    counting,
-    cache,
-    state,
-  ];
-  await Promise.all(all.map(async (store) => store?.close()));
-}
-
-/** What all backends share. */
-const backendContext = ({ memory_budget, state }: Config, log: Logger): BackendContext => ({
-  log,
-  admit: admitWithin(memory_budget, log),
-  downloads: modelsDirectory(state.directory),
-});
-
-/** Images are kept beside everything else, unless they have a folder of their own. */
-function mediaConfig({ media, state }: Config): Config["media"] {
-  const { directory = state.directory && join(state.directory, "media") } = media;
-  return { ...media, directory };
 }

@@ -12,7 +12,8 @@ import { shuttingDown } from "./core/errors.js";
 import type { DoorSettings } from "./doors/door.js";
 import type { Listener } from "./server/listen.js";
 import type { TlsSettings } from "./server/settings.js";
-import { type Closable, type Setup, type Stores, setUp } from "./setup.js";
+import { type Setup, setUp } from "./setup.js";
+import type { Closable, Stores } from "./stores.js";
 
 /** What a reload did. */
 export interface Reloaded {

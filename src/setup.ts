@@ -2,7 +2,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { AlertWebhook } from "./alerts/webhook.js";
 import { createBackend } from "./backends/index.js";
-import type { BackendContext } from "./backends/kind.js";
 import { issuerSettings } from "./config/auth.js";
 import { resolveBackends } from "./config/backends.js";
 import { caches } from "./config/cache.js";
@@ -14,46 +13,19 @@ import { providerOf } from "./config/telemetry.js";
 import type { Backend } from "./core/backend.js";
 import { type Core, createCore } from "./core/core.js";
 import type { Logger } from "./core/log.js";
-import type { MediaStore } from "./core/media.js";
-import type { QuotaUses } from "./core/routing/quota.js";
 import { KeptTexts, type OwnedReader } from "./documents/kept.js";
 import { PdfReader } from "./documents/reader.js";
 import { type OwnedGuards, openGuards } from "./guards/open.js";
 import { addressMs } from "./media/address.js";
-import type { Blurring } from "./media/blurring.js";
 import { mostPixels, sanitizePng } from "./media/png.js";
 import type { OidcCallers } from "./oidc/callers.js";
 import { type OwnedChecker, openChecker } from "./safety/open.js";
-import type { OpenCache } from "./state/cache/open.js";
-import type { Counting } from "./state/counting.js";
-import type { State } from "./state/open.js";
-import type { OpenTelemetry } from "./telemetry/open.js";
-
-/** What outlives every reload. */
-export interface Stores {
-  readonly log: Logger;
-  readonly media: MediaStore;
-  readonly blurring: Blurring;
-  /** What was used of targets' quotas. */
-  readonly quotaUses: QuotaUses;
-  readonly state: State;
-  readonly counting: Counting;
-  readonly cache: OpenCache;
-  readonly context: BackendContext;
-  readonly telemetry: OpenTelemetry | undefined;
-  /** What telemetry calls the providers of backends, by the backends' names. */
-  readonly providers: Map<string, string>;
-}
+import type { Closable, Stores } from "./stores.js";
 
 /** A backend with its entry of the configuration. */
 export interface SetUpBackend {
   readonly backend: Backend;
   readonly config: BackendConfig;
-}
-
-/** What needs closing, once. */
-export interface Closable {
-  close(): unknown;
 }
 
 /** A core with all it stands on. */

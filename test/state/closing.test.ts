@@ -4,8 +4,8 @@ import { type AddressInfo, createServer } from "node:net";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { createToken } from "../../src/core/tokens.js";
-import { closeStores } from "../../src/gateway.js";
 import { openState } from "../../src/state/open.js";
+import { closeStores } from "../../src/stores.js";
 
 test("all are closed at once: none waits for another to have ended", async () => {
   const names = ["telemetry", "blurring", "media", "counting", "cache", "state"] as const;
