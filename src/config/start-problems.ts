@@ -59,7 +59,7 @@ async function missingPackages(config: Config, env: NodeJS.ProcessEnv): Promise<
   const lacks = [
     otlpSettings(telemetry.otlp, env) && (await lack(loadLibrary())),
     placeOf(media) === "bucket" &&
-      (await lack(import("../media/s3.js").then((s3) => s3.loadSdk()))),
+      (await lack(import("../media/s3-client.js").then((s3) => s3.loadSdk()))),
     safety.checker?.type === "nsfwjs" && (await import("../safety/nsfwjs.js")).lackOfNsfwjs(),
     database === "sqlite" &&
       (tokens || usage || admin) &&

@@ -3,34 +3,16 @@ import { Readable } from "node:stream";
 import type { S3Client } from "@aws-sdk/client-s3";
 import type { ErrorCode } from "../core/error-table.js";
 import { LintelError } from "../core/errors.js";
-import { reasonOf } from "../core/log.js";
 import { type MediaStore, noImage, type StoredMedia } from "../core/media.js";
-import { type Clock, systemClock } from "../core/routing/clock.js";
 import { signedMs } from "./address.js";
 import { BucketError } from "./bucket.js";
 import { isName, newName, storedType } from "./name.js";
 import { type Listed, Retention, type RetentionSettings } from "./retention.js";
+import { type BucketSettings, look, openBucket, type Sdk } from "./s3-client.js";
 import { StoreWatch } from "./watch.js";
 
 /** Settings of the store. */
-export interface S3Settings extends RetentionSettings {
-  readonly bucket: string;
-  /** What names of objects begin with, for example `lintel/`. */
-  readonly prefix: string;
-  /** Address of the store; absent: Amazon's, by the region. */
-  readonly endpoint?: string | undefined;
-  /** Absent: from the environment. */
-  readonly region?: string | undefined;
-  /** How long each attempt of a request may take, milliseconds. Default: 5000, 20000. */
-  readonly patience?: { readonly connectMs: number; readonly answerMs: number } | undefined;
-  /** Of the start, and of the watch over the bucket. Default: the process's. */
-  readonly clock?: Clock | undefined;
-  /** Whether the bucket stands in the path instead of the host's name. */
-  readonly pathStyle: boolean;
-  /** Absent: from the environment, the shared files, or the machine's role. */
-  readonly credentials?:
-    | { readonly accessKeyId: string; readonly secretAccessKey: string }
-    | undefined;
+export interface S3Settings extends BucketSettings, RetentionSettings {
   /** How callers reach an image: a signed address, a public one, or through the gateway. */
   readonly address:
     | { readonly by: "presigned" }
@@ -44,73 +26,13 @@ export interface S3Media extends MediaStore {
   sweep(): Promise<void>;
 }
 
-/** How long a connection, and an answer or silence within one, may take, milliseconds. */
-const patience = { connectMs: 5000, answerMs: 20_000 };
-
-/** How long a start waits for the bucket without a word, milliseconds. */
-const quietMs = 5000;
-
-const install = "npm install @aws-sdk/client-s3 @aws-sdk/s3-request-presigner";
-
 /**
  * Opens the store.
  * @throws Error if the packages are not installed, or the bucket can't be reached
  */
 export async function s3Media(settings: S3Settings): Promise<S3Media> {
-  const sdk = await loadSdk();
-  const { connectMs, answerMs } = settings.patience ?? patience;
-  const client = new sdk.S3Client({
-    // Without these, a store that drops what is sent to it is waited for without end.
-    requestHandler: {
-      connectionTimeout: connectMs,
-      requestTimeout: answerMs,
-      throwOnRequestTimeout: true,
-      socketTimeout: answerMs,
-    },
-    forcePathStyle: settings.pathStyle,
-    // Checksums in trailers are newer than many stores.
-    requestChecksumCalculation: "WHEN_REQUIRED",
-    responseChecksumValidation: "WHEN_REQUIRED",
-    ...(settings.endpoint !== undefined && { endpoint: settings.endpoint }),
-    ...(settings.region !== undefined && { region: settings.region }),
-    ...(settings.credentials && { credentials: settings.credentials }),
-  });
-  const { bucket, log, clock = systemClock } = settings;
-  const waits = clock.after(quietMs, () =>
-    log.warn({ store: "images", bucket }, "the start waits for the bucket of images"),
-  );
-  try {
-    await look(client, sdk, settings);
-  } catch (thrown) {
-    client.destroy();
-    const cause = new BucketError(thrown, settings.endpoint?.startsWith("http:"));
-    throw new Error(`media.s3.bucket: ${bucket} can't be used (${reasonOf(cause)})`, { cause });
-  } finally {
-    waits.cancel();
-  }
+  const { client, sdk } = await openBucket(settings);
   return new S3Store(client, sdk, settings);
-}
-
-/** Asks for one object. Not by HEAD: what is wrong is said in a body. */
-const look = (client: S3Client, sdk: Sdk, { bucket, prefix }: S3Settings) =>
-  client.send(new sdk.ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, MaxKeys: 1 }));
-
-type Sdk = Awaited<ReturnType<typeof loadSdk>>;
-
-/**
- * Loads the packages.
- * @throws Error that says what to install
- */
-export async function loadSdk() {
-  try {
-    const [s3, presigner] = await Promise.all([
-      import("@aws-sdk/client-s3"),
-      import("@aws-sdk/s3-request-presigner"),
-    ]);
-    return { ...s3, getSignedUrl: presigner.getSignedUrl };
-  } catch (cause) {
-    throw new Error(`media.store: s3 needs a package that is not installed: ${install}`, { cause });
-  }
 }
 
 class S3Store implements S3Media {
