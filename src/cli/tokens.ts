@@ -13,6 +13,7 @@ import type { TokenChange } from "../core/callers/registry.js";
 import { fromConnectError } from "../core/connect-error.js";
 import { everyToken, whereOptions, withTokens } from "./administered.js";
 import { type Command, type Given, type Group, UsageError } from "./command.js";
+import { limitsInWords } from "./limit-options.js";
 import { deliver, out, say } from "./output.js";
 import { table } from "./table.js";
 import {
@@ -21,7 +22,6 @@ import {
   durationOption,
   expiryHelp,
   expiryOption,
-  limitsInWords,
   tokenOptions,
   wishOf,
 } from "./token-options.js";
