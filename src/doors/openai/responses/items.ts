@@ -10,8 +10,8 @@ import { configurationUpdate } from "./configuration.js";
 import { qualified } from "./namespaces.js";
 import { contentOf, type ItemReading, withEndMark } from "./parts.js";
 import { joined, readThoughts, type Thought } from "./thoughts.js";
+import { addedTools } from "./tool-list.js";
 import { isClients, searchCall, searchOutput, toldOf, toolSearch } from "./tool-search.js";
-import { addedTools } from "./tools.js";
 
 /** What became of the items. */
 export interface Conversation {
