@@ -1,6 +1,5 @@
 /** What an assistant said, in blocks of the Messages API. */
-import { isObject, type JsonObject, tooDeep } from "../../core/json.js";
-import { embeddedJson } from "../../core/long-numbers.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 import type { Place } from "../json/places.js";
 import { lastMark } from "./marks.js";
 import { callsExtras, redactedIn, signedBy } from "./signature.js";
@@ -15,6 +14,8 @@ export interface Block {
 export interface BlockReading {
   /** A member that has to be a text; empty where it is none. @param otherwise where it is not there */
   text(block: JsonObject, member: string, place: string, otherwise?: string): string;
+  /** What is JSON, as text. */
+  written(value: unknown, place: string): string;
   wrong(field: string, why: string): void;
   refuseBlock(block: JsonObject, place: string): void;
 }
@@ -76,9 +77,8 @@ function callOf(
   reading: BlockReading,
 ) {
   if (!isObject(input ?? {})) reading.wrong(`${place}.input`, "must be an object");
-  const args = embeddedJson(input ?? {});
-  if (args === undefined) reading.wrong(`${place}.input`, tooDeep);
-  return { id, type: "function", function: { name, arguments: args ?? "{}" }, extra_content };
+  const args = reading.written(input ?? {}, `${place}.input`);
+  return { id, type: "function", function: { name, arguments: args }, extra_content };
 }
 
 /** Thoughts of several blocks, told apart by their numbers. */

@@ -1,6 +1,5 @@
 /** Conversations of the Gemini API, to the contract's. */
-import { isObject, type JsonObject, tooDeep } from "../../core/json.js";
-import { embeddedJson } from "../../core/long-numbers.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 import { tooManyItems } from "../items.js";
 import { type Conversation, ConversationReader } from "../json/places.js";
 import { quoted } from "../json/quoted.js";
@@ -159,7 +158,7 @@ class Reading extends ConversationReader implements GenerateConversation {
     return {
       id: this.#ids.called(id, name),
       type: "function",
-      function: { name, arguments: this.#written(args ?? {}, `${place}.args`) },
+      function: { name, arguments: this.written(args ?? {}, `${place}.args`) },
       ...(signature !== "" && { extra_content: extraContentOf(signature) }),
     };
   }
@@ -191,7 +190,7 @@ class Reading extends ConversationReader implements GenerateConversation {
     const { id, name, response: said = {} } = response;
     if (!isObject(said)) this.wrong(`${place}.response`, "must be an object");
     const where = { at: place, content: `${place}.response` };
-    const content = textReturned(said, name) ?? this.#written(said, `${place}.response`);
+    const content = textReturned(said, name) ?? this.written(said, `${place}.response`);
     this.add({ role: "tool", tool_call_id: this.#ids.returned(id, name), content }, where);
     const shown = response.parts == null ? [] : this.#partsOf(response, place);
     return shown.flatMap(({ part, place: at }) => this.#content(part, at));
@@ -218,12 +217,6 @@ class Reading extends ConversationReader implements GenerateConversation {
     }
     const detail = detailOf(level);
     return { type: read.type, image_url: Object.assign({ detail }, read.image_url) };
-  }
-
-  #written(value: unknown, place: string): string {
-    const text = embeddedJson(value);
-    if (text === undefined) this.wrong(place, tooDeep);
-    return text ?? "{}";
   }
 
   #text(part: JsonObject, name: string, place: string): string {

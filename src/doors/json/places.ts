@@ -1,5 +1,7 @@
 /** Where what a client wrote in another form has come to stand in the contract's messages, and back. */
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
+import { tooDeep } from "../../core/json.js";
+import { embeddedJson } from "../../core/long-numbers.js";
 
 /** A conversation of another form, as the contract has it. */
 export interface Conversation {
@@ -35,6 +37,13 @@ export abstract class ConversationReader implements Conversation {
   /** Notes what can't be read. @param field by the client's name */
   wrong(field: string, message: string): void {
     this.violations.push({ field, message });
+  }
+
+  /** What the client wrote as JSON, as text; notes it where it is nested too deeply for that. */
+  written(value: unknown, field: string): string {
+    const text = embeddedJson(value);
+    if (text === undefined) this.wrong(field, tooDeep);
+    return text ?? "{}";
   }
 
   /** Notes what can't be served; the first counts. */
