@@ -1,8 +1,7 @@
-import { mkdirSync, mkdtempSync, readFileSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+/** How a configuration is loaded: the file, the environment and options, and what comes of them. */
+import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { expect, onTestFinished, test, vi } from "vitest";
+import { expect, test } from "vitest";
 import { cacheStoreSettings } from "../../src/config/cache.js";
 import { readerLimits } from "../../src/config/documents.js";
 import { loadConfig } from "../../src/config/load.js";
@@ -20,13 +19,7 @@ import { routingDefaults } from "../../src/core/routing/settings.js";
 import { coreDefaults } from "../../src/core/settings.js";
 import { doorDefaults } from "../../src/doors/door.js";
 import { appDefaults } from "../../src/server/settings.js";
-
-/** A folder with these files. */
-function folder(files: Readonly<Record<string, string>> = {}): string {
-  const path = mkdtempSync(join(tmpdir(), "lintel-load-"));
-  for (const [name, text] of Object.entries(files)) writeFileSync(join(path, name), text);
-  return path;
-}
+import { folder } from "./folder.js";
 
 const port = async (sources: Parameters<typeof loadConfig>[0]) =>
   (await loadConfig(sources)).config.listen;
@@ -80,148 +73,6 @@ test.each([
   await expect(loadConfig({ cwd, env: {}, file: "x.yaml" })).rejects.toThrow(message);
 });
 
-test("a file that says nothing is warned of: a reload takes none", async () => {
-  const warnings = async (text: string) =>
-    (await loadConfig({ cwd: folder({ "lintel.yaml": text }), env: {} })).warnings;
-  const empty = ["lintel.yaml is empty: the defaults hold; write {} where that is meant"];
-  expect(await warnings("")).toEqual(empty);
-  expect(await warnings("---\n# auth:\n#   mode: token\n")).toEqual(empty);
-  expect(await warnings("\uFEFF# all of it\r\n")).toEqual(empty);
-  expect(await warnings("%YAML 1.2\n---\n")).toEqual(empty);
-  expect(await warnings("{}")).toEqual([]);
-});
-
-test("a file whose name ends in yml is warned of, unless it is named", async () => {
-  const cwd = folder({ "lintel.yml": "listen: 1" });
-  const { file, warnings } = await loadConfig({ cwd, env: {} });
-  expect({ file, warnings }).toEqual({
-    file: undefined,
-    warnings: ["lintel.yml is not read: rename it to lintel.yaml, or name it with --config"],
-  });
-  expect((await loadConfig({ cwd, env: {}, file: "lintel.yml" })).warnings).toEqual([]);
-});
-
-test("a time without a unit that is a part of a second is warned of, where it stands", async () => {
-  const lines = [
-    "timeouts: { total: 600, connect: 500ms, keep_alive: 1000 }",
-    // A size, which wants no unit.
-    "body_limit: 600",
-    "media:",
-    '  ttl: "24"',
-    "backends: [{ type: openai, name: a, url: http://a, refresh: 30, timeouts: { idle: 0 } }]",
-  ];
-  const cwd = folder({ "lintel.yaml": lines.join("\n") });
-  const told = (n: number) =>
-    `${n} without a unit is ${n} milliseconds: write ${n}s for seconds, or ${n}ms`;
-  expect((await loadConfig({ cwd, env: {} })).warnings).toEqual([
-    `lintel.yaml:1:20: timeouts.total: ${told(600)}`,
-    `lintel.yaml:4:8: media.ttl: ${told(24)}`,
-    `lintel.yaml:5:61: backends[0].refresh: ${told(30)}`,
-  ]);
-});
-
-test("certificates whose time is not now are warned of, each of the file", async () => {
-  const pem = (name: string) =>
-    readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8");
-  const cwd = folder({
-    "chain.pem": `some words\n${pem("key")}${pem("cert")}${pem("renewed-cert")}`,
-    "key.pem": pem("key"),
-    "lintel.yaml": "tls: { cert: chain.pem, key: key.pem }",
-  });
-  const warningsIn = async (year: string) => {
-    vi.setSystemTime(`${year}-06-01`);
-    return (await loadConfig({ cwd, env: {} })).warnings;
-  };
-  vi.useFakeTimers({ toFake: ["Date"] });
-  onTestFinished(() => {
-    vi.useRealTimers();
-  });
-  const of = `tls.cert: the certificate of CN=localhost in ${join(cwd, "chain.pem")}`;
-  expect(await warningsIn("2027")).toEqual([]);
-  expect(await warningsIn("2020")).toEqual([
-    `${of} does not count before 2026-11-21T01:28:25.000Z`,
-    `${of} does not count before 2026-11-21T11:53:33.000Z`,
-  ]);
-  expect(await warningsIn("2127")).toEqual([
-    `${of} expired at 2126-10-28T01:28:25.000Z`,
-    `${of} expired at 2126-10-28T11:53:33.000Z`,
-  ]);
-});
-
-test("authorities of clients and of model servers are warned of, too", async () => {
-  const pem = (name: string) =>
-    fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
-  const issuing = readFileSync(pem("issuing-cert"), "utf8");
-  const cwd = folder({
-    "clients.pem": issuing + readFileSync(pem("issued-cert"), "utf8"),
-    "lintel.yaml": `tls: { cert: ${pem("cert")}, key: ${pem("key")}, client_ca: clients.pem }
-backends: [{ type: openai, name: a, url: "https://a", tls: { ca: ${pem("issuing-cert")} } }]\n`,
-  });
-  const warnings = async (year: string) => {
-    vi.setSystemTime(`${year}-06-01`);
-    return (await loadConfig({ cwd, env: {} })).warnings;
-  };
-  vi.useFakeTimers({ toFake: ["Date"] });
-  onTestFinished(() => void vi.useRealTimers());
-  const of = `tls.client_ca: the certificate of CN=issuing in ${join(cwd, "clients.pem")}`;
-  const lone = `${of} counts only beside that of who signed it, CN=root`;
-  expect(await warnings("2027")).toEqual([lone]);
-  const over = "expired at 2125-01-01T00:00:00.000Z";
-  expect(await warnings("2126")).toEqual([
-    `${of} ${over}`,
-    lone,
-    `${of.replace("issuing", "issued")} ${over}`,
-    `backends[0].tls.ca: the certificate of CN=issuing in ${pem("issuing-cert")} ${over}`,
-  ]);
-});
-
-test("of certificates that model servers are shown, too", async () => {
-  const pem = (name: string) =>
-    fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
-  const [cert, key] = [pem("cert"), pem("key")];
-  const lines = [
-    "backends:",
-    "  - { type: openai, name: a, url: http://a }",
-    `  - { type: node, name: b, address: "https://b", token: any, tls: { cert: ${cert}, key: ${key} } }`,
-  ];
-  vi.useFakeTimers({ toFake: ["Date"] });
-  onTestFinished(() => void vi.useRealTimers());
-  vi.setSystemTime("2127-06-01");
-  const cwd = folder({ "lintel.yaml": lines.join("\n") });
-  expect((await loadConfig({ cwd, env: {} })).warnings).toEqual([
-    `backends[1].tls.cert: the certificate of CN=localhost in ${cert} expired at 2126-10-28T01:28:25.000Z`,
-  ]);
-});
-
-test("of those for Redis and PostgreSQL, too", async () => {
-  const pem = (name: string) =>
-    fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
-  const [cert, key, ca] = [pem("cert"), pem("key"), pem("issuing-cert")];
-  const database = `postgres://user@host/name?sslrootcert=${ca}&sslcert=${cert}&sslkey=${key}`;
-  const redis = `{ url: "rediss://a", tls: { ca: ${ca}, cert: ${cert}, key: ${key} } }`;
-  const lines = [
-    "state:",
-    `  database: ${database}`,
-    `  redis: ${redis}`,
-    `cache: { ttl: 1h, redis: ${redis} }`,
-  ];
-  vi.useFakeTimers({ toFake: ["Date"] });
-  onTestFinished(() => void vi.useRealTimers());
-  vi.setSystemTime("2127-06-01");
-  const cwd = folder({ "lintel.yaml": lines.join("\n") });
-  const authority = `the certificate of CN=issuing in ${ca} expired at 2125-01-01T00:00:00.000Z`;
-  const own = `the certificate of CN=localhost in ${cert} expired at 2126-10-28T01:28:25.000Z`;
-  const { warnings } = await loadConfig({ cwd, env: {} });
-  expect(warnings.filter((line) => line.includes("certificate"))).toEqual([
-    `state.redis.tls.ca: ${authority}`,
-    `state.redis.tls.cert: ${own}`,
-    `cache.redis.tls.ca: ${authority}`,
-    `cache.redis.tls.cert: ${own}`,
-    `state.database: sslrootcert: ${authority}`,
-    `state.database: sslcert: ${own}`,
-  ]);
-});
-
 test("HOST means what stands before the port in listen", async () => {
   const host = async (HOST: string) => {
     const [address] = await port({ cwd: folder(), env: { HOST } });
@@ -256,22 +107,6 @@ test("HOST and PORT replace the file's, --listen replaces both", async () => {
   ]);
 });
 
-test("an address that HOST and PORT put out of use is warned of", async () => {
-  const warned = async (listen: string, env: Record<string, string>, options: string[] = []) => {
-    const cwd = folder({ "lintel.yaml": listen });
-    const { warnings } = await loadConfig({ cwd, env, listen: options });
-    return warnings.filter((warning) => warning.includes("HOST and PORT"));
-  };
-  const env = { HOST: "127.0.0.1", PORT: "2" };
-  expect(await warned("listen: [1, '127.0.0.1:2', 3]", env)).toEqual([
-    "listen: not on 127.0.0.1:1, 127.0.0.1:3, but on 127.0.0.1:2: HOST and PORT of the environment replace it",
-  ]);
-  expect(await warned("listen: [1, 3]", {})).toEqual([]);
-  expect(await warned("listen: [1, 3]", env, [":4"])).toEqual([]);
-  expect(await warned("listen: 2", env)).toEqual([]);
-  expect(await warned("cors: {}", env)).toEqual([]);
-});
-
 test("mistakes in the environment and in options come with those of the file", async () => {
   const cwd = folder({ "lintel.yaml": "lsiten: 1" });
   const env = { PORT: "70000" };
@@ -288,41 +123,6 @@ test("mistakes in the environment and in options come with those of the file", a
   await expect(loadConfig({ cwd: folder(), env, listen: ["here"] })).rejects.toMatchObject({
     problems: [{ source: "--listen" }],
   });
-});
-
-test("calls without a token from other machines are warned of", async () => {
-  const cwd = folder({ "lintel.yaml": "auth: { mode: none }" });
-  expect((await loadConfig({ cwd, env: {} })).warnings).toEqual([]);
-  const { warnings } = await loadConfig({ cwd, env: { HOST: "0.0.0.0" } });
-  expect(warnings).toContainEqual(expect.stringContaining("0.0.0.0:8080 can be reached"));
-});
-
-test("addresses of images that lead nowhere from other machines are warned of", async () => {
-  const warningsOf = async (text: string) =>
-    (await loadConfig({ cwd: folder({ "lintel.yaml": text }), env: {} })).warnings;
-  const warned = [expect.stringContaining("public_url is not set")];
-  const chat = "backends: [{ type: openai, name: a, url: 'http://a', models: [b] }]";
-  expect(await warningsOf("listen: :8080")).toEqual(warned);
-  expect(await warningsOf("listen: unix:a.sock")).toEqual(warned);
-  expect(await warningsOf("listen: :8080\ntrust_proxy: []")).toEqual(warned);
-  const gateway = "media: { store: s3, s3: { bucket: a, address: gateway } }";
-  expect(await warningsOf(`listen: :8080\n${gateway}`)).toEqual(warned);
-  const unsaid = "backends: [{ type: openai, name: a, url: 'http://a' }]";
-  for (const backends of [chat.replace("[b]", "[b], image_models: [c]"), unsaid]) {
-    expect(await warningsOf(`listen: :8080\n${backends}`)).toEqual(warned);
-  }
-  for (const text of [
-    "listen: 127.0.0.1:8080",
-    "listen: ['127.0.0.1:8080', 'unix:a.sock']",
-    "listen: :8080\npublic_url: https://ai.example.com",
-    "listen: :8080\ntrust_proxy: [10.0.0.0/8]",
-    "listen: :8080\nmedia: { delivery: data }",
-    "listen: :8080\nmedia: { store: s3, s3: { bucket: a } }",
-    `listen: :8080\n${chat}`,
-    "listen: :8080\nbackends: [{ type: llama, name: a, path: b }]",
-  ]) {
-    expect(await warningsOf(text), text).toEqual([]);
-  }
 });
 
 test("models that are not there are told, but for those that are fetched", async () => {
@@ -349,132 +149,6 @@ safety: { checker: { type: classifier, path: checker } }
     `safety.checker.path: there is no ${join(cwd, "checker")} now`,
     "backends[5].package: @ai-sdk/nobody-has-this is not installed now",
   ]);
-});
-
-test("times of a model that its backend cuts short are warned of", async () => {
-  const backends = `
-backends:
-  - { type: openai, name: a, url: "http://h", timeouts: { idle: 0 } }
-  - { type: openai, name: b, url: "http://h", timeouts: { first_token: 15m } }
-`;
-  const cwd = folder({
-    "lintel.yaml": `${backends}
-models:
-  - name: slow
-    timeouts: { first_token: 15m, between_tokens: 5m, total: 30m }
-    targets: [{ backend: a }, { backend: b }]
-  - { name: fast, backends: [a], timeouts: { connect: 5s, first_token: 1m } }
-  - { name: anywhere, timeouts: { connect: 1h } }
-`,
-  });
-  expect((await loadConfig({ cwd, env: {} })).warnings).toEqual([
-    'timeouts.first_token of model "slow" is longer than timeouts.first_token of backend "a", which counts',
-    'timeouts.between_tokens of model "slow" is longer than timeouts.idle of backend "b", which counts',
-  ]);
-  const one = "backends: [{ type: openai, name: a, url: http://h }]";
-  const only = folder({
-    "lintel.yaml": `${one}\nmodels: [{ name: m, timeouts: { connect: 1h } }]`,
-  });
-  expect((await loadConfig({ cwd: only, env: {} })).warnings).toEqual([
-    'timeouts.connect of model "m" is longer than timeouts.connect of backend "a", which counts',
-  ]);
-});
-
-test("nodes on a port that are asked without a token are warned of", async () => {
-  const address = "address: http://h:1";
-  const cwd = folder({
-    "lintel.yaml": `backends:
-  - { type: node, name: without, ${address} }
-  - { type: node, name: with, ${address}, token: any }
-  - { type: node, name: socket, address: "unix:/run/node.sock" }
-`,
-  });
-  expect((await loadConfig({ cwd, env: {} })).warnings).toEqual([
-    expect.stringMatching(/^backend "without" has no token, /),
-  ]);
-});
-
-test("settings that do nothing are warned of", async () => {
-  const warned = async (text: string) =>
-    (await loadConfig({ cwd: folder({ "lintel.yaml": text }), env: {} })).warnings;
-  const s3 = "s3: { bucket: b }";
-  expect(await warned(`memory_budget: 1GiB\nmedia: { ${s3} }\n`)).toEqual([
-    expect.stringMatching(/^media\.s3 is not looked at/),
-    expect.stringMatching(/^memory_budget bounds nothing/),
-  ]);
-  const llama = "backends: [{ type: llama, name: l, path: m.gguf }]";
-  expect(await warned(`memory_budget: 1GiB\n${llama}\nmedia: { store: s3, ${s3} }\n`)).toEqual([]);
-});
-
-test("budgets that are never spent, and limits that a restart forgets, are warned of", async () => {
-  const warned = async (text: string) =>
-    (await loadConfig({ cwd: folder({ "lintel.yaml": text }), env: {} })).warnings;
-  const price = "prices: [{ model: a, input: 1 }]\n";
-  const budget = (period: string) =>
-    `limits: { caller: { budget: { amount: 1, period: ${period} } } }\n`;
-  const images = 'limits: { models: [{ model: "*", images_per_day: 5 }] }\n';
-  const off = "usage: { enabled: false }\n";
-  expect(await warned(budget("day"))).toEqual([expect.stringMatching(/^prices is empty: /)]);
-  for (const limits of [price + budget("hour"), images]) {
-    expect(await warned(limits)).toEqual([]);
-    expect(await warned(limits + off)).toEqual([
-      expect.stringMatching(/^usage\.enabled is false, .* begin anew with each start$/),
-    ]);
-    expect(await warned(`${limits}${off}state: { redis: { url: "redis://h" } }\n`)).toEqual([]);
-  }
-  const kept = (time: string, limits: string) => warned(`${limits}usage: { retention: ${time} }\n`);
-  expect(await kept("31d", price + budget("month"))).toEqual([]);
-  expect(await kept("30d", price + budget("month"))).toEqual([
-    expect.stringMatching(/^usage\.retention is shorter than the month that a limit lasts/),
-  ]);
-  expect(await kept("23h", images)).toEqual([expect.stringMatching(/shorter than the day/)]);
-  expect(await kept("23h", "limits: { user: { images_per_day: 5 } }\n")).toEqual([
-    expect.stringMatching(/shorter than the day/),
-  ]);
-  // What is deleted of a lifetime's is kept, but for end users, and in mode public counters never end.
-  const strangers = expect.stringMatching(/^limits\.caller or limits\.user has a lifetime budget/);
-  expect(await kept("1h", price + budget("lifetime"))).toEqual([strangers]);
-  const known = "auth: { mode: token }\n";
-  expect(await kept("1h", price + known + budget("lifetime"))).toEqual([]);
-  const ofUsers = budget("lifetime").replace("caller", "user");
-  expect(await kept("1h", price + known + ofUsers)).toEqual([
-    expect.stringMatching(/^end users have a lifetime budget, and there is no state\.redis/),
-  ]);
-  const teams =
-    "teams: [{ name: t, limits: { user: { budget: { amount: 1, period: lifetime } } } }]";
-  expect(await kept("1h", `${price}auth: { mode: token, ${teams} }\n`)).toEqual([
-    expect.stringMatching(/^end users have a lifetime budget/),
-  ]);
-  expect(
-    await warned(`${price}${known}${ofUsers}state: { redis: { url: "redis://h" } }\n`),
-  ).toEqual([]);
-  const alerts = 'budget_alerts: { url: "http://h" }\n';
-  const day = budget("day");
-  for (const told of [day.replace("caller", "global"), known, known + day]) {
-    expect(await warned(price + told + alerts)).toEqual([]);
-  }
-  // Callers whom nobody knows are not told of, nor are end users.
-  for (const none of ["", day, day.replace("caller", "user")]) {
-    expect(await warned(price + none + alerts)).toEqual([
-      expect.stringMatching(/^budget_alerts tells of nothing: /),
-    ]);
-  }
-  const issuer = (said: string) =>
-    `auth: { mode: token, oidc: [{ name: o, issuer: "https://o", audience: a, ${said} }] }\n`;
-  const monthly = "limits: { budget: { amount: 1 } }";
-  for (const said of [monthly, `rules: [{ claim: c, value: v, ${monthly} }]`]) {
-    expect(await warned(issuer(said))).toEqual([expect.stringMatching(/^prices is empty: /)]);
-    expect(await kept("30d", price + issuer(said))).toEqual([
-      expect.stringMatching(/shorter than the month/),
-    ]);
-  }
-  expect(await kept("23h", issuer("claims: { images_per_day: c }"))).toEqual([
-    expect.stringMatching(/shorter than the day/),
-  ]);
-  const unlimited = "{ images_per_day: unlimited, budget: { amount: unlimited } }";
-  for (const limits of ["{ requests_per_minute: 5 }", unlimited]) {
-    expect(await kept("1h", `limits: { global: ${limits} }\n`)).toEqual([]);
-  }
 });
 
 test("addresses of --listen are told apart, too", async () => {
