@@ -1,110 +1,11 @@
 import { setImmediate } from "node:timers/promises";
-import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
-import type { Caller } from "../../src/core/call.js";
-import type { StoredToken, TokenChanges, TokenStore } from "../../src/core/callers/store.js";
-import { StoredTokens, type StoredTokensSettings } from "../../src/core/callers/stored.js";
-import type { LintelError } from "../../src/core/errors.js";
-import { silent } from "../../src/core/log.js";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import type { StoredToken, TokenChanges } from "../../src/core/callers/store.js";
 import { Recent } from "../../src/core/recent.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
-import { gate } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { says, scripted } from "../support/scripted.js";
-
-/** A store of tokens that can be away, and slow, and remembers what it was asked. */
-class ScriptedStore implements TokenStore {
-  readonly asked: string[][] = [];
-  away = false;
-  /** Awaited before an answer to `find` goes out, after it was read. */
-  gate: Promise<void> = Promise.resolve();
-  polls = 0;
-  /** Awaited before an answer to `changes` goes out, after it was read. */
-  #changesGate: Promise<void> = Promise.resolve();
-  #version = 0;
-  readonly #tokens = new Map<string, StoredToken & { version: number }>();
-
-  put(token: StoredToken): void {
-    this.#tokens.set(token.id, { ...token, version: ++this.#version });
-  }
-
-  add(id: string, more: Partial<StoredToken> = {}): string {
-    const secret = createToken();
-    this.put({ id, name: id, hash: hashToken(secret), createdAt: 0, ...more });
-    return secret;
-  }
-
-  /** A copy of it all, as of now. */
-  copied() {
-    const version = this.#version;
-    const tokens = [...this.#tokens];
-    return {
-      putBack: () => {
-        this.#version = version;
-        this.#tokens.clear();
-        for (const [id, token] of tokens) this.#tokens.set(id, token);
-      },
-    };
-  }
-
-  token(id: string): StoredToken {
-    return this.#tokens.get(id) as StoredToken;
-  }
-
-  async find(hashes: readonly string[]): Promise<readonly StoredToken[]> {
-    this.asked.push([...hashes]);
-    if (this.away) throw new Error("away");
-    const found = [...this.#tokens.values()].filter(
-      ({ hash, previous }) => hashes.includes(hash) || hashes.includes(previous?.hash ?? ""),
-    );
-    await this.gate;
-    return found;
-  }
-
-  async changes(since?: number): Promise<TokenChanges> {
-    this.polls++;
-    if (this.away) throw new Error("away");
-    const all = [...this.#tokens.values()];
-    const tokens = since === undefined ? [] : all.filter(({ version }) => version > since);
-    const answer = { version: this.#version, tokens };
-    await this.#changesGate;
-    return answer;
-  }
-
-  /** Holds answers to `changes` back. @returns what lets them go */
-  holdChanges(): () => void {
-    const { opened, open } = gate();
-    this.#changesGate = opened;
-    return open;
-  }
-}
-
-const open: StoredTokens[] = [];
-afterEach(() => {
-  for (const tokens of open.splice(0)) tokens.close();
-});
-
-function remembered(store: TokenStore, settings: Partial<StoredTokensSettings> = {}): StoredTokens {
-  const tokens = new StoredTokens(store, { log: silent, ...settings });
-  open.push(tokens);
-  return tokens;
-}
-
-/** Whose token it is, or the error's code and words. */
-async function who(tokens: StoredTokens, token: string): Promise<Caller | string | undefined> {
-  try {
-    return await tokens.find(token);
-  } catch (error) {
-    return `${(error as LintelError).code}: ${(error as LintelError).message}`;
-  }
-}
-
-/** Followed closely, and up to date with the store as it is now. */
-async function following(store: ScriptedStore, settings: Partial<StoredTokensSettings> = {}) {
-  const tokens = remembered(store, { refreshMs: 5, ...settings });
-  tokens.start();
-  await vi.waitUntil(() => store.polls > 0);
-  return tokens;
-}
+import { following, remembered, ScriptedStore, who } from "./stored-tokens.js";
 
 describe("tokens of a database", () => {
   test("a token is asked for once, and then known without waiting", async () => {
@@ -364,28 +265,6 @@ describe("tokens of a database", () => {
     );
   });
 
-  test("away: what was seen goes on, what was not is refused, all comes back by itself", async () => {
-    const store = new ScriptedStore();
-    const log = { ...silent, warn: vi.fn(), info: vi.fn() };
-    const seen = store.add("alice");
-    const unseen = store.add("bob");
-    const tokens = await following(store, { log });
-    await tokens.find(seen);
-    store.away = true;
-    await vi.waitUntil(() => tokens.away);
-    expect(tokens.find(seen)).toMatchObject({ id: "alice" });
-    const refused = "unavailable: the bearer token can't be checked now";
-    expect(await who(tokens, unseen)).toBe(refused);
-    expect(await who(tokens, createToken())).toBe(refused);
-    store.away = false;
-    await vi.waitUntil(() => !tokens.away);
-    expect(await tokens.find(unseen)).toMatchObject({ id: "bob" });
-    expect(tokens.outages).toBe(1);
-    expect(log.warn).toHaveBeenCalledTimes(1);
-    expect(log.info).toHaveBeenCalledTimes(1);
-    expect(JSON.stringify(log.warn.mock.calls)).not.toContain("lt_");
-  });
-
   test("a token that is not there is asked for again where the clock is set back", async () => {
     vi.useFakeTimers();
     try {
@@ -400,70 +279,6 @@ describe("tokens of a database", () => {
     } finally {
       vi.useRealTimers();
     }
-  });
-
-  test("a store that hangs holds nobody up for long, those who come later not at all", async () => {
-    vi.useFakeTimers();
-    try {
-      const store = new ScriptedStore();
-      const [first, second, third] = ["a", "b", "c"].map((id) => store.add(id));
-      const tokens = remembered(store);
-      store.gate = new Promise(() => {});
-      const early = [who(tokens, first as string), who(tokens, second as string)];
-      await vi.advanceTimersByTimeAsync(2000);
-      expect(await Promise.all(early)).toEqual(early.map(() => expect.stringMatching(/^unavail/)));
-      expect(await who(tokens, third as string)).toMatch(/^unavailable/);
-      expect(store.asked).toHaveLength(1);
-    } finally {
-      vi.useRealTimers();
-    }
-  });
-
-  test("away for a moment: asked again soon, however seldom changes are asked for", async () => {
-    vi.useFakeTimers();
-    try {
-      const store = new ScriptedStore();
-      const secret = store.add("alice");
-      const tokens = remembered(store, { refreshMs: 3_600_000 });
-      tokens.start();
-      await vi.advanceTimersByTimeAsync(0);
-      store.away = true;
-      expect(await who(tokens, secret)).toMatch(/^unavailable/);
-      store.away = false;
-      expect(store.polls).toBe(1);
-      await vi.advanceTimersByTimeAsync(1000);
-      expect([store.polls, tokens.away]).toEqual([2, false]);
-      expect(await tokens.find(secret)).toMatchObject({ id: "alice" });
-      // And as seldom as before from then on.
-      await vi.advanceTimersByTimeAsync(60_000);
-      expect(store.polls).toBe(2);
-    } finally {
-      vi.useRealTimers();
-    }
-  });
-
-  test("away at start, and the operator lets strangers in then", async () => {
-    const store = new ScriptedStore();
-    store.away = true;
-    const secret = store.add("alice", { models: ["a"] });
-    const tokens = await following(store, { whenAway: "allow" });
-    expect(await who(tokens, secret)).toEqual({ id: expect.stringMatching(/^anon-/) });
-    store.away = false;
-    await vi.waitUntil(() => !tokens.away);
-    expect(await tokens.find(secret)).toMatchObject({ id: "alice", models: ["a"] });
-  });
-
-  test("a change during an outage arrives when it is over", async () => {
-    const store = new ScriptedStore();
-    const secret = store.add("alice");
-    const tokens = await following(store);
-    await tokens.find(secret);
-    store.away = true;
-    await vi.waitUntil(() => tokens.away);
-    store.put({ ...store.token("alice"), revokedAt: 1 });
-    expect(tokens.find(secret)).toMatchObject({ id: "alice" });
-    store.away = false;
-    await vi.waitUntil(async () => typeof (await who(tokens, secret)) === "string");
   });
 });
 
