@@ -1,0 +1,28 @@
+/** What is asked for about tools, and the answer's form. */
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import { toolCall } from "../../src/core/tool-calls.js";
+import { say } from "../support/messages.js";
+import { functionTool } from "../support/tools.js";
+
+export const schema = { type: "object", properties: { city: { type: "string" } } };
+export const weather = (more: object = {}) =>
+  functionTool("weather", schema, { description: "The weather.", ...more });
+export const choice = (type: string, name?: string): NonNullable<LLMRequest["toolChoice"]> => ({
+  $typeName: "lintel.v1.ToolChoice",
+  type,
+  ...(name && { function: { $typeName: "lintel.v1.FunctionName", name } }),
+});
+export const format = (type: string, jsonSchema?: object) =>
+  ({
+    $typeName: "lintel.v1.ResponseFormat",
+    type,
+    ...(jsonSchema && {
+      jsonSchema: { $typeName: "lintel.v1.JsonSchemaFormat", ...jsonSchema },
+    }),
+  }) as NonNullable<LLMRequest["responseFormat"]>;
+
+export const conversation = [
+  say("user", "Rome?"),
+  say("assistant", "", { toolCalls: [toolCall(0, "a", "weather", '{"city":"Rome"}')] }),
+  say("tool", "sunny", { toolCallId: "a" }),
+];
