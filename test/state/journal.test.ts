@@ -14,17 +14,13 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { openDatabase } from "../../src/state/database/open.js";
-import {
-  DatabaseAway,
-  type Insertion,
-  type Sql,
-  type Statement,
-} from "../../src/state/database/sql.js";
+import { DatabaseAway } from "../../src/state/database/sql.js";
 import { DatabaseUsage } from "../../src/state/database/usage.js";
 import { Journal } from "../../src/state/journal/journal.js";
 import { Shipper, type ShipperSettings } from "../../src/state/journal/shipper.js";
 import { WaitingFiles } from "../../src/state/journal/waiting-files.js";
 import { FakeClock } from "../support/clock.js";
+import { FlakySql } from "./flaky-sql.js";
 import { linesOf, record } from "./record.js";
 
 let home: string;
@@ -46,45 +42,6 @@ afterEach(async () => {
   rmSync(home, { recursive: true, force: true });
   vi.clearAllMocks();
 });
-
-/** A real database that can be away, lose the answer to what it did, or never give one. */
-class FlakySql implements Sql {
-  readonly kind = "sqlite";
-  state: "there" | "away" | "deaf" | "hanging" = "there";
-  /** Why it is away. */
-  why: Error | undefined;
-  asked = 0;
-  /** What happens while it is asked to insert. */
-  meanwhile: (() => Promise<void>) | undefined;
-  readonly #real: Sql;
-
-  constructor(real: Sql) {
-    this.#real = real;
-  }
-
-  run(statements: readonly Statement[]) {
-    return this.#ask(() => this.#real.run(statements));
-  }
-
-  async insert(insertion: Insertion) {
-    await this.meanwhile?.();
-    this.meanwhile = undefined;
-    return this.#ask(() => this.#real.insert(insertion));
-  }
-
-  async #ask<T>(what: () => Promise<T>): Promise<T> {
-    this.asked++;
-    if (this.state === "away") throw new DatabaseAway("away", { cause: this.why });
-    if (this.state === "hanging") return new Promise(() => {});
-    const answer = await what();
-    if (this.state === "deaf") throw new DatabaseAway("no answer");
-    return answer;
-  }
-
-  close(): Promise<void> {
-    return this.#real.close();
-  }
-}
 
 /** A journal and what sends it on, by hand where `shipMs` is long. */
 function opened(settings: Partial<ShipperSettings> = {}) {
