@@ -173,7 +173,8 @@ describe("where no target is healthy", () => {
   };
   const at = (targets: readonly Target[], more = {}) =>
     choose(targets, { now, random: () => 0, ...more });
-  const leaves = ({ endpoint }: Target, since: number) => endpoint.rest(60_000, since, true);
+  const leaves = ({ endpoint }: Target, since: number) =>
+    endpoint.health.rests(60_000, since, true);
   /** Its health check fails, and its pause is over. */
   const away = ({ endpoint }: Target) => endpoint.takeOut(0);
   const fill = ({ endpoint }: Target) => {
@@ -188,7 +189,7 @@ describe("where no target is healthy", () => {
     }
     expect(endpoint.take("me")).toBe(true);
   };
-  const rests = ({ endpoint }: Target) => endpoint.rest(60_000, 0, false);
+  const rests = ({ endpoint }: Target) => endpoint.health.rests(60_000, 0, false);
 
   it("asks one that is about to leave: the first that said so, and rather than one whose check fails", () => {
     const { all, a, b, c } = three();

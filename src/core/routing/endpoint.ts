@@ -194,15 +194,7 @@ export class Endpoint {
   heed(failure: LintelError, now: number): void {
     const { askedDelay, leaving } = failure;
     if (askedDelay === undefined || !isAboutTarget(failure)) return;
-    this.rest(askedDelay * 1000, now, leaving);
-  }
-
-  /**
-   * It asked to be left alone.
-   * @param leaving whether because it is about to leave
-   */
-  rest(ms: number, now: number, leaving: boolean): void {
-    if (this.health.rests(ms, now, leaving)) this.#wake(now);
+    if (this.health.rests(askedDelay * 1000, now, leaving)) this.#wake(now);
   }
 
   /** It is known to be unfit, without a call. */
