@@ -3,42 +3,14 @@ import { describe, expect, it } from "vitest";
 import type { LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import { openaiSchema } from "../../src/backends/openai/schema.js";
 import type { Backend } from "../../src/core/backend.js";
-import type { Call } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { gate } from "../support/calls.js";
-import { say } from "../support/messages.js";
-import { text } from "./contract-chat.js";
 import { fixture, fixtureNames } from "./fixture.js";
-import { backendFor, chatRequest, chunk, echo } from "./openai-subject.js";
-import { opened, serve } from "./serve.js";
+import { against, backend, failed, stream } from "./openai-streamed.js";
+import { chatRequest, chunk, echo } from "./openai-subject.js";
+import { serve } from "./serve.js";
 import { callOf } from "./subject.js";
-import { type Script, Upstream } from "./upstream.js";
-
-function backend(url: string, config: object = {}): Backend {
-  return opened(backendFor(url, config));
-}
-
-async function against(script: Script, config: object = {}) {
-  const upstream = await serve(script);
-  return { upstream, backend: backend(upstream.url, config) };
-}
-
-interface Streamed {
-  readonly steps: (readonly LLMResponse[])[];
-  readonly text: string;
-  readonly error: LintelError | undefined;
-}
-
-async function stream(on: Backend, call: Call<"chat"> = callOf("chat", chatRequest())) {
-  const steps: (readonly LLMResponse[])[] = [];
-  let error: unknown;
-  try {
-    for await (const step of on.handlers.chat?.(call) ?? []) steps.push(step);
-  } catch (thrown) {
-    error = thrown;
-  }
-  return { steps, text: text(steps.flat()), error } as Streamed;
-}
+import type { Script } from "./upstream.js";
 
 async function whole(on: Backend, request: LLMRequest = chatRequest()): Promise<LLMResponse> {
   for await (const [message] of on.handlers.complete?.(callOf("complete", request)) ?? []) {
@@ -46,8 +18,6 @@ async function whole(on: Backend, request: LLMRequest = chatRequest()): Promise<
   }
   throw new Error("no message");
 }
-
-const failed = (code: string) => expect.objectContaining({ name: "LintelError", code });
 
 describe("fixtures over the wire", () => {
   const streams = fixtureNames().filter((name) => /\/stream(?!.*error|.*abort)/.test(name));
@@ -300,144 +270,6 @@ describe("statuses", () => {
     const { error } = await stream(backend);
     expect(error?.retryAfter).toBeGreaterThanOrEqual(seconds - 5);
     expect(error?.retryAfter).toBeLessThanOrEqual(seconds);
-  });
-});
-
-describe("servers that can't be reached", () => {
-  it("is upstream_unreachable where nobody listens", async () => {
-    const upstream = await Upstream.start();
-    const { url } = upstream;
-    await upstream.close();
-    const { error } = await stream(backend(url));
-    expect(error).toEqual(failed("upstream_unreachable"));
-    expect(error?.message).not.toMatch(/127\.0\.0\.1/);
-  });
-
-  it("is timeout where a connection is not made in time", async () => {
-    // A TLS handshake that the other side never answers.
-    const upstream = await serve(() => {});
-    const url = upstream.url.replace("http:", "https:");
-    const { error } = await stream(backend(url, { timeouts: { connect: 20 } }));
-    expect(error).toEqual(failed("timeout"));
-  });
-
-  it.each([
-    ["nothing comes", async () => {}],
-    ["nothing follows the head", (exchange) => exchange.stream()],
-  ] satisfies [string, Script][])("is timeout where %s", async (_, before) => {
-    const seen: Promise<void>[] = [];
-    const { backend } = await against(
-      async (exchange) => {
-        seen.push(exchange.gone);
-        await before(exchange);
-        await exchange.gone;
-      },
-      { timeouts: { first_token: 50 } },
-    );
-    expect((await stream(backend)).error).toEqual(failed("timeout"));
-    await Promise.all(seen);
-  });
-
-  it("is timeout where a stream falls silent", async () => {
-    const { backend } = await against(
-      async (exchange) => {
-        await exchange.stream(chunk({ content: "a" }));
-        await exchange.gone;
-      },
-      { timeouts: { idle: 50 } },
-    );
-    const streamed = await stream(backend);
-    expect(streamed.text).toBe("a");
-    expect(streamed.error).toEqual(failed("timeout"));
-  });
-});
-
-describe("an abort", () => {
-  it("of a call that waits for a connection leaves the others alone", async () => {
-    let release = () => {};
-    const gate = new Promise<void>((resolve) => {
-      release = resolve;
-    });
-    const { upstream, backend } = await against(
-      async (exchange) => {
-        await gate;
-        await echo(exchange);
-      },
-      { connections: 1 },
-    );
-    const first = stream(backend);
-    await upstream.received(1);
-    const controller = new AbortController();
-    const reason = new LintelError("cancelled", "the caller left");
-    const second = stream(backend, callOf("chat", chatRequest(), controller.signal));
-    controller.abort(reason);
-    expect((await second).error).toBe(reason);
-    release();
-    expect((await first).text).toBe("you said hello ");
-    expect((await stream(backend)).text).toBe("you said hello ");
-    expect(upstream.requests).toHaveLength(2);
-  });
-
-  it("keeps a server that is busy with calls from no health check", async () => {
-    const { upstream, backend } = await against(
-      async (exchange) => {
-        if (exchange.request.path.endsWith("/models")) return exchange.sendJson(200, { data: [] });
-        await exchange.gone;
-      },
-      { connections: 1 },
-    );
-    const controller = new AbortController();
-    const running = stream(backend, callOf("chat", chatRequest(), controller.signal));
-    await upstream.received(1);
-    await backend.health(controller.signal);
-    controller.abort(new LintelError("cancelled", "the caller left"));
-    await running;
-  });
-
-  it("frees the connection's place, however often", async () => {
-    const { upstream, backend } = await against(
-      async (exchange) => {
-        if (exchange.json().messages[0].content !== "hang") return echo(exchange);
-        await exchange.stream(chunk({ content: "a" }));
-        await exchange.gone;
-      },
-      { connections: 2 },
-    );
-    const messages = [say("user", "hang")];
-    for (let round = 1; round <= 10; round++) {
-      const controller = new AbortController();
-      const running = stream(backend, callOf("chat", chatRequest({ messages }), controller.signal));
-      await upstream.received(round);
-      controller.abort(new LintelError("cancelled", "the caller left"));
-      expect((await running).error?.code).toBe("cancelled");
-    }
-    const calls = await Promise.all([1, 2, 3, 4].map(() => stream(backend)));
-    expect(calls.map(({ text }) => text)).toEqual(Array(4).fill("you said hello "));
-    expect(upstream.open).toBeLessThanOrEqual(2);
-  });
-
-  it("by a consumer that stops reading closes the connection", async () => {
-    const seen: Promise<void>[] = [];
-    const { backend } = await against(async (exchange) => {
-      seen.push(exchange.gone);
-      await exchange.stream(chunk({ content: "a" }));
-      await exchange.gone;
-    });
-    for await (const _ of backend.handlers.chat?.(callOf("chat", chatRequest())) ?? []) break;
-    await Promise.all(seen);
-    expect(seen).toHaveLength(1);
-  });
-});
-
-describe("closing", () => {
-  it("is the reason that running and later calls give", async () => {
-    const { upstream, backend } = await against((exchange) => exchange.gone);
-    const running = stream(backend);
-    await upstream.received(1);
-    await backend.close();
-    expect((await running).error).toEqual(failed("shutting_down"));
-    expect((await stream(backend)).error).toEqual(failed("shutting_down"));
-    expect(upstream.requests).toHaveLength(1);
   });
 });
 
