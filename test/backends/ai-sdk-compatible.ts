@@ -7,8 +7,10 @@ import { opened } from "./serve.js";
 import { callOf } from "./subject.js";
 import type { Upstream } from "./upstream.js";
 
+/** A backend before a server of the form. */
 export const at = ({ url }: Upstream): Backend => opened(compatibleAt(url));
 
+/** A whole answer, and the warnings beside it. */
 export async function whole(backend: Backend, more = {}) {
   const call = callOf("complete", chatRequest(more));
   const messages: LLMResponse[] = [];

@@ -21,6 +21,7 @@ export async function folder(): Promise<string> {
   return path;
 }
 
+/** The path of a model with a template, and with the tokens that it wants where it is one of ours. */
 export async function fileWith(name: string, template: string): Promise<string> {
   const path = join(await folder(), `${name}.gguf`);
   const others = words[name as keyof typeof templates];
@@ -28,6 +29,7 @@ export async function fileWith(name: string, template: string): Promise<string> 
   return path;
 }
 
+/** The model with one of the templates. */
 export async function loaded(name: keyof typeof templates) {
   const path = await fileWith(name, templates[name]);
   const settings = { path, sequences: 1, gpu: false, contextSize: 4096 } as const;
@@ -36,6 +38,7 @@ export async function loaded(name: keyof typeof templates) {
   return model;
 }
 
+/** A backend with the model, once it is loaded. */
 export async function backendWith(name: string, template: string): Promise<Backend> {
   const backend = backendFor(await fileWith(name, template), { context_size: 4096 });
   onTestFinished(() => backend.close());
@@ -43,10 +46,12 @@ export async function backendWith(name: string, template: string): Promise<Backe
   return backend;
 }
 
+/** A tool of a name. */
 export function tool(name: string, parameters: object | string, strict?: boolean): Tool {
   return functionTool(name, parameters, { description: `To ${name}.`, strict });
 }
 
+/** Parameters that a grammar can hold a model to. */
 export const place = {
   type: "object",
   properties: {
@@ -56,7 +61,11 @@ export const place = {
   required: ["city", "days"],
   additionalProperties: false,
 };
+
+/** What is offered. */
 export const tools = [tool("weather", place), tool("stop", "")];
+
+/** A choice among them. */
 export const choice = (type: string, name?: string): Pick<LLMRequest, "toolChoice"> => ({
   toolChoice: {
     $typeName: "lintel.v1.ToolChoice",
@@ -74,6 +83,7 @@ export const conversation = [
   messageOf("tool", '{"sky": "blue"}', { toolCallId: "call_abcdefghijklmnop" }),
 ];
 
+/** What the backend answers, and how. */
 export async function ask(backend: Backend, more: Partial<LLMRequest>) {
   const messages: LLMResponse[] = [];
   const request = chatRequest("hello", { maxTokens: 900, tools, ...more });

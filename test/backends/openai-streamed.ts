@@ -10,21 +10,25 @@ import { opened, serve } from "./serve.js";
 import { callOf } from "./subject.js";
 import type { Script } from "./upstream.js";
 
+/** A backend that is closed when the test is over. */
 export function backend(url: string, config: object = {}): Backend {
   return opened(backendFor(url, config));
 }
 
+/** A backend, and the scripted server that it asks. */
 export async function against(script: Script, config: object = {}) {
   const upstream = await serve(script);
   return { upstream, backend: backend(upstream.url, config) };
 }
 
+/** What a stream brought, read by read. */
 export interface Streamed {
   readonly steps: (readonly LLMResponse[])[];
   readonly text: string;
   readonly error: LintelError | undefined;
 }
 
+/** Reads a stream to its end, or until it fails. */
 export async function stream(on: Backend, call: Call<"chat"> = callOf("chat", chatRequest())) {
   const steps: (readonly LLMResponse[])[] = [];
   let error: unknown;
@@ -36,4 +40,5 @@ export async function stream(on: Backend, call: Call<"chat"> = callOf("chat", ch
   return { steps, text: text(steps.flat()), error } as Streamed;
 }
 
+/** An error of that code. */
 export const failed = (code: string) => expect.objectContaining({ name: "LintelError", code });

@@ -7,7 +7,10 @@ import { hello, serve } from "./serve.js";
 const chat = "/v1/chat/completions";
 const responses = "/v1/responses";
 
+/** The text of a call. */
 export const patch = '*** Begin Patch\n+\t"a" 😀\n';
+
+/** The same, as arguments of a function. */
 export const args = JSON.stringify({ input: patch });
 
 /** A tool as each API has it, and a function beside it. @param grammar as chat completions have it */

@@ -2,17 +2,16 @@
 import { expect } from "vitest";
 import { scripted } from "../support/scripted.js";
 import { messageEvents } from "./message-events.js";
+import { hello, path } from "./messages-request.js";
 import { json, serve } from "./serve.js";
 
-export const path = "/v1/messages";
-export const hello = (more: object = {}) => ({
-  ...{ model: "chat-1", max_tokens: 100, messages: [{ role: "user", content: "Hello" }] },
-  ...more,
-});
+/** Asks for thoughts. */
 export const adaptive = { thinking: { type: "adaptive" } };
 
+/** What a model answers. */
 export type Chat = Parameters<typeof scripted>[0]["chat"];
 
+/** A whole answer. */
 export async function whole(chat: Chat, more: object = {}) {
   const server = await serve(scripted({ chat }));
   return json(await server.post(path, hello(more)));
@@ -53,6 +52,7 @@ export async function streamed(chat: Chat, more: object = {}) {
   return { events, message };
 }
 
+/** Tokens as answers count them. */
 export const usage = (input: number, output: number, more: object = {}) => ({
   ...{ input_tokens: input, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 },
   ...{ output_tokens: output, ...more },

@@ -2,7 +2,8 @@
 import { describe, expect, test } from "vitest";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import { piece, says, scripted, thinks, thought } from "../support/scripted.js";
-import { adaptive, hello, path, streamed, usage, whole } from "./messages-asked.js";
+import { adaptive, streamed, usage, whole } from "./messages-asked.js";
+import { hello, path } from "./messages-request.js";
 import { json, serve } from "./serve.js";
 
 describe("thoughts", () => {

@@ -6,7 +6,8 @@ import { LintelError } from "../../src/core/errors.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { chatModel, imageModel } from "../support/models.js";
 import { breaksAfter, callsTools, piece, says, scripted, thought } from "../support/scripted.js";
-import { adaptive, type Chat, hello, path, streamed, usage, whole } from "./messages-asked.js";
+import { adaptive, type Chat, streamed, usage, whole } from "./messages-asked.js";
+import { hello, path } from "./messages-request.js";
 import { json, serve } from "./serve.js";
 
 describe("a text", () => {

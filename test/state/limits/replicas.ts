@@ -6,6 +6,7 @@ import { type RedisLimitOptions, RedisLimits } from "../../../src/state/limits/r
 import { RedisConnection } from "../../../src/state/redis/connection.js";
 import { type RedisServer, startRedis } from "../../support/redis.js";
 
+/** One of a counter. */
 export const counter = (
   key: string,
   span: Counter["span"],
@@ -15,16 +16,24 @@ export const counter = (
   counter: { key, span, limit, estimated },
   amount: 1,
 });
+
+/** A request of so many in a minute. */
 export const requests = (limit: number) =>
   counter("requests", { type: "sliding", ms: 60_000 }, limit, false);
+
+/** Tokens of an estimate, in a minute. */
 export const tokens = (amount: number, limit = 100): Claim => ({
   ...counter("tokens", { type: "sliding", ms: 60_000 }, limit),
   amount,
 });
+
+/** Images of an estimate, in a month. */
 export const images = (amount: number, limit = 10): Claim => ({
   ...counter("images", { type: "calendar", period: "month" }, limit),
   amount,
 });
+
+/** A slot of so many calls at a time. */
 export const slot = (limit: number) => counter("concurrent", { type: "running" }, limit, false);
 
 /** A store that can be made to go away, replicas that count in it, and what they say of it. */
@@ -91,6 +100,7 @@ export function replicasAt(binary: string | undefined): Replicas {
 /** Milliseconds to wait for an answer that comes, however busy the machine. */
 export const patient = 30_000;
 
+/** What was granted. */
 export function reservationOf(verdict: Verdict) {
   if (!verdict.granted) throw new Error("refused");
   return verdict.reservation;
