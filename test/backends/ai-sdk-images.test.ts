@@ -4,8 +4,9 @@ import { textToImage } from "../../src/backends/ai-sdk/images.js";
 import { noSeed } from "../../src/core/image-events.js";
 import { never, outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
+import { isNewest } from "../support/newest.js";
 import { drawn, thrownBy } from "./ai-sdk-calls.js";
-import { aiSdkBackend, compatibleAt, drawing, falAnswer, falAt, isSdk7 } from "./ai-sdk-subject.js";
+import { aiSdkBackend, compatibleAt, drawing, falAnswer, falAt } from "./ai-sdk-subject.js";
 import { fixture } from "./fixture.js";
 import { imageRequest, picture, pixels } from "./picture.js";
 import { opened, serve } from "./serve.js";
@@ -131,7 +132,7 @@ describe("fal", () => {
     expect(refused.code).toBe("upstream_failed");
     expect(files.requests).toEqual([]);
     const backend = opened(falAt(server.url, { allow_hosts: [files.url] }));
-    if (isSdk7) {
+    if (isNewest) {
       // It fetches nothing from the machine itself, whoever allows it.
       const { code, message } = await thrownBy(drawn(backend));
       expect([code, message]).toEqual([

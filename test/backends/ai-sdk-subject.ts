@@ -18,9 +18,6 @@ export function aiSdkBackend(config: object, log: Logger = silent): Backend {
   return new AiSdkBackend(entry, { log });
 }
 
-/** Whether the providers are those of AI SDK 7. */
-export const isSdk7 = process.env.LINTEL_AI_SDK_7 !== undefined;
-
 /** A backend for Anthropic's models at an address. */
 export const anthropicAt = (url: string, config: object = {}) =>
   aiSdkBackend({
