@@ -197,10 +197,6 @@ describe("a package is told", () => {
     for (const [name, model, options] of [
       ["some-provider", "m", {}],
       ["@ai-sdk/groq", "openai/gpt-oss-20b", {}],
-      [
-        ...(["@ai-sdk/openai", "o3"] as const),
-        { openai: { store: false, reasoningEffort: "medium", reasoningSummary: "auto" } },
-      ],
       ["@ai-sdk/google", "gemini-3-pro", { google: { thinkingConfig: { includeThoughts: true } } }],
       [
         "@ai-sdk/anthropic",
@@ -214,6 +210,14 @@ describe("a package is told", () => {
     ] as const) {
       const { providerOptions, reasoning } = await told(name, model, "medium", v4);
       expect([providerOptions, reasoning], name).toEqual([options, "medium"]);
+    }
+    for (const [name, model, options] of [
+      ["openai", "o3", { store: false, reasoningEffort: "medium", reasoningSummary: "auto" }],
+      ["perplexity", "sonar", { reasoning_effort: "medium" }],
+      ["huggingface", "m", { reasoningEffort: "medium" }],
+    ] as const) {
+      const { providerOptions, reasoning } = await told(`@ai-sdk/${name}`, model, "medium", v4);
+      expect([providerOptions, reasoning], name).toEqual([{ [name]: options }, undefined]);
     }
     const unseen = await told("@ai-sdk/openai", "o3", "low", { ...v4, includeReasoning: false });
     expect(unseen.providerOptions?.openai).toMatchObject({ reasoningSummary: null });

@@ -11,6 +11,7 @@ import {
   deepseek,
   gemini,
   groq,
+  huggingface,
   levels,
   mistral,
   moonshot,
@@ -151,7 +152,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
   "@ai-sdk/cohere": { keys: ["cohere"], thinking: cohere, thoughts: [] },
   "@ai-sdk/perplexity": { keys: ["perplexity"], thinking: perplexity, thoughts: [] },
   // It would say thoughts again as a part of the answer.
-  "@ai-sdk/huggingface": { keys: ["huggingface"], thinking: levels(), thoughts: [] },
+  "@ai-sdk/huggingface": { keys: ["huggingface"], thinking: huggingface, thoughts: [] },
 };
 
 /** What is known of a package's chat models. */

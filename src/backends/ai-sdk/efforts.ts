@@ -24,6 +24,8 @@ export interface Told {
   readonly options: Readonly<Record<string, unknown>>;
   /** Most tokens of the answer as this provider counts them, where that is another number. */
   readonly maxTokens?: number;
+  /** Whether the provider has no ear for the common interface's word, or none that serves. Default: no. */
+  readonly deaf?: boolean;
 }
 
 /** Says to a provider what is asked; nothing where its model does not think. */
@@ -53,6 +55,7 @@ export const levels =
  * says nothing where a model does not think, and asks for summaries by itself.
  */
 export const openai: Thinking = ({ effort, model, common, shown }) => ({
+  deaf: true,
   options: {
     reasoningEffort: nearest(effort, openaiLevels(model)),
     ...(shown && effort !== "none" ? { reasoningSummary: "auto" } : common && noSummaries),
@@ -114,10 +117,17 @@ export const cohere = unlessCommon(({ effort }) => ({ thinking: typed(effort) })
 /** Alibaba's options, unless the effort goes by the common interface. */
 export const alibaba = unlessCommon(({ effort }) => ({ enableThinking: effort !== "none" }));
 
-/** Perplexity's options, unless the effort goes by the common interface. */
-export const perplexity = unlessCommon(({ effort }) => ({
-  reasoning_effort: nearest(effort, ["minimal", "low", "medium", "high"]),
-}));
+/** Perplexity's options; the word of the common interface its provider refuses. */
+export const perplexity: Thinking = ({ effort }) => ({
+  deaf: true,
+  options: { reasoning_effort: nearest(effort, ["minimal", "low", "medium", "high"]) },
+});
+
+/** Hugging Face's option; its provider passes over the word of the common interface. */
+export const huggingface: Thinking = ({ effort }) => ({
+  deaf: true,
+  options: { reasoningEffort: effort },
+});
 
 /** DeepSeek's options, unless the effort goes by the common interface. */
 export const deepseek = unlessCommon(({ effort }) => ({

@@ -51,7 +51,7 @@ export function effortOf(
       ...(reasoningSummary !== undefined &&
         (refused.has(summaries) ? common && noSummaries : { reasoningSummary })),
     },
-    ...(common && (told || !thinking) && { common: { reasoning: reasoningEffort } }),
+    ...(common && !told?.deaf && (told || !thinking) && { common: { reasoning: reasoningEffort } }),
   };
 }
 
