@@ -98,7 +98,7 @@ function limitsFrom(
   for (const [limit, claim] of Object.entries(claims) as [LimitClaim, string | undefined][]) {
     const value = claim === undefined ? undefined : claimOf(payload, claim);
     if (claim === undefined || value === undefined) continue;
-    const amount = typeof value === "string" && value !== "" ? Number(value) : value;
+    const amount = typeof value === "string" && value.trim() !== "" ? Number(value) : value;
     if (typeof amount !== "number" || !Number.isInteger(amount) || amount < 0) {
       throw unusable(claim, "must be a whole number, 0 or more");
     }

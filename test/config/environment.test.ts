@@ -35,6 +35,11 @@ telemetry:
     expect(config.media.ttl).toBe(5000);
   });
 
+  test("a variable may have one of YAML's own tags", () => {
+    const { routing } = valid("routing:\n  retry:\n    attempts: !!int ${N}\n", { N: "3" });
+    expect(routing.retry.attempts).toBe(3);
+  });
+
   test.each(["", "1e3", "0x10", " 5"])("%j is no number", (N) => {
     expect(mistakes("routing:\n  retry:\n    attempts: ${N}\n", { N })).toEqual([
       expect.stringContaining("routing.retry.attempts: must be"),

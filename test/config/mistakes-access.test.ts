@@ -23,8 +23,16 @@ describe("mistakes in who may administer", () => {
       ],
     ],
     [
+      "no hash, as a caller's",
+      "admin: { tokens: [{ name: a }] }\nauth: { mode: token, tokens: [{ name: b }] }\n",
+      [
+        "lintel.yaml:1:19: admin.tokens[0].hash: is required",
+        "lintel.yaml:2:31: auth.tokens[0].hash: is required",
+      ],
+    ],
+    [
       "a caller's token",
-      `${tokens("")}auth: { mode: token, tokens: [{ name: b, hash: "${hash}" }] }\n`,
+      `${tokens("")}auth: { mode: token, tokens: [{ name: b, hash: "${hash.toUpperCase().replace("SHA", "sha")}" }] }\n`,
       [
         "admin.tokens[0].hash: is the same as that of auth.tokens[0]; an administrator's token opens nothing else",
       ],

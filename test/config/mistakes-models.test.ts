@@ -187,11 +187,12 @@ backends:
     ],
     [
       "patterns for names of a backend's models",
-      "backends:\n  - { type: openai, name: a, url: http://127.0.0.1:1, models: [a], image_models: [sd, flux-*] }\n  - { type: rest, name: b, url: http://127.0.0.1:1, models: [{ id: c-*, task: chat }] }\n  - { type: embedded, name: c, models: [folder/*.gguf] }\n",
+      "backends:\n  - { type: openai, name: a, url: http://127.0.0.1:1, models: [a], image_models: [sd, flux-*] }\n  - { type: rest, name: b, url: http://127.0.0.1:1, models: [{ id: c-*, task: chat }] }\n  - { type: embedded, name: c, models: [folder/*.gguf] }\n  - { type: comfyui, name: d, url: http://127.0.0.1:1, models: [{ name: e-* }] }\n",
       [
         "lintel.yaml:2:87: backends[0].image_models[1]: must be the name of a model; a * stands for nothing here",
         "lintel.yaml:3:68: backends[1].models[0].id: must be the name of a model; a * stands for nothing here",
         "lintel.yaml:4:41: backends[2].models[0]: must be a file, or a folder, of which all models are taken; a * stands for nothing here",
+        "lintel.yaml:5:73: backends[3].models[0].name: must be the name of a model; a * stands for nothing here",
       ],
     ],
     [

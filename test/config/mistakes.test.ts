@@ -95,8 +95,11 @@ describe("mistakes", () => {
     ],
     [
       "empty text",
-      'models: [{ name: "" }]',
-      ["lintel.yaml:1:18: models[0].name: must not be empty"],
+      'models: [{ name: "" }, { name: "" }]',
+      [
+        "lintel.yaml:1:18: models[0].name: must not be empty",
+        "lintel.yaml:1:32: models[1].name: must not be empty",
+      ],
     ],
     [
       "a duration",

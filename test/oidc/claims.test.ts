@@ -43,7 +43,7 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
     [
       "claims before what is given to all",
       {
-        "https://lintel.example/models": "a, b*",
+        "https://lintel.example/models": "a, b*, ",
         lintel: { rpm: 0, concurrent: "2", team: "red" },
       },
       {
@@ -63,6 +63,7 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
       { team: "red", limits: { requestsPerMinute: Number.POSITIVE_INFINITY } },
     ],
     ["a rule by what is no text", { email_verified: true }, { models: ["large"] }],
+    ["a rule by one of several that are none", { email_verified: [true] }, { models: ["large"] }],
     [
       "no rule by what is not so",
       { email_verified: false, scope: "images" },
@@ -113,10 +114,21 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
     expect(one).not.toEqual(other);
   });
 
+  test("a caller's id may be a number, and has to be something", async () => {
+    const callers = callersOf("claims: { id: uid }");
+    const of = async (claims: object) => who(callers, await corp.issuer.sign(claims));
+    expect(await of({ uid: 42 })).toMatchObject({ id: "corp:42" });
+    for (const claims of [{}, { uid: "" }, { uid: null }, { uid: ["a"] }]) {
+      expect(await of(claims)).toBe(
+        "invalid_token: the bearer token's claim uid must say who calls",
+      );
+    }
+  });
+
   test("a claim that is not what it has to be lets nobody in", async () => {
     const sign = (claims: object) => corp.issuer.sign({ email: "a", ...claims });
     const callers = callersOf(mapping);
-    for (const rpm of [-1, 1.5, "many", "", null, {}]) {
+    for (const rpm of [-1, 1.5, "many", "", " ", null, {}]) {
       expect(await who(callers, await sign({ lintel: { rpm } }))).toBe(
         "invalid_token: the bearer token's claim lintel.rpm must be a whole number, 0 or more",
       );
