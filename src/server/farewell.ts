@@ -52,7 +52,6 @@ export function farewell(
     else end();
   };
   const close = () => {
-    clearTimeout(hearing);
     if (closing || session.destroyed) return;
     closing = true;
     session.goaway();

@@ -47,7 +47,6 @@ export function createHttp1Side(
       keepAliveTimeout: timeouts.keepAlive,
       maxHeaderSize: limits.maxHeaderBytes,
       connectionsCheckingInterval: Math.ceil(Math.min(timeouts.headers, timeouts.request) / 4),
-      noDelay: true,
       // The app looks for it, and says what is missing.
       requireHostHeader: false,
     },

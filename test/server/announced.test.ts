@@ -2,11 +2,12 @@
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import type { Socket } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import { connect } from "node:tls";
 import { expect, it, onTestFinished } from "vitest";
 import type { Listener } from "../../src/server/listen.js";
 import { frame, open, preface, settings } from "./frames.js";
-import { serve, session, tcp } from "./serve.js";
+import { http2, serve, session, tcp } from "./serve.js";
 
 /** Longer than any test may take. */
 const never = 600_000;
@@ -93,6 +94,18 @@ it("a client that does not say that it has heard is not waited for", async () =>
   await next(4);
   drain();
   await closed;
+});
+
+it("one that is destroyed before it was told is left alone", async () => {
+  const { url, drain, close } = await serve();
+  const client = session(url);
+  expect((await http2(client, {})).status).toBe(200);
+  await setImmediate();
+  drain();
+  // Timers that are due come before what was put off till the end of a turn.
+  void close(0);
+  for (const began = performance.now(); performance.now() - began < 5; );
+  await once(client, "close");
 });
 
 it("a session that begins as the listener leaves says its settings first, then goodbye", async () => {

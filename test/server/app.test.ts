@@ -295,6 +295,11 @@ it("a path is known in the absolute form, too", async () => {
   const { port } = await serve();
   const answer = await http1({ port, path: "http://a.example/echo?x", method: "GET" });
   expect(answer).toMatchObject({ status: 405, headers: { allow: "POST" } });
+  const root = await http1({ port, path: "http://a.example" });
+  expect([root.status, JSON.parse(root.body).error.message]).toEqual([
+    404,
+    expect.stringMatching(/^there is no GET \/ here, /),
+  ]);
 });
 
 it("a method that HTTP/1 does not know is none of a path's", async () => {

@@ -1,4 +1,5 @@
 import { execFile } from "node:child_process";
+import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { type AddressInfo, connect, createServer, Server } from "node:net";
 import { tmpdir } from "node:os";
@@ -151,6 +152,18 @@ describe("one port", () => {
       expect(JSON.parse(body ?? "")).toMatchObject({ error: { code: "invalid_value" } });
     }
   });
+});
+
+it("does not wait for the end of one who was refused, and goes on sending", async () => {
+  const { port } = await serve();
+  const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
+  onTestFinished(() => void socket.destroy());
+  socket.on("error", () => {}).resume();
+  socket.write("junk\r\n\r\n");
+  await once(socket, "end");
+  const more = setInterval(() => socket.write("more"), 5);
+  await new Promise((resolve) => socket.once("close", resolve));
+  clearInterval(more);
 });
 
 it.each([

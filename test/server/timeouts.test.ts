@@ -82,6 +82,16 @@ describe("a connection is closed", () => {
     expect(answer).toMatch(/^x-request-id: mine-1\r$/m);
   });
 
+  it("with an answer that pages of other origins may not read", async () => {
+    const options = timeouts({ headers: 80, request: 80 });
+    const { port } = await serve(options, { corsOrigins: ["https://a.example"] });
+    const socket = tcp(port);
+    socket.write(begun.body.replace("\r\n", "\r\norigin: https://b.example\r\n"));
+    const answer = await ended(socket);
+    expect(answer).toMatch(/^HTTP\/1.1 408 .*^vary: Origin\r$/ms);
+    expect(answer).not.toContain("access-control-allow-origin");
+  });
+
   it("that stays idle after a response", async () => {
     const { port } = await serve(timeouts({ keepAlive: 50 }));
     const socket = tcp(port);
@@ -192,12 +202,15 @@ describe("nothing is closed", () => {
       timeouts({ firstBytes: 300, headers: 300, request: 300, keepAlive: 300, idleSession: 300 }),
     );
     const one = http1({ port, path: "/hold" });
-    const two = session(url).request({ ":path": "/hold" });
+    const client = session(url);
+    const two = client.request({ ":path": "/hold" });
     let text = "";
     two.setEncoding("utf8").on("data", (part) => {
       text += part;
     });
     await holding(2);
+    // That another ends on its connection is no reason.
+    expect((await http2(client, {})).status).toBe(200);
     // Each of the timeouts closes a connection that began after them.
     await Promise.all(
       ["", ...Object.values(begun)].map((said) => {
@@ -206,6 +219,7 @@ describe("nothing is closed", () => {
         return ended(socket);
       }),
     );
+    expect(client.closed).toBe(false);
     for (const release of [...held]) release();
     expect((await one).body).toBe("firstlast");
     await new Promise((resolve) => two.once("close", resolve));
