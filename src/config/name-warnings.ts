@@ -35,7 +35,6 @@ export function nameWarnings(config: Config): string[] {
 
 /** The entry that a name belongs to without being its own, and what the name is there. */
 function meant(pattern: string, models: readonly Entry[]): [Entry, string] | undefined {
-  if (models.some(({ name }) => name === pattern)) return undefined;
   const by = (fitting: (alias: string) => boolean): [Entry, string] | undefined => {
     const entry = models.find(({ aliases = [] }) => aliases.some(fitting));
     return entry && [entry, "an alias of"];

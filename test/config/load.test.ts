@@ -163,13 +163,17 @@ test("addresses of --listen are told apart, too", async () => {
 });
 
 test("administration has addresses of its own, as they are in the end", async () => {
-  const admin = (listen: string) =>
-    `admin: { tokens: [{ name: a, hash: "sha256:${"ab".repeat(32)}" }], listen: ${listen} }\n`;
+  const tokens = `tokens: [{ name: a, hash: "sha256:${"ab".repeat(32)}" }]`;
+  const admin = (listen: string) => `admin: { ${tokens}, listen: ${listen} }\n`;
+  const file = (name: string) =>
+    fileURLToPath(new URL(`../fixtures/tls/${name}.pem`, import.meta.url));
   const cwd = folder({
     "same.yaml": `listen: 127.0.0.1:9090\n${admin('["127.0.0.1:0", "127.0.0.1:9090"]')}`,
     "metrics.yaml": `telemetry: { prometheus: { listen: ":9091" } }\n${admin("127.0.0.1:9091")}`,
     "own.yaml": admin("unix:a.sock"),
     "open.yaml": admin("0.0.0.0:9090"),
+    "all.yaml": `listen: ":8080"\nmedia: { delivery: data }\nadmin: { ${tokens} }\n`,
+    "tls.yaml": `tls: { cert: "${file("cert")}", key: "${file("key")}" }\n${admin("0.0.0.0:9090")}`,
   });
   const load = (file: string, env = {}) => loadConfig({ cwd, file, env });
   await expect(load("same.yaml")).rejects.toThrow(
@@ -184,6 +188,10 @@ test("administration has addresses of its own, as they are in the end", async ()
   expect((await load("open.yaml")).warnings).toEqual([
     expect.stringContaining("admin is served without TLS at 0.0.0.0:9090"),
   ]);
+  expect((await load("all.yaml")).warnings).toEqual([
+    expect.stringContaining("admin is served without TLS at [::]:8080"),
+  ]);
+  expect((await load("tls.yaml")).warnings).toEqual([]);
 });
 
 test("metrics have an address of their own, as it is in the end", async () => {

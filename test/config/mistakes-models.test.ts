@@ -146,6 +146,11 @@ backends:
       ],
     ],
     [
+      "a backend's model without its id, where another one is looked for there",
+      "backends: [{ type: rest, name: a, url: http://127.0.0.1:1, models: [{ id: 5, task: chat }] }]\nmodels: [{ name: b, backends: [a] }]\n",
+      ["backends[0].models[0].id: must be text, not a number"],
+    ],
+    [
       "a backend's name twice",
       "backends:\n  - { type: embedded, name: a }\n  - { type: embedded, name: a }\n",
       ["lintel.yaml:3:29: backends[1].name: is the same as that of backends[0]; must be unique"],

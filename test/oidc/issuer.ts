@@ -28,6 +28,7 @@ export class Issuer {
   async start(): Promise<void> {
     if (this.#keys.length === 0) await this.rotate();
     this.#server = createServer((request, response) => {
+      if (this.#held) return this.#held();
       response.setHeader("content-type", "application/json");
       response.statusCode = this.status;
       const path = request.url?.replace(/^\/moved/, "");
@@ -45,6 +46,15 @@ export class Issuer {
     await new Promise<void>((resolve) => this.#server?.listen(this.#port, "127.0.0.1", resolve));
     this.#port = (this.#server.address() as AddressInfo).port;
     this.url = `http://127.0.0.1:${this.#port}/realm`;
+  }
+
+  #held: (() => void) | undefined;
+
+  /** It answers nothing from now on. Resolves with the first request that it does not. */
+  held(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#held = resolve;
+    });
   }
 
   #document(value: unknown): string {

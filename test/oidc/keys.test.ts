@@ -55,6 +55,19 @@ describe("keys", () => {
     );
   });
 
+  test("an issuer that does not answer in its time holds nobody up", async () => {
+    const patience = new AbortController();
+    const spied = vi.spyOn(AbortSignal, "timeout").mockReturnValue(patience.signal);
+    onTestFinished(() => spied.mockRestore());
+    const token = await corp.issuer.sign();
+    const held = corp.issuer.held();
+    const found = who(callersOf(), token);
+    await held;
+    patience.abort(new DOMException("too late", "TimeoutError"));
+    expect(await found).toBe("unavailable: the bearer token can't be checked now");
+    expect(spied).toHaveBeenCalledWith(5000);
+  });
+
   test("a new key is found for tokens that name none, too", async () => {
     const none = { kid: null };
     const callers = callersOf();
