@@ -68,6 +68,13 @@ test("--yaml and --json together are refused, and nothing is stored", async () =
   expect(readdirSync(cwd)).toEqual([]);
 });
 
+test("--yaml is not for a gateway, which would not have the token", async () => {
+  const server = ["--server", "http://127.0.0.1:9", "--admin-token", "a"];
+  const there = await runHere(["tokens", "create", "--name", "a", "--yaml", ...server]);
+  expect(there).toMatchObject({ code: 2, stdout: "" });
+  expect(there.stderr).toContain("--yaml stores nothing: leave out --server");
+});
+
 test("a token that nobody reads is made all the same, and 1 says so", async () => {
   const cwd = folder();
   for (const args of [["create", "--name"], ["rotate"]]) {

@@ -38,6 +38,11 @@ describe("mistakes in who may administer", () => {
       ],
     ],
     [
+      "a socket whose whole path no system takes",
+      tokens(`  listen: ["127.0.0.1:9090", "unix:${"a".repeat(110)}"]\n`),
+      ["lintel.yaml:4:30: admin.listen[1]: must lead to a socket whose whole path has at most"],
+    ],
+    [
       "addresses that can't be listened on together",
       tokens('  listen: ["127.0.0.1:9090", ":9090"]\n'),
       [
@@ -75,6 +80,13 @@ describe("mistakes in who may call", () => {
       [
         'lintel.yaml:3:20: auth.tokens[0].name: begins like the callers of the issuer "corp"; must be told apart from them',
         "lintel.yaml:6:15: auth.oidc[1].name: is the same as that of auth.oidc[0]; must be unique",
+      ],
+    ],
+    [
+      "a team's name twice",
+      "auth: { teams: [{ name: red }, { name: blue }, { name: red }] }\n",
+      [
+        "lintel.yaml:1:56: auth.teams[2].name: is the same as that of auth.teams[0]; must be unique",
       ],
     ],
     [

@@ -161,6 +161,18 @@ backends:
       ["lintel.yaml:3:11: models[1].name: is the same as that of models[0]; must be unique"],
     ],
     [
+      "what is no text: of two of these none is the same as the other",
+      "models:\n  - { name: a, aliases: [3, 4], backends: [1, 2] }\n  - { name: b, targets: [{}, {}] }\n",
+      [
+        "models[0].aliases[0]: must be text, not a number",
+        "models[0].aliases[1]: must be text, not a number",
+        "models[0].backends[0]: must be text, not a number",
+        "models[0].backends[1]: must be text, not a number",
+        "models[1].targets[0].backend: is required",
+        "models[1].targets[1].backend: is required",
+      ],
+    ],
+    [
       "a backend that is not there",
       "backends:\n  - { type: embedded, name: local }\nmodels:\n  - name: a\n    backends: [locl]\n",
       [

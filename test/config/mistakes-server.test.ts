@@ -102,6 +102,14 @@ describe("mistakes in the server's settings", () => {
       ["lintel.yaml:1:1: media.s3: must be there where store is s3"],
     ],
     [
+      "half a key of a bucket, and no address for its public",
+      "media:\n  store: s3\n  s3: { bucket: b, access_key_id: a, address: public }\n",
+      [
+        "lintel.yaml:3:3: media.s3.secret_access_key: must be there exactly where access_key_id is",
+        "lintel.yaml:3:3: media.s3.public_url: must be there exactly where address is public",
+      ],
+    ],
+    [
       "a database that there is no driver for",
       "state: { database: mysql://a }",
       [

@@ -32,6 +32,11 @@ test.each([
     "lintel.yaml:7:15: backends[0].models[0].file: the workflow no.json does not exist",
   ],
   [
+    "that is no file",
+    "        file: /dev/zero\n        map: { prompt: 6.text }\n",
+    "lintel.yaml:7:15: backends[0].models[0].file: the workflow /dev/zero is a device, not a file",
+  ],
+  [
     "without the input",
     `        file: ${file}\n        map: { prompt: [6.txt] }\n`,
     `lintel.yaml:7:15: backends[0].models[0].file: the workflow ${file} has no input "txt" at node 6 (CLIPTextEncode), where prompt should go`,
