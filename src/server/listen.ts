@@ -91,6 +91,8 @@ export async function listen(
   const hand = (socket: Socket, isHttp2: boolean) => {
     undecided.delete(socket);
     (isHttp2 ? http2 : http1).server.emit("connection", socket);
+    // HTTP/1 does not resume a socket that was paused by somebody else.
+    if (!isHttp2) process.nextTick(() => socket.resume());
   };
   const look = (socket: Socket) => {
     undecided.add(socket);

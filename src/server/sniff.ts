@@ -12,7 +12,7 @@ export function isHttp2(bytes: Buffer): boolean | undefined {
 
 /**
  * Calls back once the protocol is known, with the bytes put back as if nobody
- * had read them. A connection that does not say in time, or ends, is destroyed.
+ * had read them, and the socket paused. A connection that does not say in time, or ends, is destroyed.
  * @param timeout milliseconds, for all the bytes together
  */
 export function sniff(socket: Socket, timeout: number, known: (http2: boolean) => void): void {
@@ -31,8 +31,6 @@ export function sniff(socket: Socket, timeout: number, known: (http2: boolean) =
     socket.pause();
     socket.unshift(seen);
     known(http2);
-    // HTTP/1 does not resume a socket that was paused by somebody else.
-    if (!http2) process.nextTick(() => socket.resume());
   };
   socket.on("data", read).on("end", gone).on("close", stop);
 }

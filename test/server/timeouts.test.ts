@@ -99,6 +99,16 @@ describe("a connection is closed", () => {
     expect(await ended(socket)).toContain("hello");
   });
 
+  it("after a response not before what it is told there", async () => {
+    for (const [options, told] of [
+      [{}, "timeout=75"],
+      [timeouts({ keepAlive: 20_000 }), "timeout=20"],
+    ] as const) {
+      const { headers } = await http1({ port: (await serve(options)).port, path: "/hello" });
+      expect([headers.connection, headers["keep-alive"]]).toEqual(["keep-alive", told]);
+    }
+  });
+
   it("that opens HTTP/2 and then says nothing", async () => {
     const { port } = await serve(timeouts({ idleSession: 50 }));
     const socket = tcp(port);

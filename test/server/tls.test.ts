@@ -5,6 +5,7 @@ import { connect } from "node:tls";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { silent } from "../../src/core/log.js";
+import { preface, settings } from "./frames.js";
 import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
 const file = (name: string) => new URL(`../fixtures/tls/${name}`, import.meta.url);
@@ -57,6 +58,15 @@ describe("TLS", () => {
     socket.write("GET /hello HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n");
     expect(await text).toContain("hello");
     expect(socket.alpnProtocol).toBe(false);
+  });
+
+  it("takes no HTTP/2 from who did not ask for it by ALPN", async () => {
+    const { port } = await serve({ tls, host: "127.0.0.1" });
+    const socket = connect({ host: "127.0.0.1", port, ca: cert, servername: "localhost" });
+    onTestFinished(() => void socket.destroy());
+    const text = ended(socket);
+    socket.write(Buffer.concat([preface, settings]));
+    expect(await text).toMatch(/^HTTP\/1.1 400 .*"this is no HTTP request"/s);
   });
 
   it("closes who does not shake hands in time, or talks cleartext, or says nothing after", async () => {
