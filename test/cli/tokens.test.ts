@@ -53,11 +53,17 @@ test("a name may be long, and is one without blanks around it", async () => {
   expect(await nameOf(` ${"x".repeat(128)} `)).toBe("x".repeat(128));
 });
 
-/** The name that the lines for a configuration have. */
-async function nameOf(name: string): Promise<string | undefined> {
-  const { stdout } = await runHere(["tokens", "create", "--yaml", "--name", name]);
-  return valid(stdout.slice(stdout.indexOf("auth:"))).auth.tokens[0]?.name;
+test("--yaml: a token that never expires has no time", async () => {
+  expect(await written("--name", "a", "--expires", "never")).not.toHaveProperty("expires");
+});
+
+/** The token that the lines for a configuration have. */
+async function written(...options: string[]) {
+  const { stdout } = await runHere(["tokens", "create", "--yaml", ...options]);
+  return valid(stdout.slice(stdout.indexOf("auth:"))).auth.tokens[0];
 }
+
+const nameOf = async (name: string) => (await written("--name", name))?.name;
 
 test("--yaml and --json together are refused, and nothing is stored", async () => {
   const cwd = folder();

@@ -28,6 +28,15 @@ test("what the file says of mirrors reaches the core", () => {
   ]);
 });
 
+test.each([
+  ["without a name of its own, as the model's", "chat, model: m, backends: [a]", "backend: b"],
+  ["another model of all backends", "m", "backend: a, model: n"],
+  ["of what only its server knows what it does", "m, backends: [d]", "backend: b, model: draws"],
+])("a mirror may be %s", (_what, model, mirror) => {
+  const text = `${backends}models:\n  - { name: ${model}, mirrors: [{ ${mirror} }] }\n`;
+  expect(mistakes(text)).toEqual([]);
+});
+
 describe("mistakes in mirrors", () => {
   test.each<[what: string, text: string, said: string]>([
     [
@@ -39,6 +48,11 @@ describe("mistakes in mirrors", () => {
       "a model that the backend has not",
       "backends: [a], mirrors: [{ backend: b, model: n }]",
       'models[0].mirrors[0].model: the backend "b" has no model "n"',
+    ],
+    [
+      "no name",
+      'backends: [a], mirrors: [{ backend: "" }]',
+      "models[0].mirrors[0].backend: must not be empty",
     ],
     [
       "no model, where the backend has none of that name",
@@ -73,6 +87,11 @@ describe("mistakes in mirrors", () => {
     [
       "a model that chats, of one that draws",
       "targets: [{ backend: a, model: pics }], mirrors: [{ backend: c, model: small }]",
+      'models[0].mirrors[0]: chats, and "m" makes images; must be a model of the same kind',
+    ],
+    [
+      "a model that chats since nothing else is said, where one of the targets makes images",
+      "targets: [{ backend: d }, { backend: a, model: pics }], mirrors: [{ backend: b, model: m }]",
       'models[0].mirrors[0]: chats, and "m" makes images; must be a model of the same kind',
     ],
     [
