@@ -4,7 +4,7 @@ import { expect, it, onTestFinished, vi } from "vitest";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import { runHere } from "../cli/here.js";
 import { valid } from "../config/text.js";
-import { administered, secret } from "./gateway.js";
+import { administered, adminLines, secret } from "./gateway.js";
 
 function environment(token: string) {
   vi.stubEnv("LINTEL_ADMIN_TOKEN", token);
@@ -53,9 +53,12 @@ it("says the same of usage as of a database, and --token is whose it is there", 
   environment(secret);
   const { url, cwd, chat } = await administered();
   const server = ["--server", url];
+  const requests: string[] = [];
   for (const name of ["alice", "bob"]) {
     const { stdout } = await runHere(["tokens", "create", "--name", name, ...server]);
-    await (await chat("chat", "Hello", stdout.trim())).text();
+    const answer = await chat("chat", "Hello", stdout.trim());
+    await answer.text();
+    requests.push(answer.headers.get("x-request-id") ?? "");
   }
   const ask = (...args: string[]) => runHere(["usage", "--format", "csv", ...args]);
   const there = await ask("--by", "token,outcome", ...server);
@@ -70,6 +73,18 @@ it("says the same of usage as of a database, and --token is whose it is there", 
   expect(await ask(...ever, "--config", `${cwd}/lintel.yaml`)).toEqual(there);
   const one = await ask("--by", "token", "--token", "bob", ...server);
   expect(one.stdout.trim().split("\n").slice(1)).toEqual([expect.stringMatching(/^bob,/)]);
+  const first = await ask("--by", "token", "--request", requests[0] ?? "", ...server);
+  expect(first.stdout.trim().split("\n").slice(1)).toEqual([expect.stringMatching(/^alice,/)]);
+});
+
+it("warns that no more usage is kept there", async () => {
+  environment(secret);
+  const { url } = await administered(`usage: { enabled: false }\n${adminLines()}`);
+  const { code, stderr } = await runHere(["usage", "--server", url]);
+  expect([code, stderr.split("\n")[0]]).toEqual([
+    0,
+    "warning: usage.enabled is false: no records of calls are kept",
+  ]);
 });
 
 it("tells whose token it wants, and where there is no administration", async () => {

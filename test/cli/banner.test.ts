@@ -77,6 +77,12 @@ test("of many models fifty are told, what matters among them, and how many there
 
 test.each<[string, Partial<BannerFacts>, string, string]>([
   ["any token", {}, "http://127.0.0.1:8080/llm", "Authorization: Bearer me"],
+  [
+    "every address of IPv6, too",
+    { addresses: ["http://[::]:8080"] },
+    "http://localhost:8080/llm",
+    "Authorization: Bearer me",
+  ],
   ["issued tokens", { auth: "token" }, "http://127.0.0.1:8080/llm", "Authorization: Bearer lt_x"],
   [
     "a socket with a name of its own",

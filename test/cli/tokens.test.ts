@@ -6,6 +6,7 @@ import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { TLSSocket } from "node:tls";
 import { beforeAll, expect, onTestFinished, test, vi } from "vitest";
+import { openSqlite } from "../../src/state/database/sqlite-library.js";
 import { valid } from "../config/text.js";
 import { runHere } from "./here.js";
 import { build, folder, run, start } from "./lintel.js";
@@ -164,6 +165,20 @@ test("create, list, rotate and revoke; the token is in nothing that is kept", as
     expect(bytes.includes(secret)).toBe(false);
     expect(bytes.includes(secret.slice(3))).toBe(false);
   }
+});
+
+test("a list has all tokens, however many there are", async () => {
+  const file = join(folder(), "lintel.db");
+  const tokens = (...args: string[]) => runHere(["tokens", ...args, "--database", file]);
+  expect(await tokens("create", "--name", "a")).toMatchObject({ code: 0 });
+  const database = await openSqlite(file);
+  database.exec(`INSERT INTO lintel_tokens (id, name, hash, created_at, version)
+    WITH RECURSIVE n(i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+    SELECT 'tok_' || i, 'a' || i, 'sha256:' || i, 1, 1 FROM n`);
+  database.close();
+  const listed: { name: string }[] = JSON.parse((await tokens("list", "--json")).stdout);
+  expect(new Set(listed.map(({ name }) => name)).size).toBe(2001);
+  expect(listed).toHaveLength(2001);
 });
 
 test("lists what each may do and how it stands, one that expired too", async () => {

@@ -180,6 +180,13 @@ backends:
       ],
     ],
     [
+      "a model that a backend has not, which names its models itself",
+      "backends: [{ type: comfyui, name: c, url: http://127.0.0.1:1, models: [{ name: flux }] }]\nmodels: [{ name: flx, backends: [c] }]\n",
+      [
+        'lintel.yaml:2:34: models[0].backends[0]: the backend "c" has no model "flx" (did you mean "flux"?)',
+      ],
+    ],
+    [
       "a default model that is not there",
       "default_models: { chat: gpt }\nbackends:\n  - { type: openai, name: a, url: http://a, models: [gtp] }\n",
       ['lintel.yaml:1:25: default_models.chat: there is no model "gpt" (did you mean "gtp"?)'],

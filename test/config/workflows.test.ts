@@ -42,6 +42,11 @@ test.each([
     `lintel.yaml:7:15: backends[0].models[0].file: the workflow ${file} has no input "txt" at node 6 (CLIPTextEncode), where prompt should go`,
   ],
   [
+    "whose map is none",
+    `        file: ${file}\n        map: { prompt: text }\n`,
+    'lintel.yaml:8:24: backends[0].models[0].map.prompt: must be a node and its input, for example "6.text"',
+  ],
+  [
     "without a map",
     `        file: ${file}\n`,
     "lintel.yaml:6:9: backends[0].models[0].map: must say where the prompt goes, at least",

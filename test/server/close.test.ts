@@ -1,6 +1,7 @@
 /** The end of a listener: nobody is cut off within the grace, and it always comes. */
 import { once } from "node:events";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { gate } from "../support/calls.js";
 import { startLintel } from "../support/lintel.js";
 import { piece, says, scripted } from "../support/scripted.js";
@@ -8,6 +9,24 @@ import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
 /** Longer than any test may take: a close that needs it has failed. */
 const never = 600_000;
+
+it("of one that is closed nothing waits any more", async () => {
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "setInterval", "clearInterval"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const unused = await serve();
+  await unused.close(600_000, 60_000);
+  expect(vi.getTimerCount()).toBe(0);
+  const { port, close } = await serve();
+  const socket = tcp(port);
+  await once(socket, "connect");
+  const closed = close(600_000, 1000);
+  // From now on it looks for connections that have nothing to do.
+  vi.advanceTimersByTime(1000);
+  await closed;
+  // The connection's own end is told behind that.
+  await setImmediate();
+  expect(vi.getTimerCount()).toBe(0);
+});
 
 describe("drain", () => {
   it("sends HTTP/2 clients to other connections, which are served", async () => {
@@ -111,6 +130,25 @@ describe("close", () => {
     used.write("GET /hello HTTP/1.1\r\nhost: a\r\n\r\n");
     expect(await ended(used)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n.*hello$/is);
     await closed;
+  });
+
+  it("lets an answer over HTTP/1 that has ended be sent to its last byte, and ends with it", async () => {
+    const { port, close } = await serve();
+    const socket = tcp(port);
+    const silent = tcp(port);
+    await once(silent, "connect");
+    socket.write("GET /big HTTP/1.1\r\nhost: a\r\n\r\n");
+    await once(socket, "readable");
+    const closed = close(never);
+    // By then it has looked for connections that do nothing.
+    await ended(silent);
+    let bytes = 0;
+    socket.on("data", (part) => {
+      bytes += part.length;
+    });
+    await closed;
+    await once(socket, "close");
+    expect(bytes).toBeGreaterThan(64 * 1024 * 1024);
   });
 
   it("waits for open answers of both protocols, and ends with them", async () => {

@@ -65,6 +65,20 @@ describe("one port", () => {
     expect((await http1({ port, path: "/hello" })).body).toBe("hello");
   });
 
+  it("has a URL with an address of IPv6 in brackets", async () => {
+    const { listen } = Server.prototype;
+    // A system need not have such addresses.
+    const listening = vi.spyOn(Server.prototype, "listen").mockImplementationOnce(function (
+      this: Server,
+      ...[at, done]: unknown[]
+    ) {
+      return listen.call(this, { ...(at as object), host: "127.0.0.1" }, done as () => void);
+    });
+    onTestFinished(() => listening.mockRestore());
+    const { address, url, port } = await serve({ host: "::1" });
+    expect([address, url]).toEqual(["::1", `http://[::1]:${port}`]);
+  });
+
   it("serves fetch, and several requests on one HTTP/1 connection", async () => {
     const { url, port } = await serve();
     expect(await (await fetch(`${url}/hello`)).text()).toBe("hello");
