@@ -147,4 +147,9 @@ it("warns once where the administrator's token goes without TLS to another machi
     `warning: the administrator's token goes to http://0.0.0.0:${port} without TLS: whoever listens in on the way has it`,
   ]);
   for (const host of ["localhost", "127.0.0.1"]) expect(await warnings(host)).toEqual([]);
+  // Nobody answers there, which is no matter.
+  for (const unread of ["http://[::1]:9", `https://0.0.0.0:${port}`]) {
+    const { code, stderr } = await runHere(["tokens", "list", "--server", unread]);
+    expect([code, stderr]).toEqual([1, expect.not.stringContaining("warning: ")]);
+  }
 });

@@ -190,6 +190,14 @@ describe("what is wrong is said of the field", () => {
     ],
     [
       "CreateToken",
+      { expiry: { time: "tomorrow" } },
+      {
+        name: "must not be empty",
+        "expiry.time": "must be a time such as 2027-01-31T18:00:00Z",
+      },
+    ],
+    [
+      "CreateToken",
       { name: "a", expiry: { time: "2001-01-31T18:00:00Z" } },
       { "expiry.time": "must be in the future" },
     ],

@@ -311,6 +311,17 @@ test("a reload with nothing new, many at once, and one after the end", async () 
   expect(it.lines).toMatchObject([{ level: "info", message, fields: { why: "test" } }]);
 });
 
+test("what may be a mistake in another configuration is told as at the start", async () => {
+  const it = await gateway("log: { level: info }\n");
+  it.write("routing: { retry: { attempts: 1, blocked: true } }\n");
+  await it.reload();
+  const { level, fields } = await it.said("this may be a mistake in the configuration");
+  expect([level, fields]).toEqual([
+    "warn",
+    { problem: "routing.retry.blocked does nothing: routing.retry.attempts is 1" },
+  ]);
+});
+
 test("a SIGHUP that comes before there is a gateway has the file read once there is", async () => {
   const it = await gateway("log: { level: info }\n");
   const others = new Set(process.listeners("SIGHUP"));

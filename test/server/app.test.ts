@@ -92,6 +92,7 @@ describe("the app", () => {
     );
     const one = "here, but POST /v1/chat/completions";
     expect(await said("/chat/completions")).toBe(`there is no POST /chat/completions ${one}`);
+    expect(await said("/completions")).toBe(`there is no POST /completions ${one}`);
     const behind = "/openai/v1/chat/completions";
     expect(await said(behind)).toBe(`there is no POST ${behind} ${one}`);
     const azure = "/openai/deployments/gpt/chat/completions";
