@@ -1,4 +1,7 @@
 /** Tokens by the services of administration, through whole gateways. */
+import { subscribe, unsubscribe } from "node:diagnostics_channel";
+import type { Socket } from "node:net";
+import { setImmediate } from "node:timers/promises";
 import { ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
@@ -6,6 +9,7 @@ import { State, TokensService } from "../../gen/lintel/admin/v1/tokens_pb.js";
 import { createToken } from "../../src/core/tokens.js";
 import { SqliteSql } from "../../src/state/database/sqlite.js";
 import { transportOf, wires } from "../doors/rpc-server.js";
+import { gate } from "../support/calls.js";
 import { noPostgres, startPostgres } from "../support/postgres.js";
 import { administered, adminLines, as, secret } from "./gateway.js";
 
@@ -157,6 +161,12 @@ it("takes and gives JSON as curl has it, with the contract's names", async () =>
     warnings: [expect.stringContaining('did you mean "red"')],
   });
   expect((await chat("chat", "Hello", json.secret)).status).toBe(200);
+  // Times are told as they were said, to the millisecond.
+  const expiry = { time: "2099-01-31T18:00:00.250Z" };
+  const timed = await post("TokensService/CreateToken", { name: "a", expiry });
+  expect(timed.json.token.expire_time).toBe(expiry.time);
+  const short = { name: "b", expiry: { ttl: "0.9s" } };
+  expect((await post("TokensService/CreateToken", short)).status).toBe(200);
 });
 
 describe("what is wrong is said of the field", () => {
@@ -414,6 +424,74 @@ it("of two rotations at the same time one is made, the other is told so; all are
   ]);
 });
 
+/** What is written to the database is told late. @returns what lets it be told, once it is written */
+function slowDatabase() {
+  const { run } = SqliteSql.prototype;
+  const { opened, open } = gate();
+  const written = gate();
+  const spied = vi.spyOn(SqliteSql.prototype, "run").mockImplementation(async function (
+    this: SqliteSql,
+    statements,
+  ) {
+    const rows = await run.call(this, statements);
+    if (statements.some(({ text }) => text.includes("INSERT INTO lintel_tokens"))) {
+      written.open();
+      await opened;
+    }
+    return rows;
+  });
+  onTestFinished(() => spied.mockRestore());
+  return { written: written.opened, open };
+}
+
+describe("whoever does not wait for the end of a change", () => {
+  const create = (url: string, init: RequestInit & { headers?: object } = {}) =>
+    fetch(`${url}/lintel.admin.v1.TokensService/CreateToken`, {
+      ...{ method: "POST", body: '{"name":"a"}', ...init },
+      headers: { ...as().headers, "content-type": "application/json", ...init.headers },
+    });
+
+  it.each([
+    ["what it said itself", "1", "10m"],
+    ["the longest that any call may take", "600000", "1ms"],
+  ])("is told so after %s, and the log that nobody heard", async (_, ms, total) => {
+    const { url, said, write, reload } = await administered();
+    write(`timeouts: { total: ${total} }\n${adminLines()}`);
+    await reload();
+    const { open } = slowDatabase();
+    const answer = await create(url, { headers: { "connect-timeout-ms": ms } });
+    expect([answer.status, await answer.json()]).toMatchObject([
+      504,
+      { code: "deadline_exceeded", message: "the deadline passed" },
+    ]);
+    open();
+    const { fields } = await said("admin call");
+    expect(fields).toMatchObject({ method: "createToken", code: "ok", unheard: "timeout" });
+  });
+
+  it("has it made all the same where it has left, which the log says", async () => {
+    const { url, said } = await administered();
+    const { written, open } = slowDatabase();
+    let closed = Promise.resolve();
+    const notice = (message: unknown) => {
+      const { socket } = message as { socket: Socket };
+      closed = new Promise((resolve) => socket.once("close", () => resolve()));
+    };
+    subscribe("net.server.socket", notice);
+    onTestFinished(() => void unsubscribe("net.server.socket", notice));
+    const leaving = new AbortController();
+    const answer = create(url, { signal: leaving.signal, headers: { connection: "close" } });
+    await written;
+    leaving.abort();
+    await expect(answer).rejects.toThrow("abort");
+    await closed;
+    await setImmediate();
+    open();
+    const { fields } = await said("admin call");
+    expect(fields).toMatchObject({ code: "ok", unheard: "cancelled" });
+  });
+});
+
 it("refuses names that are taken, tokens that are not there, and messages that are too large", async () => {
   const { post, tokens } = await administered();
   await tokens.createToken({ name: "a" }, as());
@@ -442,14 +520,17 @@ it("leaves one line in the log of each call, with no secret in it", async () => 
   await post("TokensService/GetToken", { token: ` ${own}` });
   await post("TokensService/GetToken", { token: "a" }, bearer);
   await post("TokensService/GetToken", { token: "a" }, null);
+  await post("TokensService/GetToken", { token: "x".repeat(5000) });
   const told = lines.filter(({ message }) => message === "admin call");
   expect(told.map(({ level, fields }) => [level, fields.method, fields.code])).toEqual([
     ["info", "createToken", "ok"],
     ["info", "getToken", "token_not_found"],
     ["info", "getToken", "invalid_token"],
     ["info", "getToken", "invalid_token"],
+    ["info", "getToken", "invalid_fields"],
   ]);
   expect(told[0]?.fields).toMatchObject({ admin: "ops", token: "a", tokenId: token?.id });
   expect(told[2]?.fields.admin).toBeUndefined();
+  expect(told[4]?.fields.token).toBe("x".repeat(128));
   for (const word of [bearer, own, secret]) expect(JSON.stringify(lines)).not.toContain(word);
 });

@@ -116,7 +116,8 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
 
   test("a caller's id may be a number, and has to be something", async () => {
     const callers = callersOf("claims: { id: uid }");
-    const of = async (claims: object) => who(callers, await corp.issuer.sign(claims));
+    const of = async (claims: Readonly<Record<string, unknown>>) =>
+      who(callers, await corp.issuer.sign(claims));
     expect(await of({ uid: 42 })).toMatchObject({ id: "corp:42" });
     for (const claims of [{}, { uid: "" }, { uid: null }, { uid: ["a"] }]) {
       expect(await of(claims)).toBe(

@@ -1,6 +1,7 @@
 /** A file that is watched. */
 import {
   appendFileSync,
+  linkSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -8,6 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { reloadOnChange } from "../../src/cli/reload.js";
@@ -52,10 +54,67 @@ test("a watched file that is back as it was is looked at again where a signal wa
   await it.said("configuration reloaded");
 });
 
+/** How much is watched now. */
+const watched = () =>
+  process.getActiveResourcesInfo().filter((kind) => kind === "FSEventWrap").length;
+
+const pem = (name: string) =>
+  readFileSync(new URL(`../fixtures/tls/${name}.pem`, import.meta.url), "utf8");
+const files = { "cert.pem": pem("cert"), "key.pem": pem("key") };
+
+test.each([
+  ["the file", "lintel.yaml", "", [0, 1]],
+  ["a certificate", "cert.pem", "", [0, 1]],
+  ["a certificate, and what was refused is the same", "cert.pem", "refused", [1, 1]],
+  ["a key, and what was renewed is the same", "key.pem", "renewed", [0, 2]],
+])("where %s is gone for a moment, nothing is tried again", async (_, name, before, tried) => {
+  const it = await gateway("tls: { cert: cert.pem, key: key.pem }\n", files);
+  onTestFinished(await reloadOnChange(it.options));
+  const all = watched();
+  const file = join(it.cwd, "lintel.yaml");
+  const text = readFileSync(file, "utf8");
+  const [refused, reloaded] = [
+    "configuration not reloaded: the one before stays",
+    "configuration reloaded",
+  ];
+  if (before === "refused") {
+    writeFileSync(file, `${text}nonsense: 1\n`);
+    await it.said(refused);
+  } else if (before === "renewed") {
+    for (const part of ["cert", "key"]) {
+      writeFileSync(join(it.cwd, `${part}.pem`), pem(`renewed-${part}`));
+    }
+    await it.said(reloaded);
+  }
+  const path = join(it.cwd, name);
+  const gone = readFileSync(path);
+  rmSync(path);
+  // It has looked again: what is not there is not watched.
+  await expect.poll(watched).toBe(all - 1);
+  // And has read what there is, as this has.
+  await readFile(path).catch(() => {});
+  writeFileSync(path, gone);
+  await expect.poll(watched).toBe(all);
+  await readFile(path);
+  writeFileSync(file, `${text}expose_sources: true\n`);
+  const changed = () => it.lines.filter(({ fields }) => `${fields.changed}` === "expose_sources");
+  await expect.poll(changed).toHaveLength(1);
+  const count = (told: string) => it.lines.filter(({ message }) => message === told).length;
+  expect([count(refused), count(reloaded)]).toEqual(tried);
+});
+
+test("a watched file applies that is written from another folder, as one that is mounted", async () => {
+  const it = await gateway("log: { level: info }\n");
+  const elsewhere = join(it.cwd, "elsewhere");
+  mkdirSync(elsewhere);
+  linkSync(join(it.cwd, "lintel.yaml"), join(elsewhere, "lintel.yaml"));
+  onTestFinished(await reloadOnChange(it.options));
+  appendFileSync(join(elsewhere, "lintel.yaml"), "expose_sources: true\n");
+  expect((await it.said("configuration reloaded")).fields.changed).toEqual(["expose_sources"]);
+});
+
 test("no more is watched after many changes than after the first, and nothing after the end", async () => {
   const it = await gateway("log: { level: info }\n");
-  const watched = () =>
-    process.getActiveResourcesInfo().filter((kind) => kind === "FSEventWrap").length;
   const before = watched();
   const unwatch = await reloadOnChange(it.options);
   const first = watched();

@@ -264,6 +264,8 @@ it("paths", () => {
   paths.add("/b/:x/c", "GET");
   paths.add("/d/*", "PUT");
   paths.add("*", "OPTIONS");
+  paths.add("/f.g/:x", "GET");
+  expect(paths.methodsOf("/fog/1")).toEqual([]);
   expect(["/a", "/b/1/c", "/b/1/2/c", "/d/e/f", "/z"].map((p) => paths.methodsOf(p))).toEqual([
     ["GET", "POST"],
     ["GET"],
