@@ -44,10 +44,7 @@ export function destroyStalled(sockets: Iterable<Socket>, timeout: number): () =
       // The connection beneath is among them as well, but is not told of an end.
       if (socket instanceof TLSSocket && !ended) continue;
       const handle = handleOf(socket);
-      if (!handle || (!ended && waitingIn(socket) === 0)) {
-        seen.delete(socket);
-        continue;
-      }
+      if (!handle || (!ended && waitingIn(socket) === 0)) continue;
       const taken = takenOf(handle);
       const last = seen.get(socket);
       if (last?.taken !== taken) seen.set(socket, { taken, quiet: 0 });

@@ -359,6 +359,14 @@ it("a token that has expired says so, and a budget without a period is one of a 
   expect((await tokens.getToken({ token: "a" }, as())).token?.state).toBe(State.EXPIRED);
 });
 
+it("a token that is of no team any more is counted with none", async () => {
+  const limits = "limits: { team: { requests_per_minute: 1 } }\n";
+  const { tokens, chat } = await administered(`${limits}${adminLines()}`);
+  const { secret: bearer } = await tokens.createToken({ name: "a", team: "red" }, as());
+  await tokens.updateToken({ token: "a", team: "" }, as());
+  for (const _ of [1, 2]) expect((await chat("chat", "Hello", bearer)).status).toBe(200);
+});
+
 it("tokens come in pages, of which the last says that it is", async () => {
   const { tokens } = await administered();
   for (const name of ["a", "b", "c", "d"]) await tokens.createToken({ name }, as());
@@ -422,6 +430,21 @@ it("of two rotations at the same time one is made, the other is told so; all are
     'lintel_admin_calls_total{lintel_admin_method="rotateToken",lintel_outcome="aborted"} 1',
     'lintel_admin_calls_total{lintel_admin_method="rotateToken",lintel_outcome="ok"} 1',
   ]);
+});
+
+it("says why in the log where the database fails, and not to who asked", async () => {
+  const { post, said } = await administered();
+  const failing = vi
+    .spyOn(SqliteSql.prototype, "run")
+    .mockRejectedValue(new Error("disk I/O error"));
+  onTestFinished(() => failing.mockRestore());
+  const { status, json } = await post("TokensService/ListTokens", {});
+  expect([status, JSON.stringify(json)]).toEqual([500, expect.not.stringContaining("disk")]);
+  const { fields } = await said("admin call");
+  expect(fields).toMatchObject({
+    code: "internal",
+    cause: expect.stringContaining("disk I/O error"),
+  });
 });
 
 /** What is written to the database is told late. @returns what lets it be told, once it is written */
