@@ -2,6 +2,7 @@
 import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import type { Socket } from "node:net";
 import { setImmediate } from "node:timers/promises";
+import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ConnectError, createClient } from "@connectrpc/connect";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { ErrorInfoSchema } from "../../gen/google/rpc/error_details_pb.js";
@@ -96,6 +97,7 @@ describe.each(wires)("by %s", (wire) => {
 
     const revoked = await tokens.revokeToken({ token: "alice" }, as());
     expect(revoked.token?.state).toBe(State.REVOKED);
+    expect(revoked.token?.previousExpireTime).toBeUndefined();
     for (const each of [made.secret, rotated.secret]) {
       expect((await chat("chat", "Hello", each)).status).toBe(401);
     }
@@ -347,7 +349,7 @@ describe("what is wrong is said of the field", () => {
   });
 });
 
-it("a token that has expired says so, and a budget without a period is one of a month", async () => {
+it("a token that has expired says so, as does one whose grace is over, and a budget without a period is one of a month", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());
   const { tokens } = await administered();
@@ -355,7 +357,13 @@ it("a token that has expired says so, and a budget without a period is one of a 
   const limits = { budget: { kind: { case: "amount", value: 5 } } } as const;
   const { token } = await tokens.createToken({ name: "a", expiry, limits }, as());
   expect([token?.state, token?.limits?.budget?.period]).toEqual([State.ACTIVE, "month"]);
-  vi.setSystemTime(Date.now() + 60_000);
+  const grace = { seconds: 30n, nanos: 0 };
+  const until = (await tokens.rotateToken({ token: "a", grace }, as())).token?.previousExpireTime;
+  expect(until && timestampMs(until)).toBe(Date.now() + 30_000);
+  vi.setSystemTime(Date.now() + 30_000);
+  const alone = (await tokens.getToken({ token: "a" }, as())).token;
+  expect([alone?.state, alone?.previousExpireTime]).toEqual([State.ACTIVE, undefined]);
+  vi.setSystemTime(Date.now() + 30_000);
   expect((await tokens.getToken({ token: "a" }, as())).token?.state).toBe(State.EXPIRED);
 });
 

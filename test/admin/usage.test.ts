@@ -24,6 +24,32 @@ it("sums come in pages, and of one token alone by its name or its id", async () 
   }
 });
 
+it("sums are of one team or one end user alone, where that is asked", async () => {
+  const { url, tokens, usage } = await administered();
+  for (const [name, team, user] of [
+    ["a", "red", "u1"],
+    ["b", "red", "u2"],
+    ["c", "", "u1"],
+  ] as const) {
+    const { secret } = await tokens.createToken({ name, team }, as());
+    const body = { model: "chat", user, messages: [{ role: "user", content: "Hello" }] };
+    const answer = await fetch(`${url}/llm`, {
+      method: "POST",
+      headers: { ...as(secret).headers, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+    expect(answer.status).toBe(200);
+    await answer.text();
+  }
+  const told = async (question: object) =>
+    (await usage.queryUsage({ groupBy: ["token"], ...question }, as())).rows.map(
+      ({ group }) => group.token,
+    );
+  expect(await told({ team: "red" })).toEqual(["a", "b"]);
+  expect(await told({ user: "u1" })).toEqual(["a", "c"]);
+  expect(await told({ team: "red", user: "u1" })).toEqual(["a"]);
+});
+
 it("a call of long ago is found by its request's id, and is in no sum of the last week", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());
