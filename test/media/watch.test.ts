@@ -22,10 +22,10 @@ function watched() {
   return { clock, state, watch: watchOf(probe, clock) };
 }
 
-const watchOf = (probe: () => Promise<unknown>, clock: FakeClock) =>
+const watchOf = (probe: () => Promise<unknown>, clock: FakeClock, log = silent) =>
   new StoreWatch(
     { place: "bucket", troubleOf: (thrown) => new BucketError(thrown), probe },
-    silent,
+    log,
     clock,
   );
 
@@ -79,6 +79,20 @@ describe("a bucket that failed", () => {
     expect([watch.away, watch.outages]).toEqual([false, 1]);
   });
 
+  test("is told to be back only where it was told to be away, which is once a minute", async () => {
+    const clock = new FakeClock();
+    const said: string[] = [];
+    const say = (_: object, words: string) => void said.push(words);
+    const watch = watchOf(async () => {}, clock, { ...silent, info: say, warn: say });
+    const told = ["the bucket of images is away", "the bucket of images is back"];
+    for (const passed of [told, told, [...told, ...told]]) {
+      watch.failed(failing(503));
+      await watch.ask(async () => {});
+      expect(said).toEqual(passed);
+      await clock.advance(30_000);
+    }
+  });
+
   test("is asked for nothing once a call was answered", async () => {
     const { clock, state, watch } = watched();
     watch.failed(failing(503));
@@ -106,6 +120,16 @@ describe("a bucket that failed", () => {
     expect(watch.away).toBe(false);
   });
 });
+
+test.each([
+  ["Unknown", "UnknownError"],
+  ["Forbidden", "Forbidden"],
+])(
+  "of an answer without a body, of which the SDK says %s, there is its status alone",
+  (name, message) => {
+    expect(new BucketError(failing(403, { name, message })).message).toBe("status 403");
+  },
+);
 
 test.each([301, 307, 400])("a status %d that tells of another region names it", (status) => {
   const $response = { headers: { "x-amz-bucket-region": "eu-west-1" } };
