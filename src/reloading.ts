@@ -148,8 +148,7 @@ export class Reloading {
       .catch((err) => log.error({ err }, "a part of the configuration before can't be closed"));
     const admin = adminSettings(next);
     if (admin) this.#administration?.change(admin);
-    const { bodyLimit: _atStart, ...times } = doorSettings(next);
-    Object.assign(this.doorSettings, times);
+    Object.assign(this.doorSettings, doorSettings(next));
     const certificate = renewed !== undefined && !isDeepStrictEqual(renewed, this.#tls);
     if (certificate) {
       for (const listener of this.#listeners) listener.renew(renewed);

@@ -5,11 +5,16 @@ import { type Listed, Retention } from "../../src/media/retention.js";
 import { settled } from "../support/clock.js";
 
 /** A shelf of 1000 bytes whose listings come when the test says so. */
-function shelfOf(elastic: boolean) {
+function shelfOf(elastic: boolean, ttlMs = 3_600_000) {
   const images = new Map<string, Listed>();
   const listings: { come(): void; fail(): void }[] = [];
   const said: string[] = [];
-  const log = { ...silent, error: (_: object, message: string) => void said.push(message) };
+  const warned: string[] = [];
+  const log = {
+    ...silent,
+    warn: (_: object, message: string) => void warned.push(message),
+    error: (_: object, message: string) => void said.push(message),
+  };
   let now = Date.UTC(2030, 0, 1);
   const shelf = {
     elastic,
@@ -21,13 +26,16 @@ function shelfOf(elastic: boolean) {
     },
     delete: async (name: string) => void images.delete(name),
   };
-  const retention = new Retention(shelf, { ttlMs: 3_600_000, maxBytes: 1000, log, now: () => now });
+  const retention = new Retention(shelf, { ttlMs, maxBytes: 1000, log, now: () => now });
   const put = (name: string, bytes: number) =>
     retention.store(bytes, async () => {
       now += 1000;
       images.set(name, { name, bytes, storedAt: now });
     });
-  return { retention, put, listings, said, names: () => [...images.keys()] };
+  const wait = (ms: number) => {
+    now += ms;
+  };
+  return { retention, put, listings, said, warned, wait, names: () => [...images.keys()] };
 }
 
 test("an image that is written while the others are listed counts", async () => {
@@ -73,9 +81,46 @@ test("a store that can't be listed is not asked again for each image, and serves
   await retention.close();
 });
 
-test("that a sweep ends with its store is no error", async () => {
+test("where an image may be above the bound, room is made while it is written", async () => {
+  const { retention, put, listings, names } = shelfOf(true);
+  listings[0]?.come();
+  await settled();
+  await put("a", 600);
+  await put("b", 600);
+  expect([listings.length, names()]).toEqual([2, ["a", "b"]]);
+  listings[1]?.come();
+  await settled();
+  expect(names()).toEqual(["b"]);
+  await retention.close();
+});
+
+test("what goes young is told of, unless it was not to be kept for longer", async () => {
+  const { retention, put, listings, warned, wait, names } = shelfOf(false, 30_000);
+  listings[0]?.come();
+  await settled();
+  await put("a", 600);
+  wait(30_000);
+  const swept = retention.sweep();
+  listings[1]?.come();
+  await swept;
+  expect([names(), warned]).toEqual([[], []]);
+  await put("b", 600);
+  const stored = put("c", 600);
+  await settled();
+  listings[2]?.come();
+  await stored;
+  expect([names(), warned]).toEqual([["c"], [expect.stringContaining("within a minute")]]);
+  await retention.close();
+});
+
+test("a store ends with the sweep that runs, which is no error", async () => {
   const { retention, listings, said } = shelfOf(false);
-  const closed = retention.close();
+  let ended = false;
+  const closed = retention.close().then(() => {
+    ended = true;
+  });
+  await settled();
+  expect(ended).toBe(false);
   listings[0]?.fail();
   await closed;
   expect(said).toEqual([]);

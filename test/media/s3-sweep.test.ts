@@ -124,6 +124,16 @@ test("a store that closes waits for no list, and asks for none any more", async 
   expect(server.asked).toEqual(["LIST", "LIST"]);
 });
 
+test("a bucket that can't be listed is away", async () => {
+  const server = await scriptedS3(bucketOf(1), undefined, async () => {
+    // The start asks for one, too.
+    if (server.asked.length > 1) throw new Error("broken off");
+  });
+  const store = await open(server, {});
+  await store.sweep();
+  expect([store.state?.away, store.state?.outages]).toEqual([true, 1]);
+});
+
 test("objects that can't be deleted do not keep the others, and images do not ask again", async () => {
   const locked = new Set(names(20));
   const server = await scriptedS3(bucketOf(40), (name) => (locked.has(name) ? 403 : 204));

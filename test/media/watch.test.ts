@@ -93,6 +93,25 @@ describe("a bucket that failed", () => {
     }
   });
 
+  test("is told of anew where it fails in another way, once a minute", async () => {
+    const clock = new FakeClock();
+    const reasons: unknown[] = [];
+    const warn = ({ reason }: { reason?: unknown }) => void reasons.push(reason);
+    const watch = watchOf(() => new Promise(() => {}), clock, { ...silent, warn });
+    for (const [status, message] of [
+      [503, "Request 1."],
+      [503, "Request 2."],
+      [403, "Request 3."],
+    ] as const) {
+      watch.failed(failing(status, { message }));
+      await clock.advance(60_000);
+    }
+    expect(reasons).toEqual([
+      expect.stringContaining("status 503, Code: Request 1."),
+      expect.stringContaining("status 403, Code: Request 3."),
+    ]);
+  });
+
   test("is asked for nothing once a call was answered", async () => {
     const { clock, state, watch } = watched();
     watch.failed(failing(503));
@@ -130,6 +149,21 @@ test.each([
     expect(new BucketError(failing(403, { name, message })).message).toBe("status 403");
   },
 );
+
+test.each([
+  ["<html><body><h1>502</h1>\n<p>Bad gateway</p></body></html>", "502 Bad gateway"],
+  [`<p>${"long ".repeat(100)}</p>`, "long ".repeat(60)],
+])("of an answer that is no store's the log has how it begins, without tags: %s", (body, words) => {
+  const thrown = failing(502, { name: "Error", $response: { body } });
+  expect(new BucketError(thrown).message).toBe(`status 502, no XML: ${words}`);
+});
+
+test("a connection that was ended is not one on which no answer came in time", () => {
+  const timeout = { name: "TimeoutError", message: "socket hang up" };
+  expect(new BucketError(failing(undefined, timeout)).message).toBe("no answer in time");
+  const ended = { ...timeout, code: "ECONNRESET" };
+  expect(new BucketError(failing(undefined, ended)).message).toBe("socket hang up");
+});
 
 test.each([301, 307, 400])("a status %d that tells of another region names it", (status) => {
   const $response = { headers: { "x-amz-bucket-region": "eu-west-1" } };
