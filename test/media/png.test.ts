@@ -124,10 +124,12 @@ describe("the size of a picture", () => {
     fails(promising(12_000, 12_000));
   });
 
-  test("is never more than 16384 pixels along one side", () => {
+  test("is never nothing, or more than 16384 pixels, along one side", () => {
     for (const [width, height] of [
       [16_385, 1],
       [1, 16_385],
+      [0, 1],
+      [1, 0],
     ] as const) {
       expect(() => sanitizePng(promising(width, height), 1e9)).toThrow("a broken image");
     }

@@ -2,6 +2,7 @@
 import { afterEach, expect, test } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { type S3Media, type S3Settings, s3Media } from "../../src/media/s3.js";
+import { FakeClock } from "../support/clock.js";
 import { nameIn } from "./contract.js";
 import { type ScriptedS3, scriptedS3 } from "./s3-scripted.js";
 
@@ -124,14 +125,17 @@ test("a store that closes waits for no list, and asks for none any more", async 
   expect(server.asked).toEqual(["LIST", "LIST"]);
 });
 
-test("a bucket that can't be listed is away", async () => {
+test("a bucket that can't be listed is away, and asked no more once the store is closed", async () => {
   const server = await scriptedS3(bucketOf(1), undefined, async () => {
     // The start asks for one, too.
     if (server.asked.length > 1) throw new Error("broken off");
   });
-  const store = await open(server, {});
+  const clock = new FakeClock();
+  const store = await open(server, { clock });
   await store.sweep();
-  expect([store.state?.away, store.state?.outages]).toEqual([true, 1]);
+  expect([store.state?.away, store.state?.outages, clock.timers]).toEqual([true, 1, 1]);
+  await store.close();
+  expect(clock.timers).toBe(0);
 });
 
 test("objects that can't be deleted do not keep the others, and images do not ask again", async () => {

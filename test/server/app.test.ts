@@ -294,6 +294,54 @@ it("the form of a path's errors", () => {
   expect(paths.methodsOf("/a/c")).toEqual([]);
 });
 
+describe("gRPC is told by a status that there is nothing at a path", () => {
+  const origin = "https://a.example";
+  const asked = (type: string) => ({ "content-type": type, origin, "x-request-id": "mine-1" });
+  const said = {
+    "x-request-id": "mine-1",
+    "access-control-allow-origin": "*",
+    "grpc-status": "12",
+    "grpc-message": expect.stringMatching(/^there is no POST \/nope here/),
+  };
+
+  it.each(["application/grpc", "Application/GRPC+proto", "application/grpc-web+proto"])(
+    "over HTTP/2, of %s",
+    async (type) => {
+      const client = session((await serve({}, { corsOrigins: "*" })).url);
+      const path = { ":method": "POST", ":path": "/nope" };
+      const { status, headers, body } = await http2(client, { ...path, ...asked(type) });
+      expect([status, headers, body]).toMatchObject([200, { ...said, "content-type": type }, ""]);
+    },
+  );
+
+  it("over HTTP/1, in the trailers, and for gRPC-Web in the headers", async () => {
+    const { port } = await serve({}, { corsOrigins: "*" });
+    const ask = async (type: string) => {
+      const socket = tcp(port);
+      const text = ended(socket);
+      const headers = Object.entries(asked(type)).map((header) => header.join(": "));
+      const head = ["POST /nope HTTP/1.1", "host: a", "connection: close", ...headers];
+      socket.write(`${head.join("\r\n")}\r\ncontent-length: 0\r\n\r\n`);
+      return (await text).split("\r\n\r\n");
+    };
+    const [head, trailers] = await ask("application/grpc");
+    expect(head).toMatch(/^HTTP\/1.1 200 .*^x-request-id: mine-1\r$/ms);
+    expect(trailers).toMatch(/^0\r\n.*^grpc-status: 12\r$/ms);
+    const [web] = await ask("application/grpc-web+proto");
+    expect(web).toMatch(/^HTTP\/1.1 200 .*^access-control-allow-origin: \*\r$/ms);
+    expect(web).toMatch(/^grpc-status: 12\r$/m);
+  });
+
+  it("and nobody else", async () => {
+    const { url } = await serve();
+    const answer = await fetch(`${url}/nope`, {
+      method: "POST",
+      headers: { "content-type": "application/grpcs" },
+    });
+    expect([answer.status, answer.headers.get("grpc-status")]).toEqual([404, null]);
+  });
+});
+
 it("a path is known in the absolute form, too", async () => {
   const { port } = await serve();
   const answer = await http1({ port, path: "http://a.example/echo?x", method: "GET" });
