@@ -53,6 +53,20 @@ test("an image that is written while the others are listed counts", async () => 
   await retention.close();
 });
 
+test("a sweep that had looked before an image came makes no room for the next", async () => {
+  const { retention, put, listings, names } = shelfOf(false);
+  await put("a", 600);
+  const stored = put("b", 600);
+  await settled();
+  listings[0]?.come();
+  await settled();
+  expect([listings.length, names()]).toEqual([2, ["a"]]);
+  listings[1]?.come();
+  await stored;
+  expect(names()).toEqual(["b"]);
+  await retention.close();
+});
+
 test("room is made for several images at once: not each of them has the others listed", async () => {
   const { retention, put, listings, names } = shelfOf(false);
   listings[0]?.come();
