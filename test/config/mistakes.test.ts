@@ -139,6 +139,18 @@ backends:
       ],
     ],
     [
+      "a key of a mapping that another one has which it merges",
+      "models:\n  - &a { name: a, max_tokens: 1 }\n  - { <<: *a, name: b, max_tokens: 0 }\n",
+      ["lintel.yaml:3:36: models[1].max_tokens: must be at least 1"],
+    ],
+    [
+      "aliases of aliases, which would be without end",
+      `models:\n  - &a0 [x, x, x, x, x, x, x, x, x, x]\n${[0, 1, 2]
+        .map((i) => `  - &a${i + 1} [${Array(10).fill(`*a${i}`).join(", ")}]\n`)
+        .join("")}`,
+      ["lintel.yaml:1:1: Excessive alias count indicates a resource exhaustion attack"],
+    ],
+    [
       "a key that is none",
       "__proto__:\n  a: 1\n",
       ["lintel.yaml:1:1: __proto__: unknown key; known: "],
