@@ -33,7 +33,7 @@ export function sendFailure(
   const type = reply.request.headers["content-type"] ?? "";
   if (!isGrpc(type)) return sendError(reply, error, undefined, undefined, form);
   const status = statusOf(error);
-  const headers = { ...reply.getHeaders(), "x-request-id": reply.request.id, "content-type": type };
+  const headers = { ...reply.getHeaders(), "content-type": type };
   const { raw } = reply.hijack();
   if ("stream" in raw) {
     const stream = raw.stream as ServerHttp2Stream;

@@ -89,6 +89,11 @@ describe("mistakes", () => {
       ["lintel.yaml:1:33: models[0].max_tokens: must be at least 1"],
     ],
     [
+      "a part of a number",
+      "models: [{ name: a, max_tokens: 1.5 }]",
+      ["lintel.yaml:1:33: models[0].max_tokens: must be a whole number"],
+    ],
+    [
       "an empty list",
       "safety: { checker: { type: classifier, path: a, labels: [] } }",
       ["lintel.yaml:1:57: safety.checker.labels: must not be empty"],

@@ -19,7 +19,7 @@ async function stored(more: readonly string[]) {
   onTestFinished(() => store.close());
   const url = new URL(await store.put(Buffer.from("image")));
   const [name = ""] = server.objects.keys();
-  return { media, server, endpoint, url, name };
+  return { store, media, server, endpoint, url, name };
 }
 
 const key = ["access_key_id: key", "secret_access_key: hidden"];
@@ -47,6 +47,13 @@ describe("in a bucket", () => {
     const { media, url, name } = await stored([...key, ...more]);
     expect(url.href).toBe(`https://${place}/${name}`);
     expect(addressMs(media)).toBe(30 * day);
+  });
+
+  test("by the gateway's address as its caller has it, where that is known", async () => {
+    const { store } = await stored([...key, "address: gateway"]);
+    expect(await store.put(Buffer.from("image"), "https://b.example")).toMatch(
+      /^https:\/\/b\.example\/media\/[0-9a-f]{32}\.png$/,
+    );
   });
 
   test("its region is the one that is set", async () => {

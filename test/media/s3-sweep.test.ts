@@ -60,7 +60,7 @@ test("many are deleted at once, the oldest first, and no more than needed", asyn
   expect(deleted.sort()).toEqual(names(55));
 });
 
-test("what is not ours is neither counted nor deleted", async () => {
+test("what is not ours is neither counted, shown nor deleted", async () => {
   const others = new Map([
     ["notes.txt", 5000],
     [`old-${names(1)[0]}`, 5000],
@@ -68,7 +68,12 @@ test("what is not ours is neither counted nor deleted", async () => {
   const server = await scriptedS3(new Map([...others, ...bucketOf(10)]));
   const store = await open(server, { maxBytes: 1000 });
   await store.sweep();
-  for (const name of others.keys()) await store.delete(name);
+  const before = server.asked.length;
+  for (const name of others.keys()) {
+    expect(await store.get(name)).toBeUndefined();
+    await store.delete(name);
+  }
+  expect(server.asked).toHaveLength(before);
   expect([...server.objects.keys()]).toEqual([...others.keys(), ...names(10)]);
   // A year later the images are too old.
   const later = await open(server, { now: () => Date.UTC(2031, 0, 1) });

@@ -43,3 +43,13 @@ it("what follows a request and is none is told so", async () => {
   socket.write("GET /hello HTTP/1.1\r\nhost: a\r\n\r\n");
   expect(await answer).toMatch(/hello.*HTTP\/1.1 400 .*"this is no HTTP request"/s);
 });
+
+it("what follows a request whose answer has begun is not answered in the middle of that", async () => {
+  const { port, holding } = await serve();
+  const socket = tcp(port);
+  const answer = ended(socket);
+  socket.write("GET /hold HTTP/1.1\r\nhost: a\r\n\r\n");
+  await holding(1);
+  socket.write("what\r\n\r\n");
+  expect((await answer).match(/HTTP\/1.1 \d+/g)).toEqual(["HTTP/1.1 200"]);
+});
