@@ -116,6 +116,11 @@ test("mistakes in the environment and in options come with those of the file", a
       { source: "environment", field: "PORT" },
     ],
   });
+  for (const PORT of ["http", "-1", "8080/tcp", "123456"]) {
+    await expect(loadConfig({ cwd: folder(), env: { PORT } })).rejects.toThrow(
+      "environment: PORT: must be a port from 0 to 65535",
+    );
+  }
   const long = [`unix:${"a".repeat(100)}`];
   await expect(loadConfig({ cwd: folder(), env: {}, listen: long })).rejects.toMatchObject({
     problems: [{ source: "--listen", message: expect.stringContaining("at most 103 bytes") }],
