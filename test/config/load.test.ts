@@ -37,6 +37,7 @@ test("the file: --config before LINTEL_CONFIG before lintel.yaml", async () => {
   const cwd = folder({ "lintel.yaml": "listen: 1", "b.yaml": "listen: 2", "c.yaml": "listen: 3" });
   const at = (number: number) => [{ host: "127.0.0.1", port: number }];
   expect(await port({ cwd, env: {} })).toEqual(at(1));
+  expect(await port({ cwd, env: { LINTEL_CONFIG: "" } })).toEqual(at(1));
   expect(await port({ cwd, env: { LINTEL_CONFIG: "b.yaml" } })).toEqual(at(2));
   expect(await port({ cwd, env: { LINTEL_CONFIG: "b.yaml" }, file: "c.yaml" })).toEqual(at(3));
 });
@@ -48,6 +49,9 @@ test("a file that was named must be there", async () => {
   const env = { LINTEL_CONFIG: "y.yaml" };
   await expect(loadConfig({ cwd: folder(), env })).rejects.toThrow(
     "y.yaml: there is no such file; LINTEL_CONFIG names it",
+  );
+  await expect(loadConfig({ cwd: folder(), env, file: "x.yaml" })).rejects.toThrow(
+    /^x\.yaml: there is no such file$/,
   );
 });
 
@@ -66,6 +70,11 @@ test.each([
     "Latin-1",
     Buffer.from("# ü\nmodels: [{ name: \xE9 }]\n", "latin1"),
     "x.yaml:1:3: is not in UTF-8 here: save the file as UTF-8",
+  ],
+  [
+    "Latin-1 further below",
+    Buffer.from("# a\n\nmodels: [{ name: \xE9 }]\n", "latin1"),
+    "x.yaml:3:18: is not in UTF-8 here: save the file as UTF-8",
   ],
 ])("a file in %s is not read as another text", async (_, bytes, message) => {
   const cwd = folder();

@@ -9,6 +9,7 @@ import {
   realpathSync,
   rmSync,
   statSync,
+  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -68,6 +69,17 @@ describe("age", () => {
     expect(files()).toEqual([name]);
     await store.sweep();
     expect(files()).toEqual([]);
+  });
+
+  test("one that goes while the others are looked at keeps none of them", async () => {
+    const { store, clock, files } = await storeOf();
+    // As one that another gateway deletes: it is listed, and can't be looked at.
+    const gone = `${"0".repeat(32)}.png`;
+    symlinkSync("nowhere", join(store.directory, gone));
+    await store.put(bytes(3));
+    clock.now += 25 * hour;
+    await store.sweep();
+    expect(files()).toEqual([gone]);
   });
 
   test("what is too old at the start goes", async () => {

@@ -1,4 +1,7 @@
 /** The store for images that a configuration describes. */
+import { mkdtempSync, readdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { addressMs } from "../../src/media/address.js";
@@ -60,6 +63,15 @@ describe("in a bucket", () => {
     const { server } = await stored([...key, "region: eu-central-1"]);
     expect(server.put[0]?.authorization).toContain("/eu-central-1/s3/");
   });
+});
+
+test("in a folder also where the configuration has a bucket that is not asked for", async () => {
+  const directory = mkdtempSync(join(tmpdir(), "lintel-media-"));
+  const { media } = valid(`media: { directory: "${directory}", s3: { bucket: pictures } }`);
+  const store = await openMedia(media, () => "https://ai.example.com", silent);
+  onTestFinished(() => store.close());
+  const url = await store.put(Buffer.from("image"));
+  expect(readdirSync(directory)).toEqual([url.replace("https://ai.example.com/media/", "")]);
 });
 
 test("in the answers alone an image has no address that ends", async () => {

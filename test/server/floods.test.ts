@@ -243,7 +243,9 @@ it("more than that which are answered at once are served", async () => {
 });
 
 it("more connections than allowed are closed at once", async () => {
-  const { port } = await serve({ limits: { maxConnections: 1 } });
+  // Nor for saying nothing.
+  const timeouts = { firstBytes: 600_000 };
+  const { port } = await serve({ limits: { maxConnections: 1 }, timeouts });
   const first = tcp(port);
   await new Promise((resolve) => first.once("connect", resolve));
   first.write("G");
