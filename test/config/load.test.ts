@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { cacheStoreSettings } from "../../src/config/cache.js";
 import { readerLimits } from "../../src/config/documents.js";
-import { loadConfig } from "../../src/config/load.js";
+import { loadConfig, loadFields } from "../../src/config/load.js";
 import { missingFiles } from "../../src/config/missing-files.js";
 import { ConfigError } from "../../src/config/problems.js";
 import { configSchema } from "../../src/config/schema.js";
@@ -16,6 +16,7 @@ import {
 } from "../../src/config/settings.js";
 import { stateSettings } from "../../src/config/state.js";
 import { routingDefaults } from "../../src/core/routing/settings.js";
+import { withoutSecrets } from "../../src/core/secrets.js";
 import { coreDefaults } from "../../src/core/settings.js";
 import { doorDefaults } from "../../src/doors/door.js";
 import { appDefaults } from "../../src/server/settings.js";
@@ -40,6 +41,23 @@ test("the file: --config before LINTEL_CONFIG before lintel.yaml", async () => {
   expect(await port({ cwd, env: { LINTEL_CONFIG: "" } })).toEqual(at(1));
   expect(await port({ cwd, env: { LINTEL_CONFIG: "b.yaml" } })).toEqual(at(2));
   expect(await port({ cwd, env: { LINTEL_CONFIG: "b.yaml" }, file: "c.yaml" })).toEqual(at(3));
+});
+
+test("keys of the file, and of the environment, are shown by nobody who has read them", async () => {
+  const cwd = folder({
+    "lintel.yaml":
+      'backends: [{ type: openai, name: a, url: "http://a", api_key: key-of-a-backend }]\n',
+    "fields.yaml": "state: { database: 'postgres://me:key-of-a-database@host/name' }\n",
+  });
+  const env = { HTTPS_PROXY: "http://me:key-of-a-proxy@proxy.test:3128" };
+  await loadConfig({ cwd, env });
+  await loadFields(["state.database"], {
+    ...{ cwd, file: "fields.yaml" },
+    env: { FAL_KEY: "key-of-a-provider" },
+  });
+  for (const whose of ["backend", "database", "proxy", "provider"]) {
+    expect(withoutSecrets(`it is key-of-a-${whose}`)).not.toContain(whose);
+  }
 });
 
 test("a file that was named must be there", async () => {

@@ -23,6 +23,8 @@ it.each([
     async (port: number) => {
       const client = connectHttp2(`http://127.0.0.1:${port}`);
       expect((await http2(client, {})).status).toBe(200);
+      const echo = { ":method": "POST", ":path": "/echo", "content-type": "text/plain" };
+      expect((await http2(client, echo, "body")).body).toBe("body");
       client.close();
       await once(client, "close");
     },
