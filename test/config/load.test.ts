@@ -46,18 +46,24 @@ test("the file: --config before LINTEL_CONFIG before lintel.yaml", async () => {
 test("keys of the file, and of the environment, are shown by nobody who has read them", async () => {
   const cwd = folder({
     "lintel.yaml":
-      'backends: [{ type: openai, name: a, url: "http://a", api_key: key-of-a-backend }]\n',
+      'backends: [{ type: openai, name: a, url: "http://a", api_key: key-of-a-backend, headers: { x: "Basic key-of-a-header" } }]\n',
     "fields.yaml": "state: { database: 'postgres://me:key-of-a-database@host/name' }\n",
   });
-  const env = { HTTPS_PROXY: "http://me:key-of-a-proxy@proxy.test:3128" };
+  const env = {
+    HTTPS_PROXY: "http://me:key-of-a-proxy@proxy.test:3128",
+    HTTP_PROXY: "http://me:key%2Dof%2Da%2Dquote@proxy.test:3128",
+    SOME_KEY_FILE: "/where/a/key/stands.pem",
+    SOME_TOKEN: "words-for-it",
+  };
   await loadConfig({ cwd, env });
   await loadFields(["state.database"], {
     ...{ cwd, file: "fields.yaml" },
     env: { FAL_KEY: "key-of-a-provider" },
   });
-  for (const whose of ["backend", "database", "proxy", "provider"]) {
+  for (const whose of ["backend", "header", "database", "proxy", "quote", "provider"]) {
     expect(withoutSecrets(`it is key-of-a-${whose}`)).not.toContain(whose);
   }
+  for (const told of [env.SOME_KEY_FILE, env.SOME_TOKEN]) expect(withoutSecrets(told)).toBe(told);
 });
 
 test("a file that was named must be there", async () => {

@@ -350,6 +350,22 @@ it("takes answers that break off here for no flood", async () => {
   expect((await http2(client, {})).status).toBe(200);
 });
 
+it("takes what comes in good time for no flood, however much it is in the end", async () => {
+  const { url } = await serve({ limits: { controlFrameBurst: 10, controlFrameRate: 1 } });
+  const client = session(url);
+  await http2(client, {});
+  let passed = 0;
+  const { now } = performance;
+  const later = vi
+    .spyOn(performance, "now")
+    .mockImplementation(() => now.call(performance) + passed);
+  onTestFinished(() => later.mockRestore());
+  for (let i = 0; i < 30; i++) {
+    expect(await new Promise((resolve) => client.ping(resolve))).toBeNull();
+    passed += 1000;
+  }
+});
+
 it("takes a clock that is set back for no flood", async () => {
   const { url } = await serve({ limits: { controlFrameBurst: 10, controlFrameRate: 1 } });
   const client = session(url);
