@@ -49,4 +49,7 @@ test("one that does nothing is warned of", () => {
   expect(said(`${one}: 5`, `${one}: 5`, "backend: a, model: y, requests_per_minute: 9")).toEqual(
     [],
   );
+  // Without a name each has that of its model.
+  const own = "backend: a, requests_per_minute";
+  expect(said(`${own}: 5`, `${own}: 9`)).toEqual([]);
 });
