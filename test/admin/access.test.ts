@@ -61,6 +61,20 @@ describe("auth.mode", () => {
   });
 });
 
+it("an administrator's token that has expired opens nothing", async () => {
+  const line = (expires: string) =>
+    `admin: { tokens: [{ name: ops, hash: "${hashToken(secret)}", expires: ${expires} }] }\n`;
+  const { post, write, reload } = await administered(line("2001-01-31"));
+  const { status, json } = await post(list, {});
+  expect([status, json.message]).toEqual([
+    401,
+    "the bearer token expired at 2001-01-31T00:00:00.000Z",
+  ]);
+  write(line("2099-01-31"));
+  await reload();
+  expect((await post(list, {})).status).toBe(200);
+});
+
 it("an administrator's token of another form opens no calls either", async () => {
   const token = "not-made-by-lintel";
   const line = `admin: { tokens: [{ name: ops, hash: "${hashToken(token)}" }] }\n`;
