@@ -154,6 +154,10 @@ test("mistakes in the environment and in options come with those of the file", a
       "environment: PORT: must be a port from 0 to 65535",
     );
   }
+  const proxy = { https_proxy: "socks5://proxy.test:1080" };
+  await expect(loadConfig({ cwd: folder(), env: proxy })).rejects.toMatchObject({
+    problems: [{ source: "environment", field: "https_proxy" }],
+  });
   const long = [`unix:${"a".repeat(100)}`];
   await expect(loadConfig({ cwd: folder(), env: {}, listen: long })).rejects.toMatchObject({
     problems: [{ source: "--listen", message: expect.stringContaining("at most 103 bytes") }],
