@@ -93,6 +93,7 @@ test("check warns of folders that can't be written to, and makes none", async ()
 media: { directory: new/media }
 public_url: https://ai.example.com
 listen: unix:none/a.sock
+admin: { tokens: [{ name: a, hash: "sha256:${"ab".repeat(32)}" }], listen: unix:none/b.sock }
 `,
   });
   const checked = await run(["check"], cwd);
@@ -101,6 +102,7 @@ listen: unix:none/a.sock
   expect(checked.stderr).toBe(
     `warning: state.directory: ${state} can't be written to now (ENOTDIR)
 warning: listen: there is no folder ${join(cwd, "none")} now, and none is made for a socket
+warning: admin.listen: there is no folder ${join(cwd, "none")} now, and none is made for a socket
 `,
   );
   expect(readdirSync(cwd)).toEqual(["lintel.yaml"]);

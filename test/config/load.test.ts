@@ -1,6 +1,7 @@
 /** How a configuration is loaded: the file, the environment and options, and what comes of them. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { expect, test } from "vitest";
 import { cacheStoreSettings } from "../../src/config/cache.js";
 import { readerLimits } from "../../src/config/documents.js";

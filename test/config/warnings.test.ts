@@ -59,9 +59,29 @@ test("an address that HOST and PORT put out of use is warned of", async () => {
   expect(await warned("cors: {}", env)).toEqual([]);
 });
 
+test("callers that nobody looks at are warned of", async () => {
+  const hash = `sha256:${"ab".repeat(32)}`;
+  const text = `auth:
+  tokens: [{ name: a, hash: "${hash}" }]
+  teams: [{ name: red }]
+  oidc: [{ name: corp, issuer: "https://a", audience: b }]
+limits: { team: { concurrent: 1 } }
+`;
+  const { warnings } = await loadConfig({ cwd: folder({ "lintel.yaml": text }), env: {} });
+  const why = "because auth.mode is public";
+  expect(warnings).toEqual([
+    `auth.tokens are not looked at, ${why}`,
+    `auth.teams are not looked at, ${why}`,
+    `limits.team limits nobody, ${why}`,
+    `auth.oidc is not looked at, ${why}`,
+  ]);
+});
+
 test("calls without a token from other machines are warned of", async () => {
   const cwd = folder({ "lintel.yaml": "auth: { mode: none }" });
-  expect((await loadConfig({ cwd, env: {} })).warnings).toEqual([]);
+  for (const HOST of [undefined, "::1", "localhost", "127.1.2.3"]) {
+    expect((await loadConfig({ cwd, env: { HOST } })).warnings).toEqual([]);
+  }
   const { warnings } = await loadConfig({ cwd, env: { HOST: "0.0.0.0" } });
   expect(warnings).toContainEqual(expect.stringContaining("0.0.0.0:8080 can be reached"));
 });
@@ -183,6 +203,11 @@ test("budgets that are never spent, and limits that a restart forgets, are warne
   expect(await kept("1h", price + known + ofUsers)).toEqual([
     expect.stringMatching(/^end users have a lifetime budget, and there is no state\.redis/),
   ]);
+  expect(await warned(price + known + ofUsers + off)).toEqual([
+    expect.stringMatching(/^usage\.enabled is false, .* begin anew with each start$/),
+  ]);
+  const endless = ofUsers.replace("amount: 1", "amount: unlimited");
+  expect(await kept("1h", endless)).toEqual([]);
   const teams =
     "teams: [{ name: t, limits: { user: { budget: { amount: 1, period: lifetime } } } }]";
   expect(await kept("1h", `${price}auth: { mode: token, ${teams} }\n`)).toEqual([
@@ -193,7 +218,8 @@ test("budgets that are never spent, and limits that a restart forgets, are warne
   ).toEqual([]);
   const alerts = 'budget_alerts: { url: "http://h" }\n';
   const day = budget("day");
-  for (const told of [day.replace("caller", "global"), known, known + day]) {
+  const ofModels = 'limits: { models: [{ model: "*", budget: { amount: 1, period: day } }] }\n';
+  for (const told of [day.replace("caller", "global"), ofModels, known, known + day]) {
     expect(await warned(price + told + alerts)).toEqual([]);
   }
   // Callers whom nobody knows are not told of, nor are end users.

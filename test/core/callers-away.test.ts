@@ -27,6 +27,24 @@ describe("while the database of tokens is away", () => {
     expect(JSON.stringify(log.warn.mock.calls)).not.toContain("lt_");
   });
 
+  test("away, and later for a reason that says more: the log hears of that once", async () => {
+    const store = new ScriptedStore();
+    const log = { ...silent, warn: vi.fn() };
+    const tokens = remembered(store, { log });
+    const cutOff = Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+    const refused = Object.assign(new Error("wrong password"), { code: "28P01" });
+    store.away = true;
+    for (const why of [cutOff, cutOff, refused, refused]) {
+      store.why = why;
+      await tokens.follow();
+    }
+    expect(log.warn.mock.calls.map(([{ error }]) => error)).toEqual([
+      expect.stringContaining("ECONNRESET"),
+      expect.stringContaining("wrong password"),
+    ]);
+    expect(tokens.outages).toBe(1);
+  });
+
   test("a store that hangs holds nobody up for long, those who come later not at all", async () => {
     vi.useFakeTimers();
     try {

@@ -12,6 +12,8 @@ import { gate } from "../support/calls.js";
 export class ScriptedStore implements TokenStore {
   readonly asked: string[][] = [];
   away = false;
+  /** What `changes` throws while it is away. */
+  why = new Error("away");
   /** Awaited before an answer to `find` goes out, after it was read. */
   gate: Promise<void> = Promise.resolve();
   polls = 0;
@@ -59,7 +61,7 @@ export class ScriptedStore implements TokenStore {
 
   async changes(since?: number): Promise<TokenChanges> {
     this.polls++;
-    if (this.away) throw new Error("away");
+    if (this.away) throw this.why;
     const all = [...this.#tokens.values()];
     const tokens = since === undefined ? [] : all.filter(({ version }) => version > since);
     const answer = { version: this.#version, tokens };
