@@ -1,5 +1,5 @@
 /** A gateway that `lintel serve` runs in this process, and what it says at its start. */
-import type { BackendConfig, Config } from "../config/schema.js";
+import { type BackendConfig, type Config, configSchema } from "../config/schema.js";
 import { hasListed } from "../core/backend.js";
 import type { Logger } from "../core/log.js";
 import type { RunningGateway, Surroundings } from "../gateway.js";
@@ -70,7 +70,9 @@ function startError(error: unknown): string {
   const line = listenError(error);
   if (line !== undefined) return line;
   if (!(error instanceof Error)) return String(error);
-  const expected = "code" in error || /^(backends|media|tls|state)\./.test(error.message);
+  // Of a setting; all else is a mistake of ours, and says where.
+  const [section = ""] = /^[a-z_]+(?=\.)/.exec(error.message) ?? [];
+  const expected = "code" in error || section in configSchema.shape;
   return expected ? error.message : (error.stack ?? error.message);
 }
 
