@@ -22,6 +22,8 @@ export interface Places {
 export interface SharedPlaces {
   readonly workers: number;
   readonly redis: string;
+  /** Of images. */
+  readonly bucket: string;
   /** Another gateway. */
   readonly far: string;
   readonly comfyui: string;
@@ -72,7 +74,7 @@ routing:
 timeouts: { total: 15s, first_token: 1500ms, between_tokens: 1500ms, first_message: 500ms }
 cache: { ttl: 20s, max_bytes: 512KiB }
 idempotency: { ttl: 5m, linger: 1s, max_bytes: 4MiB }
-media: { ttl: 20s, max_bytes: 256KiB }
+media: { ttl: 20s, max_bytes: 256KiB${shared ? `, store: s3, s3: { bucket: pictures, endpoint: "${shared.bucket}", access_key_id: a, secret_access_key: b, address: gateway }` : ""} }
 guards:
   - { name: addresses, type: pattern, find: [email], action: ${form % 2 ? "mask" : "flag"}, look_at: [prompts, answers] }
   - { name: house, type: webhook, url: "${mirror}/check", look_at: [prompts], models: [watched], on_failure: open, timeout: 1s }

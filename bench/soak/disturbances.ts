@@ -1,8 +1,6 @@
 /** What fails and comes back while calls go on, one after the other, and when it did. */
 import { setTimeout as pause } from "node:timers/promises";
 import type { Running } from "../../test/faults/processes.js";
-import { workersOf } from "./gateway-log.js";
-import type { Shared } from "./shared.js";
 
 /** When something was away, and what; times of `Date.now()`. */
 export interface Outage {
@@ -11,66 +9,59 @@ export interface Outage {
   until: number;
 }
 
-/** One thing that fails: resolves once it is back. */
-type Disturb = () => Promise<void>;
+/**
+ * One thing that fails: resolves once it is back.
+ * @param looks what is looked at while it is away; where it is called, it is waited for
+ */
+export type Disturb = (looks: () => Promise<unknown>) => Promise<void>;
 
-/** Something is away for so long. */
-const away =
-  (ms: number, goes: () => unknown, comes: () => unknown): Disturb =>
-  async () => {
-    await goes();
-    await pause(ms);
-    await comes();
+/** What fails, by its name. */
+export type Disturbance = readonly [what: string, disturb: Disturb];
+
+/** Something is away for so long, milliseconds, and comes back whatever happens. */
+export const away =
+  (ms: number | (() => number), goes: () => unknown, comes: () => unknown): Disturb =>
+  async (looks) => {
+    try {
+      await goes();
+      await Promise.all([pause(typeof ms === "number" ? ms : ms()), looks()]);
+    } finally {
+      await comes();
+    }
   };
 
-const dies = ({ kill, restart }: Running): Disturb => away(2000, kill, restart);
-
-/**
- * All that fails with several workers.
- * @param log the gateway's, which tells its workers; the last of them is killed, so that the others can be compared
- */
-export function sharedDisturbances(
-  { redis, postgres, far, comfyui, sdapi }: Shared,
-  log: string,
-): readonly (readonly [string, Disturb])[] {
-  return [
-    ["Redis stands still", away(3000, redis.pause, redis.resume)],
-    [
-      "a worker",
-      async () => {
-        const last = workersOf(log).at(-1);
-        if (last) process.kill(last.pid, "SIGKILL");
-        // Until another one is in its place.
-        for (let i = 0; i < 100 && workersOf(log).at(-1)?.pid === last?.pid; i++) await pause(100);
-      },
-    ],
-    ["PostgreSQL", away(3000, postgres.kill, postgres.start)],
-    ["far", dies(far)],
-    ["Redis", away(2000, redis.kill, redis.start)],
-    ["comfyui", dies(comfyui)],
-    ["sdapi", dies(sdapi)],
-  ];
-}
+export const dies = ({ kill, restart }: Running): Disturb => away(2000, kill, restart);
 
 /** Model servers that fail. */
 export const serverDisturbances = (
   servers: Readonly<Record<string, Running>>,
-): readonly (readonly [string, Disturb])[] =>
-  Object.entries(servers).map(([name, one]) => [name, dies(one)]);
+): readonly Disturbance[] => Object.entries(servers).map(([name, one]) => [name, dies(one)]);
+
+/** How disturbances follow each other. */
+export interface Turns {
+  /** The pause between two, milliseconds. */
+  readonly everyMs: number;
+  /** Waits so long; answers whether it goes on. */
+  wait(ms: number): Promise<boolean>;
+  /** Looks at what has to hold while something is away. */
+  looks(what: string): Promise<unknown>;
+}
 
 /** Disturbs in turns, with pauses, as long as `wait` is not over; notes what was away when. */
 export async function disturb(
-  all: readonly (readonly [string, Disturb])[],
+  all: readonly Disturbance[],
   outages: Outage[],
-  everyMs: number,
-  wait: (ms: number) => Promise<boolean>,
+  { everyMs, wait, looks }: Turns,
 ): Promise<void> {
   for (let i = 0; await wait(everyMs); i++) {
-    const [what, run] = all[i % all.length] as (typeof all)[number];
+    const [what, run] = all[i % all.length] as Disturbance;
     const outage = { what, from: Date.now(), until: Number.POSITIVE_INFINITY };
     outages.push(outage);
-    await run();
-    outage.until = Date.now();
+    try {
+      await run(() => looks(what));
+    } finally {
+      outage.until = Date.now();
+    }
   }
 }
 

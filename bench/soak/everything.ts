@@ -18,19 +18,15 @@ import { startGateway, startTarget } from "../../test/faults/processes.js";
 import { freePort } from "../../test/support/port.js";
 import { audit, type Call } from "./audit.js";
 import { configure } from "./configuration.js";
-import {
-  disturb,
-  type Outage,
-  serverDisturbances,
-  sharedDisturbances,
-  wasAway,
-} from "./disturbances.js";
+import { disturb, type Outage, serverDisturbances, wasAway } from "./disturbances.js";
 import { workersOf } from "./gateway-log.js";
 import { growth } from "./heap.js";
+import { hold } from "./holding.js";
 import { kindsOf } from "./kinds.js";
-import { look } from "./outside.js";
+import { childrenOf, look } from "./outside.js";
 import { passTokens } from "./passing-tokens.js";
 import { runningAt, startShared } from "./shared.js";
+import { diskDisturbance, sharedDisturbances } from "./shared-disturbances.js";
 
 const { values } = parseArgs({
   options: {
@@ -44,6 +40,8 @@ const { values } = parseArgs({
     /** Several workers over Redis and PostgreSQL, and further kinds of backends. */
     shared: { type: "boolean", default: false },
     workers: { type: "string", default: "2" },
+    /** A folder on a small file system of its own, for the state: it is filled as well. */
+    disk: { type: "string" },
     /** Which of what fails does: a regular expression for its name; none: "^$". */
     fails: { type: "string", default: "" },
   },
@@ -68,18 +66,20 @@ const upstreams = {
   ),
   ...shared?.upstreams,
 };
+const state = join(values.disk ?? home, "state");
 const metrics = `127.0.0.1:${await freePort()}`;
 const places = {
   file: join(home, "lintel.yaml"),
-  state: join(home, "state"),
+  state,
   a: a.url,
   b: b.url,
   mirror: mirror.url,
   metrics,
-  database: shared?.postgres.url ?? join(home, "state", "lintel.db"),
+  database: shared?.postgres.url ?? join(state, "lintel.db"),
   shared: shared && {
     workers: Number(values.workers),
     redis: shared.redis.url,
+    bucket: shared.bucket.url,
     far: shared.far.url,
     comfyui: shared.comfyui.url,
     sdapi: shared.sdapi.url,
@@ -96,9 +96,12 @@ const { url, pid } = gateway;
 process.on("exit", () => {
   // Signals are sent at once; nobody waits for the ends.
   if (shared) for (const one of [shared.far, shared.redis, shared.postgres]) void one.kill();
-  try {
-    process.kill(pid, "SIGKILL");
-  } catch {}
+  // A worker that stands still does not see that the first process ended.
+  for (const one of [...childrenOf(pid), pid]) {
+    try {
+      process.kill(one, "SIGKILL");
+    } catch {}
+  }
 });
 /** The process that was started, and its workers. */
 const processes = (): [string, number][] => [
@@ -144,9 +147,13 @@ async function wait(ms: number): Promise<boolean> {
 async function reloads(): Promise<void> {
   while (running && Number(values.reload) > 0) {
     if (!(await wait(Number(values.reload) * 1000))) return;
-    configure(places, ++form);
-    process.kill(pid, "SIGHUP");
+    reload();
   }
+}
+
+function reload(): void {
+  configure(places, ++form);
+  process.kill(pid, "SIGHUP");
 }
 
 const outages: Outage[] = [];
@@ -155,15 +162,19 @@ const failing = (all: ReturnType<typeof serverDisturbances>) =>
 /** One after the other, so that what stands in for one is there. */
 const disturbances = failing([
   ...serverDisturbances(targets),
-  ...(shared ? sharedDisturbances(shared, log) : []),
+  ...(shared ? sharedDisturbances(shared, { log, reload }) : []),
+  ...(values.disk !== undefined ? [diskDisturbance(values.disk)] : []),
 ]);
 const passed = { made: 0, wrong: [] as string[] };
+const turns = {
+  everyMs: shared ? 5000 : 17_000,
+  wait,
+  looks: (what: string) => hold(what, { url, file: places.file, wrong: passed.wrong }),
+};
 const all = [
   callers(),
   reloads(),
-  ...(disturbances.length > 0
-    ? [disturb(disturbances, outages, shared ? 5000 : 17_000, wait)]
-    : []),
+  ...(disturbances.length > 0 ? [disturb(disturbances, outages, turns)] : []),
   passTokens(url, passed, {
     isRunning: () => running,
     wasAway: (since) => wasAway(outages, /PostgreSQL|worker|Redis/, since, Date.now()),

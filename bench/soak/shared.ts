@@ -1,6 +1,7 @@
 /** What several workers share, Redis and PostgreSQL, and the servers that only they are soaked with. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { type Bucket, startBucket } from "../../test/faults/bucket.js";
 import { type Running, startGateway, startTarget } from "../../test/faults/processes.js";
 import { noPostgres, type PostgresServer, startPostgres } from "../../test/support/postgres.js";
 import { type RedisServer, redisBinary, startRedis } from "../../test/support/redis.js";
@@ -10,6 +11,8 @@ import type { Upstream } from "./outside.js";
 export interface Shared {
   readonly redis: RedisServer;
   readonly postgres: PostgresServer;
+  /** Of images. */
+  readonly bucket: Bucket;
   /** Another gateway, which is asked as a node and by REST. */
   readonly far: Running;
   readonly comfyui: Running;
@@ -25,10 +28,11 @@ export interface Shared {
 export async function startShared(home: string, targets: readonly string[]): Promise<Shared> {
   if (!redisBinary || noPostgres) throw new Error(noPostgres ?? "this needs redis-server");
   const program = "bench/soak/image-server.ts";
-  const [redis, postgres, comfyui, sdapi] = await Promise.all([
+  const [redis, postgres, bucket, comfyui, sdapi] = await Promise.all([
     // A budget is to outlive it.
     startRedis({ args: ["--appendonly", "yes", "--appendfsync", "always"] }),
     startPostgres(),
+    startBucket(),
     startTarget(program, "comfyui"),
     startTarget(program, "sdapi"),
   ]);
@@ -36,6 +40,7 @@ export async function startShared(home: string, targets: readonly string[]): Pro
   return {
     redis,
     postgres,
+    bucket,
     far,
     comfyui,
     sdapi,
@@ -43,12 +48,14 @@ export async function startShared(home: string, targets: readonly string[]): Pro
       far: { url: far.url, running: () => activeAt(far.url) },
       comfyui: { url: comfyui.url, running: () => queuedAt(comfyui.url) },
       sdapi: { url: sdapi.url, running: () => runningAt(sdapi.url) },
+      bucket: { url: bucket.url, running: async () => bucket.open.length },
     },
     async close() {
       await far.stop();
       for (const one of [comfyui, sdapi]) await one.kill();
       await redis.close();
       await postgres.remove();
+      bucket.close();
     },
   };
 }

@@ -51,7 +51,7 @@ export function finisher(tools: FinishTools): Finish {
       if (nsfw && action === "blur") data = await blur(data, call.signal);
       const media: Media = { ...made, url: "", nsfw, data, mimeType: "image/png" };
       if (!store || call.baseUrl === null) return media;
-      media.url = await store.put(data, call.baseUrl);
+      media.url = await store.put(data, call.baseUrl, call.signal);
       if (!call.request.includeData) media.data = none;
       return media;
     },

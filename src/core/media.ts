@@ -36,12 +36,16 @@ export interface MediaStore {
    * Keeps an image under a random name of at least 128 bits.
    * @param baseUrl what the gateway's addresses begin with for this caller, without
    *   a slash at the end; absent: for all
+   * @param signal aborted once nobody waits for it: then it may be given up, and is not kept
    * @returns its address for callers: absolute, or a `data:` URL
-   * @throws LintelError `internal` if it can't be written, `unavailable` if that may pass
+   * @throws LintelError `internal` if it can't be written, `unavailable` if that may pass; the signal's reason
    */
-  put(png: Uint8Array, baseUrl?: string): Promise<string>;
-  /** The image, or `undefined` if there is none of that name or it expired. */
-  get(name: string): Promise<StoredMedia | undefined>;
+  put(png: Uint8Array, baseUrl?: string, signal?: CallSignal): Promise<string>;
+  /**
+   * The image, or `undefined` if there is none of that name or it expired.
+   * @param signal aborted once nobody waits for it, nor for what is read of it
+   */
+  get(name: string, signal?: CallSignal): Promise<StoredMedia | undefined>;
   /** Forgets an image; nothing happens if it is not there. */
   delete(name: string): Promise<void>;
   /** Whether it did not do what was asked of it last, and how often it began not to; absent: it is here. */

@@ -1,11 +1,13 @@
 /** Generated images, for whoever has their address. */
 
 import type { ServerHttp2Stream } from "node:http2";
-import type { FastifyReply } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { LintelError, toLintelError } from "../core/errors.js";
+import { levelOf } from "../core/log-call.js";
 import { type ByteRange, noImage, type StoredMedia } from "../core/media.js";
 import type { Door } from "./door.js";
 import { sendError } from "./json/error.js";
+import { leaving } from "./json/origin.js";
 
 /** Names as a store makes them: no path, no dot in front, an extension at most. */
 const namePattern = /^[A-Za-z0-9_-]{16,128}(?:\.[a-z0-9]{1,5})?$/;
@@ -33,27 +35,24 @@ export const media: Door = async (app, { gateway }) => {
   app.get<{ Params: { name: string } }>(
     "/media/:name",
     { exposeHeadRoute: false },
-    (request, reply) => answer(request.params.name, request.headers, reply, true),
+    (request, reply) => answer(request, request.headers, reply, true),
   );
   app.head<{ Params: { name: string } }>("/media/:name", (request, reply) =>
-    answer(
-      request.params.name,
-      { "if-none-match": request.headers["if-none-match"] },
-      reply,
-      false,
-    ),
+    answer(request, { "if-none-match": request.headers["if-none-match"] }, reply, false),
   );
   app.setErrorHandler((error, request, reply) => {
+    if (hasLeft(reply)) return reply.hijack();
     const told = toLintelError(error);
-    if (told.code !== "not_found")
-      gateway.log.error({ err: error, id: request.id }, "an image could not be read");
+    if (told.code !== "not_found") {
+      gateway.log[levelOf(told)]({ err: error, id: request.id }, "an image could not be read");
+    }
     // Said before its first byte was read.
     reply.removeHeader("etag").removeHeader("content-range");
     return refuse(reply, told);
   });
 
   async function answer(
-    name: string,
+    request: FastifyRequest<{ Params: { name: string } }>,
     asked: {
       readonly range?: string;
       readonly "if-none-match"?: string | undefined;
@@ -62,7 +61,9 @@ export const media: Door = async (app, { gateway }) => {
     reply: FastifyReply,
     withBody: boolean,
   ): Promise<FastifyReply> {
-    const image = namePattern.test(name) ? await gateway.media?.get(name) : undefined;
+    const { name } = request.params;
+    const isName = namePattern.test(name);
+    const image = isName ? await gateway.media?.get(name, leaving(request, reply)) : undefined;
     if (!image) return refuse(reply, noImage());
     if (hasLeft(reply)) {
       await image.close();

@@ -1,6 +1,7 @@
 /** Images in a bucket of any store that speaks S3. */
 import { Readable } from "node:stream";
 import type { S3Client } from "@aws-sdk/client-s3";
+import { type CallSignal, nativeSignal } from "../core/cancellation.js";
 import type { ErrorCode } from "../core/error-table.js";
 import { LintelError } from "../core/errors.js";
 import { type MediaStore, noImage, type StoredMedia } from "../core/media.js";
@@ -25,6 +26,9 @@ export interface S3Media extends MediaStore {
   /** Removes what is too old, and then the oldest until the rest fits. */
   sweep(): Promise<void>;
 }
+
+/** How long it is tried to delete what nobody waited for, milliseconds; it goes when it is too old anyway. */
+const forgetMs = 20_000;
 
 /**
  * Opens the store.
@@ -62,7 +66,7 @@ class S3Store implements S3Media {
     );
   }
 
-  async put(data: Uint8Array, baseUrl?: string): Promise<string> {
+  async put(data: Uint8Array, baseUrl?: string, signal?: CallSignal): Promise<string> {
     const name = newName();
     const seconds = Math.floor(this.#settings.ttlMs / 1000);
     const object = new this.#sdk.PutObjectCommand({
@@ -71,12 +75,18 @@ class S3Store implements S3Media {
       ContentType: storedType,
       CacheControl: `private, max-age=${seconds}, immutable`,
     });
+    const options = givenUpWith(signal);
     try {
       await this.#retention.store(data.byteLength, async () => {
-        await this.#watch.ask(() => this.#client.send(object));
+        await this.#watch.ask(() => this.#client.send(object, options));
       });
       return await this.#url(name, baseUrl);
     } catch (cause) {
+      if (signal?.aborted) {
+        // It may have arrived, and only the answer not.
+        this.#remove(name, AbortSignal.timeout(forgetMs)).catch(() => {});
+        throw signal.reason;
+      }
       throw new LintelError(codeOf(cause), "the image could not be stored", { cause });
     }
   }
@@ -93,11 +103,12 @@ class S3Store implements S3Media {
     return this.#sdk.getSignedUrl(this.#client, get, { expiresIn });
   }
 
-  async get(name: string): Promise<StoredMedia | undefined> {
+  async get(name: string, signal?: CallSignal): Promise<StoredMedia | undefined> {
     if (!isName(name)) return undefined;
     const object = new this.#sdk.HeadObjectCommand(this.#object(name));
+    const options = givenUpWith(signal);
     const head = await this.#watch
-      .ask(() => this.#client.send(object).catch(ifMissing))
+      .ask(() => this.#client.send(object, options).catch(ifMissing))
       .catch(unreadable);
     if (!head) return undefined;
     const storedAt = head.LastModified?.getTime() ?? 0;
@@ -106,23 +117,29 @@ class S3Store implements S3Media {
       mimeType: storedType,
       size: head.ContentLength ?? 0,
       expiresAt: this.#retention.expiresAt(storedAt),
-      read: (range) => Readable.from(this.#read(name, range)),
+      read: (range) => Readable.from(this.#read(name, options, range)),
       close: async () => {},
     };
   }
 
-  async *#read(name: string, range?: { start: number; end: number }): AsyncGenerator<Uint8Array> {
+  async *#read(
+    name: string,
+    options: GivenUp,
+    range?: { start: number; end: number },
+  ): AsyncGenerator<Uint8Array> {
     const Range = range && `bytes=${range.start}-${range.end}`;
     const object = new this.#sdk.GetObjectCommand({ ...this.#object(name), Range });
     const answer = await this.#watch
-      .ask(() => this.#client.send(object).catch(ifMissing))
+      .ask(() => this.#client.send(object, options).catch(ifMissing))
       .catch(unreadable);
     // Another gateway deleted it since its head was asked for.
     if (!answer) throw noImage();
     try {
       if (answer.Body) yield* answer.Body as Readable;
     } catch (thrown) {
-      unreadable(this.#watch.failed(thrown));
+      // Its end, which it has by our doing, looks as if the bucket broke off.
+      const isLeft = options.abortSignal?.aborted === true;
+      unreadable(isLeft ? thrown : this.#watch.failed(thrown));
     }
   }
 
@@ -176,6 +193,12 @@ class S3Store implements S3Media {
     return { Bucket: this.#settings.bucket, Key: this.#settings.prefix + name };
   }
 }
+
+/** Until when a request is made. */
+type GivenUp = { readonly abortSignal?: AbortSignal };
+
+const givenUpWith = (signal: CallSignal | undefined): GivenUp =>
+  signal ? { abortSignal: nativeSignal(signal) } : {};
 
 /** Whose fault it is that an image is not stored: a fault of the settings is one of the gateway's. */
 const codeOf = (cause: unknown): ErrorCode =>

@@ -33,7 +33,7 @@ export interface Watched<T extends Trouble> {
 
 /**
  * Whether a place does what is asked of it, as of what was asked last. Where it may be back without
- * anybody's doing, it is asked now and then. Says in the log when that changes, or the trouble does.
+ * anybody's doing, it is asked now and then, and once where somebody gave up waiting for it. Says in the log when that changes, or the trouble does.
  */
 export class StoreWatch<T extends Trouble> {
   readonly #watched: Watched<T>;
@@ -46,6 +46,9 @@ export class StoreWatch<T extends Trouble> {
   #toldAt = Number.NEGATIVE_INFINITY;
   #pauseMs = pauses.first;
   #timer: Timer | undefined;
+  /** How often it answered. */
+  #answers = 0;
+  #probing = false;
   #closed = false;
 
   constructor(watched: Watched<T>, log: Logger, clock: Clock = systemClock) {
@@ -76,7 +79,10 @@ export class StoreWatch<T extends Trouble> {
 
   /** Something that it was asked failed. @returns why */
   failed(thrown: unknown): Error {
-    if (thrown instanceof Error && thrown.name === "AbortError") return thrown;
+    if (thrown instanceof Error && thrown.name === "AbortError") {
+      this.#doubt();
+      return thrown;
+    }
     const error = this.#watched.troubleOf(thrown);
     if (this.#closed) return error;
     if (!this.#away) {
@@ -105,24 +111,43 @@ export class StoreWatch<T extends Trouble> {
     this.#log.warn(told, words[this.#watched.place].away);
   }
 
+  /** Somebody waited no longer: those who have less patience than the watch would never see it away. */
+  #doubt(): void {
+    if (this.#closed || this.#away || this.#probing || this.#timer) return;
+    this.#pauseMs = pauses.first;
+    this.#timer = this.#askLater();
+  }
+
   #askLater(): Timer {
     const wait = this.#pauseMs;
     this.#pauseMs = Math.min(2 * wait, pauses.longest);
     return this.#clock.after(wait, () => {
       this.#timer = undefined;
-      this.#watched.probe().then(
-        () => this.#answered(),
-        // Others may have been answered meanwhile.
-        (thrown) => void (this.#away && this.failed(thrown)),
-      );
+      void this.#probe();
     });
   }
 
+  async #probe(): Promise<void> {
+    const before = this.#answers;
+    this.#probing = true;
+    try {
+      await this.#watched.probe();
+    } catch (thrown) {
+      this.#probing = false;
+      // Others may have been answered meanwhile.
+      if (this.#answers === before) this.failed(thrown);
+      return;
+    }
+    this.#probing = false;
+    this.#answered();
+  }
+
   #answered(): void {
-    if (!this.#away) return;
-    this.#away = false;
+    this.#answers++;
     this.#timer?.cancel();
     this.#timer = undefined;
+    if (!this.#away) return;
+    this.#away = false;
     if (this.#told === undefined) return;
     this.#told = undefined;
     this.#log.info({ store: "images" }, words[this.#watched.place].back);

@@ -122,10 +122,10 @@ const faults: Fault[] = [
   [
     "S3",
     () => {
-      bucket.away = true;
+      bucket.mood = "away";
     },
     () => {
-      bucket.away = false;
+      bucket.mood = "well";
     },
   ],
   ["reloads", reload, nothing],

@@ -29,6 +29,48 @@ const watchOf = (probe: () => Promise<unknown>, clock: FakeClock, log = silent) 
     clock,
   );
 
+describe("a bucket that somebody gave up waiting for", () => {
+  const gaveUp = () => Object.assign(new Error("Request aborted"), { name: "AbortError" });
+
+  test("is asked once, however many did, and is away if that fails", async () => {
+    const { clock, state, watch } = watched();
+    for (let i = 0; i < 3; i++) await watch.ask(() => Promise.reject(gaveUp())).catch(() => {});
+    expect([watch.away, clock.timers]).toEqual([false, 1]);
+    await clock.advance(1000);
+    await settled();
+    expect([watch.away, watch.outages, state.probes]).toEqual([true, 1, 1]);
+  });
+
+  test("is not asked where somebody was answered since", async () => {
+    const { clock, state, watch } = watched();
+    watch.failed(gaveUp());
+    await watch.ask(async () => {});
+    await clock.advance(60_000);
+    expect([watch.away, state.probes, clock.timers]).toEqual([false, 0, 0]);
+  });
+
+  test("is asked no second time while it does not answer, and is there if others were answered", async () => {
+    const clock = new FakeClock();
+    let fail = (_: Error) => {};
+    let probes = 0;
+    const watch = watchOf(() => {
+      probes++;
+      return new Promise((_, reject) => {
+        fail = reject;
+      });
+    }, clock);
+    watch.failed(gaveUp());
+    await clock.advance(1000);
+    watch.failed(gaveUp());
+    await clock.advance(60_000);
+    expect([probes, clock.timers]).toEqual([1, 0]);
+    await watch.ask(async () => {});
+    fail(failing(503));
+    await settled();
+    expect([watch.away, watch.outages]).toEqual([false, 0]);
+  });
+});
+
 describe("a bucket that failed", () => {
   test("is asked again ever more seldom, and anew from the start after it was back", async () => {
     const { clock, state, watch } = watched();

@@ -1,7 +1,15 @@
 /** A real PostgreSQL of a test's own: in a temporary folder, on a Unix socket. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import pg from "pg";
@@ -12,8 +20,15 @@ export interface PostgresServer {
   readonly url: string;
   /** Creates one more empty database; answers its URL. */
   create(name: string): Promise<string>;
-  /** Ends it at once, as a crash would. */
+  /** Ends it at once, as a crash would, also where it stands still. */
   kill(): Promise<void>;
+  /** Ends it as an operator does who waits for nobody: open transactions are undone, and each connection is told why. */
+  stop(): Promise<void>;
+  /** Makes it deaf, with all processes that it has: connections stay, nothing is answered. */
+  pause(): void;
+  resume(): void;
+  /** Whether transactions that begin from now on may only read, as of a server that is no primary any more. */
+  readOnly(only: boolean): Promise<void>;
   /** Starts it again, with what it kept; nothing happens if it runs. */
   start(): Promise<void>;
   /** Ends it and forgets everything. */
@@ -54,24 +69,55 @@ export async function startPostgres(): Promise<PostgresServer> {
   let server: ChildProcess | undefined;
   const urlOf = (database: string) =>
     `postgres://lintel@localhost/${database}?host=${encodeURIComponent(home)}`;
+  const isRunning = () =>
+    server !== undefined && server.exitCode === null && server.signalCode === null;
+  const end = async (signal: NodeJS.Signals) => {
+    if (!server || !isRunning()) return;
+    const gone = once(server, "close");
+    server.kill(signal);
+    // What stands still heeds nothing.
+    self.resume();
+    await gone;
+  };
+  const run = async (...statements: string[]) => {
+    const client = new pg.Client(urlOf("postgres"));
+    await client.connect();
+    for (const statement of statements) await client.query(statement);
+    await client.end();
+  };
+  /** The server first, which alone makes more of them. */
+  const signal = (name: "SIGSTOP" | "SIGCONT") => {
+    const pid = server?.pid;
+    if (!isRunning() || pid === undefined) return;
+    process.kill(pid, name);
+    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").match(/\d+/g) ?? [];
+    for (const child of children) {
+      try {
+        process.kill(Number(child), name);
+      } catch {
+        // One that served a connection that is gone.
+      }
+    }
+  };
   const self: PostgresServer = {
     url: urlOf("postgres"),
     async create(name) {
-      const client = new pg.Client(urlOf("postgres"));
-      await client.connect();
-      await client.query(`CREATE DATABASE ${name}`);
-      await client.end();
+      await run(`CREATE DATABASE ${name}`);
       return urlOf(name);
     },
-    async kill() {
-      if (!server || server.exitCode !== null || server.signalCode !== null) return;
-      const gone = once(server, "close");
-      // Of the server itself a SIGKILL would leave its children and their memory behind.
-      server.kill("SIGQUIT");
-      await gone;
-    },
+    // Of the server itself a SIGKILL would leave its children and their memory behind.
+    kill: () => end("SIGQUIT"),
+    stop: () => end("SIGINT"),
+    pause: () => signal("SIGSTOP"),
+    resume: () => signal("SIGCONT"),
+    readOnly: (only) =>
+      run(
+        "SET default_transaction_read_only = off",
+        `ALTER SYSTEM SET default_transaction_read_only = ${only ? "on" : "off"}`,
+        "SELECT pg_reload_conf()",
+      ),
     async start() {
-      if (server && server.exitCode === null && server.signalCode === null) return;
+      if (isRunning()) return;
       const args = ["-D", data, "-F", ...settings.flatMap((setting) => ["-c", setting])];
       const child = spawn(join(folder ?? "", "postgres"), args, {
         ...options,

@@ -32,8 +32,11 @@ export function originOf(
   return originFrom(asked, settings);
 }
 
-/** The close of the response: the one of the request comes once its body was read. */
-function leaving(request: FastifyRequest, reply: FastifyReply): CallSignal {
+/**
+ * Aborted when the client leaves before the response is complete. The close of the response tells: the one of the request
+ * comes once its body was read.
+ */
+export function leaving(request: FastifyRequest, reply: FastifyReply): CallSignal {
   const { raw } = reply;
   const cancellation = new Cancellation();
   // Who sends too slowly over HTTP/2 was answered while the body was read.
