@@ -4,7 +4,7 @@
  * `npm run soak:everything`, for as long as `-- --minutes 35` says, with `--rate` calls a second. Prints what it holds
  * each minute, writes a snapshot of its heap at a fifth of the time and at the end, and tells what is more in the
  * second; then it holds the books: records, spend, metrics and the log against what callers saw. Folder: `--home`.
- * With `--shared` it is several workers over Redis and PostgreSQL, which fail as well, as does the last worker.
+ * With `--shared` it is several workers over Redis, PostgreSQL and a bucket, which fail as well, as does the last worker.
  */
 import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, openSync } from "node:fs";
@@ -157,12 +157,15 @@ function reload(): void {
 }
 
 const outages: Outage[] = [];
+const kills: number[] = [];
 const failing = (all: ReturnType<typeof serverDisturbances>) =>
   all.filter(([what]) => new RegExp(values.fails).test(what));
 /** One after the other, so that what stands in for one is there. */
 const disturbances = failing([
   ...serverDisturbances(targets),
-  ...(shared ? sharedDisturbances(shared, { log, reload }) : []),
+  ...(shared
+    ? sharedDisturbances(shared, { log, workers: Number(values.workers), reload, kills })
+    : []),
   ...(values.disk !== undefined ? [diskDisturbance(values.disk)] : []),
 ]);
 const passed = { made: 0, wrong: [] as string[] };
@@ -222,6 +225,7 @@ const wrong = [
     log,
     calls,
     outages,
+    kills,
     upstreams,
     stop: () => gateway.stop(),
     quiet: () => agent.close(),

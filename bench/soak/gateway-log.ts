@@ -1,8 +1,11 @@
 /** What a gateway's log tells: its calls, its workers, and how often it said what. */
 import { readFileSync } from "node:fs";
+import type { Outage } from "./disturbances.js";
 
 interface Line {
   readonly level: number;
+  readonly time?: number;
+  readonly keeps?: string;
   readonly msg: string;
   readonly code?: string;
   readonly worker?: number;
@@ -27,6 +30,23 @@ export function workersOf(file: string): { readonly worker: number; readonly pid
   return [...workers]
     .sort(([one], [other]) => one - other)
     .map(([worker, pid]) => ({ worker, pid }));
+}
+
+/** When workers did without the answers of keys that Redis has, as they say: on a busy machine it may be too late with one. */
+export function withoutAnswers(file: string): Outage[] {
+  const outages = new Map<number, Outage>();
+  const all: Outage[] = [];
+  for (const { msg, time = 0, keeps, worker = 0 } of linesOf(file, "the store is ")) {
+    if (keeps !== "answers") continue;
+    const outage = outages.get(worker);
+    if (outage) outage.until = time;
+    outages.delete(worker);
+    if (!msg.startsWith("the store is away")) continue;
+    const begun = { what: "answers", from: time, until: Number.POSITIVE_INFINITY };
+    outages.set(worker, begun);
+    all.push(begun);
+  }
+  return all;
 }
 
 /** Lines of calls that processes wrote which still run, as metrics count them, and how often each other line is there. */

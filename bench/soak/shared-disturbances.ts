@@ -11,32 +11,48 @@ import type { Shared } from "./shared.js";
 export interface Scene {
   /** The gateway's, which tells its workers; the last of them fails, so that the others can be compared. */
   readonly log: string;
+  /** How many there are. */
+  readonly workers: number;
   /** Hands the gateway another configuration. */
   reload(): void;
+  /** When a worker was killed, by `Date.now()`: noted here. */
+  readonly kills: number[];
 }
 
 /** Between two durations by chance, milliseconds. */
 const between = (least: number, most: number) => () => least + Math.random() * (most - least);
 
-const lastOf = (log: string) => workersOf(log).at(-1)?.pid;
+/** How long a worker may take until it listens, milliseconds: the machine may be busy. */
+const startMs = 60_000;
+
+/** The last of the workers. @throws Error if they do not all listen in time */
+async function lastOf({ log, workers }: Scene, but?: number): Promise<number> {
+  for (const until = Date.now() + startMs; Date.now() < until; await pause(100)) {
+    const all = workersOf(log);
+    const last = all.at(-1)?.pid;
+    if (all.length === workers && last && last !== but) return last;
+  }
+  throw new Error(`of ${workers} workers not all listen after ${startMs} ms`);
+}
 
 /** A worker dies, and another one is in its place. */
-async function replaced(log: string): Promise<void> {
-  const pid = lastOf(log);
-  if (pid) process.kill(pid, "SIGKILL");
-  for (let i = 0; i < 100 && lastOf(log) === pid; i++) await pause(100);
+async function replaced(scene: Scene): Promise<void> {
+  const pid = await lastOf(scene);
+  scene.kills.push(Date.now());
+  process.kill(pid, "SIGKILL");
+  await lastOf(scene, pid);
 }
 
 /** A worker stands still: its connections stay, and what it was handed waits for it. */
-function stoodStill(log: string): Disturb {
+function stoodStill(scene: Scene): Disturb {
   let pid: number | undefined;
   const signal = (name: NodeJS.Signals) => {
     if (pid !== undefined) process.kill(pid, name);
   };
   return away(
     10_000,
-    () => {
-      pid = lastOf(log);
+    async () => {
+      pid = await lastOf(scene);
       signal("SIGSTOP");
     },
     () => signal("SIGCONT"),
@@ -46,7 +62,7 @@ function stoodStill(log: string): Disturb {
 /** All that fails with several workers. */
 export function sharedDisturbances(
   { redis, postgres, bucket, far, comfyui, sdapi }: Shared,
-  { log, reload }: Scene,
+  scene: Scene,
 ): readonly Disturbance[] {
   const inMood = (mood: Mood, ms: number): Disturb =>
     away(
@@ -60,7 +76,7 @@ export function sharedDisturbances(
     );
   return [
     ["Redis stands still", away(3000, redis.pause, redis.resume)],
-    ["a worker", () => replaced(log)],
+    ["a worker", () => replaced(scene)],
     ["PostgreSQL", away(3000, postgres.kill, postgres.start)],
     ["bucket is deaf", inMood("deaf", 8000)],
     ["far", dies(far)],
@@ -68,16 +84,17 @@ export function sharedDisturbances(
     ["PostgreSQL stands still", away(between(5000, 20_000), postgres.pause, postgres.resume)],
     ["comfyui", dies(comfyui)],
     ["bucket is slow", inMood("slow", 8000)],
-    ["a worker stands still", stoodStill(log)],
+    ["a worker stands still", stoodStill(scene)],
     ["PostgreSQL is stopped", away(2000, postgres.stop, postgres.start)],
     ["sdapi", dies(sdapi)],
     ["bucket is busy", inMood("busy", 5000)],
     [
       "a worker in a reload",
       async () => {
-        reload();
+        await lastOf(scene);
+        scene.reload();
         await pause(Math.random() * 300);
-        await replaced(log);
+        await replaced(scene);
       },
     ],
     [

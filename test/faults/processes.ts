@@ -3,6 +3,7 @@ import { type ChildProcess, fork, spawn } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../support/port.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const fromSources = ["--import", `${root}scripts/typescript-loader.js`];
@@ -41,7 +42,9 @@ export const startGateway = (
   entry = "src/main.ts",
   stderr: "ignore" | "inherit" | number = "ignore",
 ): Promise<Running> =>
-  run(async (port) => {
+  run(async (known) => {
+    // Of workers that share a port of the system's choice, the first has another one whenever none of them listens.
+    const port = known || (await freePort());
     const args = [...options, `${root}${entry}`, "serve", "--config", config];
     const child = spawn(process.execPath, [...args, "--listen", `127.0.0.1:${port}`], {
       stdio: ["ignore", "pipe", stderr],

@@ -5,7 +5,9 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { createToken } from "../../src/core/tokens.js";
 import { openState } from "../../src/state/open.js";
+import { RedisConnection } from "../../src/state/redis/connection.js";
 import { closeStores } from "../../src/stores.js";
+import { redisBinary, startRedis } from "../support/redis.js";
 
 test("all are closed at once: none waits for another to have ended", async () => {
   const names = ["telemetry", "blurring", "media", "counting", "cache", "state"] as const;
@@ -47,4 +49,17 @@ test("a database that hangs holds up the end for 2 seconds", async () => {
   await vi.advanceTimersByTimeAsync(2000);
   await closing;
   await refused;
+});
+
+test.runIf(redisBinary)("a Redis that stands still holds up the end for its time-out", async () => {
+  const server = await startRedis();
+  onTestFinished(() => server.close());
+  // For as much as that a connection that says nothing is waited for, a quarter of an hour.
+  const largestBytes = 4 * 1024 ** 3;
+  const connection = new RedisConnection({ url: server.url, largestBytes }, silent);
+  await connection.settled(5000);
+  expect(connection.available).toBe(true);
+  server.pause();
+  await connection.close();
+  expect(connection.available).toBe(false);
 });

@@ -132,12 +132,13 @@ export class RedisConnection {
     }
   }
 
-  /** Ends the connection, once what was asked is answered. */
+  /** Ends the connection, once what was asked is answered, or its time is over. */
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#probe);
     clearInterval(this.#idle);
-    if (this.#available) await this.client.quit().catch(() => {});
+    // A store that stands still, and was not asked since, does not say that it heard.
+    if (this.#available) await this.#patience.inTime(() => this.client.quit()).catch(() => {});
     this.client.disconnect();
     this.#available = false;
   }
