@@ -52,6 +52,9 @@ export function connect(settings: RedisSettings): RedisClient {
     // Ours is a write. The library's is INFO, which an ACL without dangerous commands forbids: it then
     // writes to the console.
     enableReadyCheck: false,
+    // The library tells its name and version first, and calls the connection ready also where it was closed while that
+    // was not answered: then it takes itself for connected, and never connects again (ioredis 5.11).
+    disableClientInfo: true,
     // A peer that is gone without a word: the connection is given up.
     socketTimeout: 20 * timeoutMs + carriedMs(largestBytes),
     // Nobody waits for a connection: a command fails at once where there is none.
