@@ -11,23 +11,26 @@ export interface Outage {
 
 /**
  * One thing that fails: resolves once it is back.
- * @param looks what is looked at while it is away; where it is called, it is waited for
+ * @param looks what is looked at while it is away; it is waited for, and may be over once that is back
  */
 export type Disturb = (looks: () => Promise<unknown>) => Promise<void>;
 
 /** What fails, by its name. */
 export type Disturbance = readonly [what: string, disturb: Disturb];
 
-/** Something is away for so long, milliseconds, and comes back whatever happens. */
+/** Something is away for so long, milliseconds, and comes back then, whatever happens. */
 export const away =
   (ms: number | (() => number), goes: () => unknown, comes: () => unknown): Disturb =>
   async (looks) => {
+    let looking: Promise<unknown> | undefined;
     try {
       await goes();
-      await Promise.all([pause(typeof ms === "number" ? ms : ms()), looks()]);
+      looking = looks();
+      await pause(typeof ms === "number" ? ms : ms());
     } finally {
       await comes();
     }
+    await looking;
   };
 
 export const dies = ({ kill, restart }: Running): Disturb => away(2000, kill, restart);

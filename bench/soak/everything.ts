@@ -6,7 +6,6 @@
  * second; then it holds the books: records, spend, metrics and the log against what callers saw. Folder: `--home`.
  * With `--shared` it is several workers over Redis, PostgreSQL and a bucket, which fail as well, as does the last worker.
  */
-import { randomUUID } from "node:crypto";
 import { mkdirSync, mkdtempSync, openSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,6 +16,7 @@ import { Memory } from "../../test/faults/memory.js";
 import { startGateway, startTarget } from "../../test/faults/processes.js";
 import { freePort } from "../../test/support/port.js";
 import { audit, type Call } from "./audit.js";
+import { call } from "./calling.js";
 import { configure } from "./configuration.js";
 import { disturb, type Outage, serverDisturbances, wasAway } from "./disturbances.js";
 import { workersOf } from "./gateway-log.js";
@@ -112,31 +112,7 @@ const processes = (): [string, number][] => [
 const calls: Call[] = [];
 const agent = new Agent({ connections: 64 });
 const kinds = kindsOf({ url, agent }, shared !== undefined);
-const going = new Set<Promise<void>>();
 let running = true;
-
-async function make(i: number): Promise<void> {
-  const [kind, ask] = kinds[i % kinds.length] as (typeof kinds)[number];
-  const from = Date.now();
-  const call: Call = { id: randomUUID(), kind, seen: "unheard", error: undefined, from, until: 0 };
-  calls.push(call);
-  try {
-    call.seen = await ask(call.id);
-  } catch (error) {
-    call.error = String((error as Error).message).slice(0, 120);
-  }
-  call.until = Date.now();
-}
-
-/** Calls at a rate, whatever becomes of them. */
-async function callers(): Promise<void> {
-  const from = performance.now();
-  for (let i = 0; running; i++) {
-    const one: Promise<void> = make(i).finally(() => going.delete(one));
-    going.add(one);
-    await pause(Math.max(0, from + ((i + 1) * 1000) / Number(values.rate) - performance.now()));
-  }
-}
 
 /** Waits, in short steps, so that the end is not missed; answers whether that has not come. */
 async function wait(ms: number): Promise<boolean> {
@@ -175,7 +151,7 @@ const turns = {
   looks: (what: string) => hold(what, { url, file: places.file, wrong: passed.wrong }),
 };
 const all = [
-  callers(),
+  call(calls, { kinds, rate: Number(values.rate), isRunning: () => running }),
   reloads(),
   ...(disturbances.length > 0 ? [disturb(disturbances, outages, turns)] : []),
   passTokens(url, passed, {
@@ -210,7 +186,6 @@ while (Date.now() < endsAt) {
 }
 running = false;
 await Promise.all(all);
-await Promise.all(going);
 console.log(`no more calls; ${passed.made} tokens came and went, ${form} reloads`);
 // What is kept for its time of 20 seconds goes, and so do connections.
 await pause(25_000);

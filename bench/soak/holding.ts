@@ -1,9 +1,11 @@
 /** What has to hold while something is away: whoever asks is answered, and who operates the gateway hears the truth. */
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
-import { request } from "undici";
+import { Agent, request } from "undici";
 import { tokens } from "./configuration.js";
 
+/** What others stand in for: not model servers, whose place is taken by such as may be out for their own reasons. */
+const looked = /^(Redis|PostgreSQL|bucket|a worker|disk)/;
 /** Who is asked so often; a connection that a worker was handed which stands still waits with it. */
 const times = 4;
 /** Longest that one waits, milliseconds: what stands still may hold it up for its time, and a busy machine for longer. */
@@ -19,8 +21,12 @@ export interface Held {
 
 /** Looks while something is away; tells in `wrong` what did not hold. */
 export async function hold(what: string, { url, file, wrong }: Held): Promise<void> {
+  if (!looked.test(what)) return;
+  // Connections of its own: those that are there may be a worker's that stands still.
+  const dispatcher = new Agent();
   const ask = async (path: string, body?: object) => {
     const { statusCode, body: answer } = await request(url + path, {
+      dispatcher,
       method: body ? "POST" : "GET",
       headers: {
         authorization: `Bearer ${tokens.steady}`,
@@ -50,6 +56,7 @@ export async function hold(what: string, { url, file, wrong }: Held): Promise<vo
     most("an image inline", "/v1/images/generations", { model: "image", ...inline }),
     ...(/^PostgreSQL/.test(what) ? [tellsOfUsage(what, file, wrong)] : []),
   ]);
+  await dispatcher.close();
 }
 
 /** `lintel usage` comes to an end, with what it found or with a word about what is away. */
