@@ -23,6 +23,8 @@ export class Outages {
   readonly #refuses: string | undefined;
   readonly #reasons = new OutageReasons();
   #count = 0;
+  /** Whether a password was refused in this outage. */
+  #refusedPassword = false;
 
   /** @param onFailure what becomes of calls meanwhile */
   constructor(log: Logger, keeps: Keeps, onFailure: "open" | "closed") {
@@ -38,7 +40,13 @@ export class Outages {
 
   /** The store can't be used. @param here whether it could until now */
   failed(error: Error, here: boolean): void {
-    if (here || this.#count === 0) {
+    const begins = here || this.#count === 0;
+    // What is asked behind a password that was refused: it is not that there was none.
+    if (!begins && this.#refusedPassword && /^NOAUTH /.test(error.message)) return;
+    this.#refusedPassword =
+      (this.#refusedPassword && !begins) ||
+      /^(?:WRONGPASS|ERR invalid password)/.test(error.message);
+    if (begins) {
       this.#count++;
       this.#log.warn(
         { ...this.#about, reason: this.#reasons.begin(inOurWords(error, this.#about.keeps)) },
