@@ -1,6 +1,5 @@
 /** Tokens by the services of administration, through whole gateways. */
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
-import type { Socket } from "node:net";
+
 import { setImmediate } from "node:timers/promises";
 import { timestampMs } from "@bufbuild/protobuf/wkt";
 import { ConnectError, createClient } from "@connectrpc/connect";
@@ -12,6 +11,7 @@ import { SqliteSql } from "../../src/state/database/sqlite.js";
 import { transportOf, wires } from "../doors/rpc-server.js";
 import { gate } from "../support/calls.js";
 import { noPostgres, startPostgres } from "../support/postgres.js";
+import { closeOfLast } from "../support/taken.js";
 import { administered, adminLines, as, secret } from "./gateway.js";
 
 const reasonOf = (thrown: unknown) => {
@@ -503,19 +503,13 @@ describe("whoever does not wait for the end of a change", () => {
   it("has it made all the same where it has left, which the log says", async () => {
     const { url, said } = await administered();
     const { written, open } = slowDatabase();
-    let closed = Promise.resolve();
-    const notice = (message: unknown) => {
-      const { socket } = message as { socket: Socket };
-      closed = new Promise((resolve) => socket.once("close", () => resolve()));
-    };
-    subscribe("net.server.socket", notice);
-    onTestFinished(() => void unsubscribe("net.server.socket", notice));
+    const closed = closeOfLast();
     const leaving = new AbortController();
     const answer = create(url, { signal: leaving.signal, headers: { connection: "close" } });
     await written;
     leaving.abort();
     await expect(answer).rejects.toThrow("abort");
-    await closed;
+    await closed();
     await setImmediate();
     open();
     const { fields } = await said("admin call");

@@ -1,14 +1,14 @@
 import { execFile } from "node:child_process";
-import { subscribe, unsubscribe } from "node:diagnostics_channel";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { type AddressInfo, connect, createServer, Server, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, Server } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { silent } from "../../src/core/log.js";
 import { isHttp2 } from "../../src/server/sniff.js";
+import { closeOfLast } from "../support/taken.js";
 import { ended, http1, http2, serve, session, tcp } from "./serve.js";
 
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -171,19 +171,13 @@ describe("one port", () => {
 
 it("does not wait until one who was refused ends as well", async () => {
   const { port } = await serve();
-  let closed = Promise.resolve();
-  const notice = (message: unknown) => {
-    const { socket } = message as { socket: Socket };
-    closed = new Promise((resolve) => socket.once("close", () => resolve()));
-  };
-  subscribe("net.server.socket", notice);
-  onTestFinished(() => void unsubscribe("net.server.socket", notice));
+  const closed = closeOfLast();
   const socket = connect({ port, host: "127.0.0.1", allowHalfOpen: true });
   onTestFinished(() => void socket.destroy());
   socket.on("error", () => {}).resume();
   socket.write("junk\r\n\r\n");
   await once(socket, "end");
-  await closed;
+  await closed();
 });
 
 it.each([
