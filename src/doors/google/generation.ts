@@ -1,9 +1,9 @@
 /** What a request of the Gemini API says of how to answer, to the contract's fields. */
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
-import { isObject, isTooDeep, type JsonObject, tooDeep } from "../../core/json.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 import { effortOfBudget } from "../json/thinking-budget.js";
 import { member, objectIn } from "./member.js";
-import { jsonSchemaOf, withTypes } from "./schema.js";
+import { readSchema } from "./schema.js";
 
 /** What became of `generationConfig`. */
 export interface Generation {
@@ -127,10 +127,8 @@ function formatOf(config: JsonObject, wrong: (field: string, message: string) =>
   const plain = plainSchema(config);
   const own = member(config, "responseSchema");
   if (plain === undefined && own === undefined) return { type: "json_object" };
-  const isRefused = isTooDeep(plain ?? own);
-  if (isRefused) wrong(`${at}.response${plain === undefined ? "" : "Json"}Schema`, tooDeep);
-  const written = () => (plain === undefined ? jsonSchemaOf(own) : withTypes(plain));
-  const schema = isRefused ? undefined : written();
+  const field = `${at}.response${plain === undefined ? "" : "Json"}Schema`;
+  const schema = readSchema(own, plain, (why) => wrong(field, why));
   return { type: "json_schema", json_schema: { name: "output", schema } };
 }
 

@@ -1,5 +1,5 @@
 /** Google's schemas, a part of OpenAPI's, as JSON Schemas. */
-import { isObject, type JsonObject } from "../../core/json.js";
+import { isObject, isTooDeep, type JsonObject, tooDeep } from "../../core/json.js";
 import { isLongNumber } from "../../core/long-numbers.js";
 import { member } from "./member.js";
 
@@ -26,7 +26,7 @@ const named = [
 ];
 
 /** The JSON Schema that says the same. What is no object stays as it is, for the contract to refuse. */
-export function jsonSchemaOf(schema: unknown): unknown {
+function jsonSchemaOf(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(jsonSchemaOf);
   if (!isObject(schema) || isLongNumber(schema)) return schema;
   const out: Record<string, unknown> = {};
@@ -77,13 +77,25 @@ const each = (schemas: JsonObject): JsonObject =>
 const countOf = (value: unknown): unknown =>
   typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
 
+/**
+ * The JSON Schema that a request has, in Google's form or as such.
+ * @param own in Google's form
+ * @param plain JSON Schema itself, which counts more; `undefined` if there is none
+ * @param refuse told what is wrong where it is nested too deeply: then there is none
+ */
+export function readSchema(own: unknown, plain: unknown, refuse: (why: string) => void): unknown {
+  if (!isTooDeep(plain ?? own)) return plain === undefined ? jsonSchemaOf(own) : withTypes(plain);
+  refuse(tooDeep);
+  return undefined;
+}
+
 /** Google's names of types, which its clients also write into JSON Schemas. */
 const types = /^(?:STRING|NUMBER|INTEGER|BOOLEAN|ARRAY|OBJECT|NULL)$/;
 /** Members of schemas that hold values. */
 const values: ReadonlySet<string> = new Set(["enum", "const", "default", "example", "examples"]);
 
 /** A JSON Schema with the names of types that JSON Schema has. */
-export function withTypes(schema: unknown): unknown {
+function withTypes(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withTypes);
   if (!isObject(schema) || isLongNumber(schema)) return schema;
   return Object.fromEntries(

@@ -1,10 +1,10 @@
 /** Tools of the Gemini API, to the contract's. */
 import type { Violation } from "../../core/errors.js";
-import { isObject, isTooDeep, type JsonObject, tooDeep } from "../../core/json.js";
+import { isObject, type JsonObject } from "../../core/json.js";
 import { tooManyItems } from "../items.js";
 import { quoted } from "../json/quoted.js";
 import { member, objectIn } from "./member.js";
-import { jsonSchemaOf, withTypes } from "./schema.js";
+import { readSchema } from "./schema.js";
 
 /** What a request says of tools. */
 export interface Offer {
@@ -131,10 +131,9 @@ function toolOf(declaration: unknown, place: string, into: Violation[]): Declare
   const plain = member(declaration, "parametersJsonSchema");
   const own = member(declaration, "parameters");
   const schema = plain === undefined ? "parameters" : "parametersJsonSchema";
-  const isRefused = isTooDeep(plain ?? own);
-  if (isRefused) into.push({ field: `${place}.${schema}`, message: tooDeep });
-  const written = () => (plain === undefined ? jsonSchemaOf(own) : withTypes(plain));
-  const parameters = isRefused ? undefined : written();
+  const parameters = readSchema(own, plain, (message) =>
+    into.push({ field: `${place}.${schema}`, message }),
+  );
   const tool = { type: "function", function: { name, description, parameters } };
   return { tool, place, schema };
 }
