@@ -28,20 +28,7 @@ export type Found =
  * Reads the calls at the beginning of a text.
  * @param text without the mark
  */
-export const readCalls = (text: string, form: ToolForm, known: KnownTools): Found =>
-  unlessTooDeep(() => read(text, form, known)) ?? "none";
-
-/** What is read; `undefined` where brackets stand within each other so often that no stack holds them. */
-function unlessTooDeep<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (thrown) {
-    if (thrown instanceof RangeError) return undefined;
-    throw thrown;
-  }
-}
-
-function read(text: string, form: ToolForm, known: KnownTools): Found {
+export function readCalls(text: string, form: ToolForm, known: KnownTools): Found {
   const { begin, call } = form;
   const place = new Place(text);
   if (begin === "" && !place.passOne({ text: pythonEnd, isOptional: true })) return "more";
@@ -116,7 +103,7 @@ export function namedCall(
   args: string,
   known: ReadonlySet<string>,
 ): WrittenCall | undefined {
-  const text = unlessTooDeep(() => argsOf(args.trim() || "{}"));
+  const text = argsOf(args.trim() || "{}");
   return text === undefined || !known.has(name) ? undefined : { name, args: text };
 }
 

@@ -11,7 +11,8 @@ export function attempt<T>(read: () => T): T | "more" | "none" {
     return read();
   } catch (thrown) {
     if (thrown === cut) return "more";
-    if (thrown === wrong) return "none";
+    // Literals may stand within each other so often that no stack holds them.
+    if (thrown === wrong || thrown instanceof RangeError) return "none";
     throw thrown;
   }
 }
