@@ -41,11 +41,10 @@ export class Outages {
   /** The store can't be used. @param here whether it could until now */
   failed(error: Error, here: boolean): void {
     const begins = here || this.#count === 0;
+    if (begins) this.#refusedPassword = false;
     // What is asked behind a password that was refused: it is not that there was none.
-    if (!begins && this.#refusedPassword && /^NOAUTH /.test(error.message)) return;
-    this.#refusedPassword =
-      (this.#refusedPassword && !begins) ||
-      /^(?:WRONGPASS|ERR invalid password)/.test(error.message);
+    else if (this.#refusedPassword && /^NOAUTH /.test(error.message)) return;
+    this.#refusedPassword ||= /^(?:WRONGPASS|ERR invalid password)/.test(error.message);
     if (begins) {
       this.#count++;
       this.#log.warn(
