@@ -6,7 +6,7 @@
  * second; then it holds the books: records, spend, metrics and the log against what callers saw. Folder: `--home`.
  * With `--shared` it is several workers over Redis, PostgreSQL and a bucket, which fail as well, as does the last worker.
  */
-import { mkdirSync, mkdtempSync, openSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, openSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
@@ -14,6 +14,7 @@ import { parseArgs } from "node:util";
 import { Agent } from "undici";
 import { Memory } from "../../test/faults/memory.js";
 import { startGateway, startTarget } from "../../test/faults/processes.js";
+import { childrenOf } from "../../test/support/children.js";
 import { freePort } from "../../test/support/port.js";
 import { audit, type Call } from "./audit.js";
 import { call } from "./calling.js";
@@ -23,7 +24,7 @@ import { workersOf } from "./gateway-log.js";
 import { growth } from "./heap.js";
 import { hold } from "./holding.js";
 import { kindsOf } from "./kinds.js";
-import { childrenOf, look } from "./outside.js";
+import { look } from "./outside.js";
 import { passTokens } from "./passing-tokens.js";
 import { runningAt, startShared } from "./shared.js";
 import { diskDisturbance, sharedDisturbances } from "./shared-disturbances.js";
@@ -97,7 +98,7 @@ process.on("exit", () => {
   // Signals are sent at once; nobody waits for the ends.
   if (shared) for (const one of [shared.far, shared.redis, shared.postgres]) void one.kill();
   // A worker that stands still does not see that the first process ended.
-  for (const one of [...childrenOf(pid), pid]) {
+  for (const one of [...(existsSync(`/proc/${pid}`) ? childrenOf(pid) : []), pid]) {
     try {
       process.kill(one, "SIGKILL");
     } catch {}

@@ -49,16 +49,6 @@ export function handlesOf(pid: number): { sockets: number; all: number } {
   return { sockets: sockets.length, all: all.length };
 }
 
-/** Processes that one started, and that still run; none where it is gone itself. */
-export function childrenOf(pid: number): number[] {
-  try {
-    const told = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8");
-    return (told.match(/\d+/g) ?? []).map(Number);
-  } catch {
-    return [];
-  }
-}
-
 /** Established connections to a port of this machine, from their clients' side. */
 export function connectionsTo(url: string): number {
   const port = Number(new URL(url).port).toString(16).toUpperCase().padStart(4, "0");

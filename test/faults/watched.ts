@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
+import { childrenOf } from "../support/children.js";
 import { Memory } from "./memory.js";
 
 /** One that runs. */
@@ -49,11 +50,7 @@ export async function startWatched(
   if (!url) throw new Error(`the gateway did not start: ${log().join("\n")}`);
   child.stdout?.resume();
   const pid = child.pid as number;
-  const processes = () => {
-    if (workers === 1) return [pid];
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").match(/\d+/g) ?? [];
-    return children.map(Number);
-  };
+  const processes = () => (workers === 1 ? [pid] : childrenOf(pid));
   return {
     url,
     pid,

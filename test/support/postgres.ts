@@ -1,18 +1,11 @@
 /** A real PostgreSQL of a test's own: in a temporary folder, on a Unix socket. */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
-import {
-  chmodSync,
-  chownSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-} from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import pg from "pg";
+import { childrenOf } from "./children.js";
 
 /** A server that can be stopped and started again. */
 export interface PostgresServer {
@@ -90,10 +83,9 @@ export async function startPostgres(): Promise<PostgresServer> {
     const pid = server?.pid;
     if (!isRunning() || pid === undefined) return;
     process.kill(pid, name);
-    const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").match(/\d+/g) ?? [];
-    for (const child of children) {
+    for (const child of childrenOf(pid)) {
       try {
-        process.kill(Number(child), name);
+        process.kill(child, name);
       } catch {
         // One that served a connection that is gone.
       }
