@@ -1,9 +1,10 @@
 /**
  * The ways in for whoever operates a gateway: an address of its own for metrics,
  * and a Unix socket for `lintel top`. Who may open the socket is the file
- * system's matter: it belongs to the user that the gateway runs as.
+ * system's matter: it belongs to the user that the gateway runs as. On Windows it is
+ * a named pipe, and an empty file stands for it in the folder.
  */
-import { chmod, readdir, rm } from "node:fs/promises";
+import { chmod, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { FastifyPluginAsync } from "fastify";
 import type { Logger } from "./core/log.js";
@@ -12,7 +13,7 @@ import { listens } from "./listens.js";
 import { createApp } from "./server/app.js";
 import { listen } from "./server/listen.js";
 import type { Address, ListenOptions } from "./server/settings.js";
-import { isSocketPath, socketMessage } from "./socket-path.js";
+import { isSocketPath, socketMessage, socketOf } from "./socket-path.js";
 import { makeFolder } from "./state/directory.js";
 
 /** What is opened. */
@@ -92,13 +93,13 @@ async function openSocket(
   const path = join(folder, `${process.pid}${opened === 0 ? "" : `-${opened + 1}`}${extension}`);
   // Before anything is waited for: another one of this process may open at the same time.
   opened++;
-  if (process.platform === "win32") return undefined;
-  if (!isSocketPath(path)) throw Object.assign(new Error(socketMessage), { code: "ENAMETOOLONG" });
+  const at = socketOf(path);
+  if (!isSocketPath(at)) throw Object.assign(new Error(socketMessage), { code: "ENAMETOOLONG" });
   // Nobody else comes in, whatever the mask for new files.
   makeFolder(folder);
   await sweep(folder);
-  const socket = await openAt({ path, exclusive: true }, plugins);
-  await chmod(path, 0o600);
+  const socket = await openAt({ path: at, exclusive: true }, plugins);
+  await (at === path ? chmod(path, 0o600) : writeFile(path, ""));
   return {
     async close() {
       await socket.close();
@@ -111,7 +112,8 @@ async function openSocket(
 export async function socketsIn(folder: string): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const path of await socketFiles(folder)) {
-    if ((await listens({ path })) === "yes") found.set(basename(path, extension), path);
+    const at = socketOf(path);
+    if ((await listens({ path: at })) === "yes") found.set(basename(path, extension), at);
   }
   return found;
 }
@@ -119,7 +121,7 @@ export async function socketsIn(folder: string): Promise<Map<string, string>> {
 /** Removes what processes left behind that were killed. */
 async function sweep(folder: string): Promise<void> {
   for (const path of await socketFiles(folder)) {
-    if ((await listens({ path })) === "refused") await rm(path, { force: true });
+    if ((await listens({ path: socketOf(path) })) === "refused") await rm(path, { force: true });
   }
 }
 

@@ -38,8 +38,11 @@ const authWords = {
   none: "everybody, without a token (auth.mode none)",
 };
 
-/** The banner's text. */
-export function banner(facts: BannerFacts): string {
+/**
+ * The banner's text.
+ * @param windows whether what is to be tried is typed into one of its shells. Default: whether this is Windows
+ */
+export function banner(facts: BannerFacts, windows = process.platform === "win32"): string {
   const { version, file, addresses, admin, auth, workers } = facts;
   return [
     `Lintel ${version} on ${addresses.join(", ")}`,
@@ -52,7 +55,7 @@ export function banner(facts: BannerFacts): string {
     "",
     ...modelLines(facts),
     "",
-    ...curlLines(facts),
+    ...(windows ? commandLines(facts) : curlLines(facts)),
   ].join("\n");
 }
 
@@ -89,8 +92,26 @@ function modelLines({ models, silent }: BannerFacts): string[] {
   return more > 0 ? [...lines, `  and ${more} more models: lintel models lists all`] : lines;
 }
 
+const hasModelFor = ({ models }: BannerFacts, task: Task): boolean =>
+  models.some(({ model }) => model.task === task);
+
+/** The same by our own commands: no line with JSON is read alike by Windows' shells. */
+function commandLines(facts: BannerFacts): string[] {
+  const address = facts.addresses[0];
+  if (address === undefined) return [];
+  const server = address.startsWith("unix:") ? `"${address}"` : localUrl(address);
+  const rest = `--server ${server}${facts.auth === "token" ? " --token TOKEN" : ""}`;
+  const lines: string[] = [];
+  if (hasModelFor(facts, Task.CHAT)) lines.push(`  npx lintel chat Hello ${rest}`);
+  if (hasModelFor(facts, Task.TEXT_TO_IMAGE)) {
+    lines.push(`  npx lintel image "a red circle on a blue background" ${rest}`);
+  }
+  return lines.length === 0 ? [] : ["Try:", ...lines];
+}
+
 /** A curl line for each operation that can be tried, with the address that fits. */
-function curlLines({ addresses, models, auth }: BannerFacts): string[] {
+function curlLines(facts: BannerFacts): string[] {
+  const { addresses, auth } = facts;
   const address = addresses[0];
   if (address === undefined) return [];
   const base = address.startsWith("unix:")
@@ -101,13 +122,12 @@ function curlLines({ addresses, models, auth }: BannerFacts): string[] {
     auth === "token"
       ? `-H "Authorization: Bearer ${token}" -H 'Content-Type: application/json'`
       : `-H 'Authorization: Bearer ${token}' -H 'Content-Type: application/json'`;
-  const has = (task: Task) => models.some(({ model }) => model.task === task);
   const lines: string[] = [];
-  if (has(Task.CHAT)) {
+  if (hasModelFor(facts, Task.CHAT)) {
     const body = '{"messages":[{"role":"user","content":"Hello"}],"stream":true}';
     lines.push(`  curl ${base}/llm ${headers} \\\n       -d '${body}'`);
   }
-  if (has(Task.TEXT_TO_IMAGE)) {
+  if (hasModelFor(facts, Task.TEXT_TO_IMAGE)) {
     const body = '{"model_id":"","prompt":"a red circle on a blue background"}';
     lines.push(`  curl ${base}/text-to-image ${headers} \\\n       -d '${body}'`);
   }

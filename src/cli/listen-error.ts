@@ -4,14 +4,17 @@ import { dirname } from "node:path";
 
 const reasons: Readonly<Record<string, string>> = {
   EADDRINUSE: "another program uses this address",
-  EACCES: "not permitted (ports below 1024 need privileges)",
+  EACCES:
+    process.platform === "win32"
+      ? "not permitted (another program has it alone, or Windows keeps it: netsh interface ipv4 show excludedportrange tcp)"
+      : "not permitted (ports below 1024 need privileges)",
   EPERM: "not permitted",
   EADDRNOTAVAIL: "this machine has no such address",
   ENOTFOUND: "there is no such host name",
   EAI_AGAIN: "the host name can't be looked up",
 };
 
-/** A folder that is missing is EACCES, too: libuv makes it so, as Windows has it. */
+/** A folder that is missing is EACCES, too: libuv makes it so, as Windows has it, whose pipes lie in none. */
 const socketReasons = (path: string): Readonly<Record<string, string | undefined>> => ({
   EACCES: existsSync(dirname(path)) ? "not permitted" : "the socket's folder does not exist",
   EADDRINUSE: lstatSync(path, { throwIfNoEntry: false })?.isSocket()
@@ -31,7 +34,8 @@ export function listenError(error: unknown): string | undefined {
   }
   const host = address ?? hostname ?? "";
   if (port === undefined || port < 0) {
-    return `can't listen on ${host}: ${socketReasons(host)[code] ?? reasons[code] ?? message}`;
+    const reason = process.platform === "win32" ? undefined : socketReasons(host)[code];
+    return `can't listen on ${host}: ${reason ?? reasons[code] ?? message}`;
   }
   const where = `${host.includes(":") ? `[${host}]` : host}:${port}`;
   return `can't listen on ${where}: ${reasons[code] ?? message}`;

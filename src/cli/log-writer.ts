@@ -125,6 +125,8 @@ const isBusy = (error: unknown) => (error as NodeJS.ErrnoException).code === "EA
 
 /** Node lets no write to a pipe or socket wait for its reader once it made a stream of it. */
 function takesOrRefuses(fd: number): boolean {
+  // What Windows gives to a process that has no console may not be asked for.
+  if (process.platform === "win32") return false;
   const info = fstatSync(fd);
-  return process.platform !== "win32" && (info.isFIFO() || info.isSocket());
+  return info.isFIFO() || info.isSocket();
 }

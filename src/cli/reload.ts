@@ -12,6 +12,7 @@ import { assertRegular } from "../regular-file.js";
 import type { LastReload, Reloaded } from "../reloading.js";
 import { foldersOf } from "./links.js";
 import { logWarnings } from "./logger.js";
+import { hangUpReloads } from "./signals.js";
 
 /** What runs, in this process or in several. */
 export interface Reloadable {
@@ -94,7 +95,7 @@ async function reloadNow(options: ReloadOptions, why: string): Promise<boolean> 
 const messageOf = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
 /**
- * Takes SIGHUP from now on, which would end the process otherwise.
+ * Takes SIGHUP from now on, which would end the process otherwise. On Windows it is let be.
  * @returns begins to reload on it; at once if it came before
  */
 export function reloadOnSignal(): (options: ReloadOptions) => void {
@@ -104,7 +105,7 @@ export function reloadOnSignal(): (options: ReloadOptions) => void {
     came = true;
     if (known) void reload(known, "SIGHUP");
   };
-  process.on("SIGHUP", onSignal);
+  if (hangUpReloads) process.on("SIGHUP", onSignal);
   return (options) => {
     known = options;
     if (came) onSignal();

@@ -1,4 +1,5 @@
 /** Leaving on SIGTERM and SIGINT, or not. */
+import { constants } from "node:os";
 import type { Logger } from "../core/log.js";
 
 /**
@@ -7,8 +8,14 @@ import type { Logger } from "../core/log.js";
  */
 const sameSignalMs = 300;
 
-/** Exit codes of a process that a signal ended, as shells report them. */
-const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
+/** On Windows a console that closes sends SIGHUP, ahead of ending the process, and Ctrl-Break SIGBREAK. */
+const ofConsoles = ["SIGHUP", "SIGBREAK"] as const;
+
+/** Whether SIGHUP asks for a reload, as it does everywhere but on Windows. */
+export const hangUpReloads = process.platform !== "win32";
+
+/** Those that ask a process to leave. */
+const farewells = ["SIGINT", "SIGTERM", ...(hangUpReloads ? [] : ofConsoles)] as const;
 
 /**
  * Resolves at the first signal. A later one leaves at once.
@@ -17,10 +24,12 @@ const exitCodes = { SIGINT: 130, SIGTERM: 143 } as const;
 export function untilSignal(leave: (signal: string, status: number) => void): Promise<string> {
   return new Promise((resolve) => {
     let first: number | undefined;
-    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+    for (const signal of farewells) {
       process.on(signal, () => {
         first ??= performance.now();
-        if (performance.now() - first > sameSignalMs) leave(signal, exitCodes[signal]);
+        // As shells report a process that a signal ended.
+        if (performance.now() - first > sameSignalMs)
+          leave(signal, 128 + constants.signals[signal]);
         resolve(signal);
       });
     }
@@ -43,6 +52,6 @@ export function leaveAtOnce(log: Logger, signal: string, status: number, calls: 
  * @returns a promise that never resolves
  */
 export function ignoreSignals(): Promise<never> {
-  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+  for (const signal of ["SIGINT", "SIGTERM", ...ofConsoles] as const) process.on(signal, () => {});
   return new Promise(() => {});
 }

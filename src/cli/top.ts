@@ -6,7 +6,7 @@ import { loadFields } from "../config/load.js";
 import { socketsFolder } from "../config/telemetry.js";
 import { parseJson } from "../core/json.js";
 import { socketsIn } from "../operator.js";
-import { isSocketPath, socketMessage, socketPathIn } from "../socket-path.js";
+import { isSocketPath, socketMessage, socketOf, socketPathIn } from "../socket-path.js";
 import { mergedStatus } from "../telemetry/merged-status.js";
 import type { Status } from "../telemetry/status.js";
 import { type Command, configOptions, type Given, UsageError } from "./command.js";
@@ -60,7 +60,7 @@ const placeAt = (path: string): Place => ({ path, look: (signal) => look(path, s
 async function placeOf(given: Given): Promise<Place | undefined> {
   const named = given.text("socket");
   if (named !== undefined) {
-    const path = named.startsWith("unix:") ? socketPathIn(named) : named;
+    const path = socketOf(named.startsWith("unix:") ? socketPathIn(named) : named);
     if (!isSocketPath(path)) throw new UsageError(`--socket ${socketMessage}`);
     return placeAt(path);
   }
@@ -68,7 +68,7 @@ async function placeOf(given: Given): Promise<Place | undefined> {
     file: given.text("config"),
   });
   const folder = socketsFolder(config.state.directory);
-  if (!isSocketPath(join(folder, `${process.pid}.sock`))) {
+  if (!isSocketPath(socketOf(join(folder, `${process.pid}.sock`)))) {
     say(`lintel: no gateway can have a socket in ${folder}: the path is too long`);
     return undefined;
   }

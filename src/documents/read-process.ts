@@ -35,4 +35,5 @@ process.once("message", ({ memory, ...order }: Order) => {
 
 // The gateway decides when it leaves, and closes the channel however it ends.
 process.on("disconnect", leave);
-for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => {});
+for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGBREAK"] as const)
+  process.on(signal, () => {});

@@ -42,6 +42,8 @@ export async function bind(server: Server, wanted: ListenOptions): Promise<Addre
 
 /** Whether nobody listens on a socket any more, because its process was killed. */
 async function isLeftover(path: string): Promise<boolean> {
+  // A pipe ends with its process, and to look at one is to connect to it.
+  if (process.platform === "win32") return false;
   const info = await lstat(path).catch(() => undefined);
   if (!info?.isSocket()) return false;
   return (await listens({ path })) === "refused";

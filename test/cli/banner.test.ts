@@ -75,6 +75,23 @@ test("of many models fifty are told, what matters among them, and how many there
   expect(fifty.match(/^ {2}chat /gm)).toHaveLength(50);
 });
 
+test("on Windows what to try is Lintel's own commands, which every shell there reads alike", () => {
+  const models = [served(chatModel("a")), served(imageModel("b"))];
+  const tries = (more: Partial<BannerFacts>) =>
+    banner({ ...facts, models, ...more }, true)
+      .split("Try:\n")[1]
+      ?.split("\n");
+  expect(tries({})).toEqual([
+    "  npx lintel chat Hello --server http://127.0.0.1:8080",
+    '  npx lintel image "a red circle on a blue background" --server http://127.0.0.1:8080',
+  ]);
+  const pipe = String.raw`unix:\\.\pipe\lintel`;
+  expect(tries({ auth: "token", addresses: [pipe], models: models.slice(0, 1) })).toEqual([
+    `  npx lintel chat Hello --server "${pipe}" --token TOKEN`,
+  ]);
+  expect(tries({ models: [] })).toBeUndefined();
+});
+
 test.each<[string, Partial<BannerFacts>, string, string]>([
   ["any token", {}, "http://127.0.0.1:8080/llm", "Authorization: Bearer me"],
   [

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Logger } from "../../core/log.js";
 import type { Clock } from "../../core/routing/clock.js";
-import { isSocketPath } from "../../socket-path.js";
+import { isSocketPath, socketOf } from "../../socket-path.js";
 import { embeddedMark, type Report } from "./mark.js";
 import type { Quarantine } from "./quarantine.js";
 import { relog } from "./relog.js";
@@ -34,7 +34,7 @@ const socket = "node.sock";
 /** The folder for temporary files; the system's own where that one's path leaves no room for a socket's. */
 function folderOfSockets(): string {
   const folder = tmpdir();
-  return isSocketPath(join(folder, `${prefix}XXXXXX`, socket)) ? folder : "/tmp";
+  return isSocketPath(socketOf(join(folder, `${prefix}XXXXXX`, socket))) ? folder : "/tmp";
 }
 
 /** A child process that listens on a socket of its own, in a folder that only this user can enter. */
@@ -95,7 +95,7 @@ export class Child {
     // mkdtemp makes folders with mode 0700.
     const folder = await mkdtemp(join(folderOfSockets(), prefix));
     try {
-      const address = `unix:${join(folder, socket)}`;
+      const address = `unix:${socketOf(join(folder, socket))}`;
       if (this.#stopping) return "was not started";
       const args = [...models.flatMap((path) => ["--model", path]), ...options];
       // The channel tells when the child listens; and when this process dies,

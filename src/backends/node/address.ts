@@ -8,8 +8,9 @@ import type { ClientTls } from "../http/client-tls.js";
 import { portOf } from "../http/proxy.js";
 import { withRemedy } from "../http/tls-remedy.js";
 
-/** `http://host:port`, `https://host`, or `unix:/path/of.sock`. */
-export const addressPattern = /^(?:https?:\/\/[^\s/?#]+\/?|unix:\/[\s\S]+)$/;
+/** `http://host:port`, `https://host`, `unix:/path/of.sock`, or a pipe of Windows, `unix:\\.\pipe\name`. */
+export const addressPattern =
+  /^(?:https?:\/\/[^\s/?#]+\/?|unix:\/[\s\S]+|unix:\\\\[.?]\\pipe\\[\s\S]+)$/;
 
 type Connection = Pick<GrpcTransportOptions, "baseUrl" | "nodeOptions">;
 
