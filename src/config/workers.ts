@@ -1,7 +1,8 @@
 /** How many processes serve, and what must be so that they act as one gateway. */
 import { availableParallelism } from "node:os";
 import * as z from "zod";
-import type { Finding } from "./problems.js";
+import { isSocketPath, socketPathIn } from "../socket-path.js";
+import type { Finding, Path } from "./problems.js";
 import { type Fields, fields, list } from "./raw.js";
 import type { BackendConfig } from "./schema.js";
 
@@ -23,7 +24,7 @@ export const workersSchema = z
   );
 
 /** What more than one worker can't do without, or with. */
-export function checkWorkers({ workers, state, backends }: Fields): Finding[] {
+export function checkWorkers({ workers, state, backends, listen, admin }: Fields): Finding[] {
   if (!(workers === "auto" || (typeof workers === "number" && workers > 1))) return [];
   const lacking = (message: string): Finding => ({ path: ["workers"], message });
   const found: Finding[] = [];
@@ -39,5 +40,20 @@ export function checkWorkers({ workers, state, backends }: Fields): Finding[] {
       "its models would be in memory once for each of the workers: serve them by lintel node, and name it as a backend of type node";
     found.push({ path: ["backends", i, "type"], message });
   }
-  return found;
+  return [
+    ...found,
+    ...pipes(["listen"], listen),
+    ...pipes(["admin", "listen"], fields(admin).listen),
+  ];
+}
+
+/** Pipes of Windows: Node hands them to no other process. */
+function pipes(at: Path, listen: unknown): Finding[] {
+  const message = "is a pipe, and of one process alone: several need host:port";
+  const isPipe = (text: unknown) =>
+    typeof text === "string" && text.startsWith("unix:") && isSocketPath(socketPathIn(text), true);
+  if (isPipe(listen)) return [{ path: at, message }];
+  return (Array.isArray(listen) ? listen : []).flatMap((text, i) =>
+    isPipe(text) ? [{ path: [...at, i], message }] : [],
+  );
 }

@@ -42,3 +42,19 @@ test.each(["2", "auto"])(
     );
   },
 );
+
+test("a pipe of Windows is of one process: it is a mistake beside several, wherever they listen", () => {
+  const pipe = String.raw`'unix:\\.\pipe\lintel'`;
+  const several = `workers: 2\n${redis}backends: [${remote}]\n`;
+  const message = "is a pipe, and of one process alone: several need host:port";
+  expect(mistakes(`${several}listen: ${pipe}\n`)).toEqual([`lintel.yaml:4:9: listen: ${message}`]);
+  const tokens = "tokens: [{ name: a, hash: 'sha256:0' }]";
+  expect(
+    mistakes(`${several}listen: [":1", ${pipe}]\nadmin: { listen: [${pipe}], ${tokens} }\n`),
+  ).toEqual(
+    expect.arrayContaining([
+      `lintel.yaml:4:16: listen[1]: ${message}`,
+      `lintel.yaml:5:19: admin.listen[0]: ${message}`,
+    ]),
+  );
+});
