@@ -56,7 +56,7 @@ export function reasonOf(error: unknown): string {
 }
 
 /** An error of OpenSSL, which has a thread, a number and places in its source around the reason. */
-const ofOpenssl = /[\dA-F]+:error:[\dA-F]+:[^:]*:[^:]*:([^:]*):[^:\n]*:\d+:[^\n]*\n?/g;
+const ofOpenssl = /[\dA-F]+:error:[\dA-F]+:[^:]*:[^:]*:([^:]*):(?:[a-z]:)?[^:\n]*:\d+:[^\n]*\n?/g;
 
 const withoutPlaces = (words: string): string =>
   words.includes(":error:") ? words.replace(ofOpenssl, "$1") : words;

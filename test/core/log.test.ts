@@ -46,16 +46,19 @@ test.each([
   );
 });
 
-test("where Node has the system's code for what OpenSSL says, its words tell", () => {
-  const place = "SSL routines:ssl3_get_record:wrong version number:../ssl/record.c:350:";
-  const message = `write EPROTO 80BC4D85957F0000:error:0A00010B:${place}\n`;
-  expect(reasonOf(Object.assign(new Error(message), { code: "EPROTO" }))).toBe(
-    "write EPROTO wrong version number; no TLS is spoken there",
-  );
-  expect(reasonOf(Object.assign(new Error("write EPROTO"), { code: "EPROTO" }))).toBe(
-    "write EPROTO",
-  );
-});
+test.each(["../ssl/record.c", String.raw`c:\ws\ssl\record.c`])(
+  "where Node has the system's code for what OpenSSL says, its words tell: %s",
+  (file) => {
+    const place = `SSL routines:ssl3_get_record:wrong version number:${file}:350:`;
+    const message = `write EPROTO 80BC4D85957F0000:error:0A00010B:${place}\n`;
+    expect(reasonOf(Object.assign(new Error(message), { code: "EPROTO" }))).toBe(
+      "write EPROTO wrong version number; no TLS is spoken there",
+    );
+    expect(reasonOf(Object.assign(new Error("write EPROTO"), { code: "EPROTO" }))).toBe(
+      "write EPROTO",
+    );
+  },
+);
 
 test.each([
   "The plain HTTP request was sent to HTTPS port",
