@@ -25,7 +25,7 @@ import { heed, refuseLost } from "./heed.js";
 import { ThoughtParts, thoughtsIn } from "./reasoning.js";
 import { type ChatCall, type Configured, optionalFieldsOf, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
-import { detailsOf, refusalOf } from "./untold.js";
+import { detailsOf, type OfAnswer, refusalOf, toldOfAnswer } from "./untold.js";
 import { unwrapped } from "./written.js";
 
 /** A chat model with what is configured for it. */
@@ -52,10 +52,11 @@ async function* streamed(
   );
   const reader = stream.getReader();
   try {
-    let stamp = stampOf(call.request.model);
+    let stamp = stampOf({ model: call.request.model });
     /** Of the last chunk; the provider may tell it yet. */
     let refusal = "";
     let ofAnthropic = false;
+    let ofAnswer: OfAnswer = {};
     const calls = new CallParts();
     const thoughts = new ThoughtParts();
     for (;;) {
@@ -69,6 +70,11 @@ async function* streamed(
         if (refusal !== "") yield [piece(stamp, refusal)];
         heedFailure(part.rawValue);
         ofAnthropic ||= beginsMessage(part.rawValue);
+        const told = toldOfAnswer(part.rawValue);
+        if (told) {
+          ofAnswer = { ...ofAnswer, ...told };
+          stamp = stampOf(stamp, told);
+        }
         refusal = refusalOf(part.rawValue);
         const details = untoldDetails(known, part.rawValue);
         if (details !== "") yield [thoughtPiece(stamp, reasoningOf("", details))];
@@ -76,14 +82,15 @@ async function* streamed(
         const passed = isPing(part.error) || (ofAnthropic && isNewer(part.error));
         if (!passed) throw failureOf(part.error);
         call.alive?.();
-      } else if (part.type === "response-metadata") stamp = stampOf(call.request.model, part);
+      } else if (part.type === "response-metadata") stamp = stampOf(stamp, part);
       else if (part.type === "text-delta" && part.delta !== "") {
         if (part.delta === refusal) refusal = "";
         yield [piece(stamp, part.delta)];
       } else if (part.type === "finish") {
         if (refusal !== "") yield [piece(stamp, refusal)];
         if (brokeOff(part.finishReason)) throw noReason();
-        yield [piece(stamp, "", finishReasonOf(part.finishReason), countsOf(part.usage))];
+        const counts = countsOf(part.usage, ofAnswer.cached);
+        yield [piece(stamp, "", finishReasonOf(part.finishReason), counts)];
         return;
       } else {
         const called = calls.read(part);
@@ -116,20 +123,21 @@ async function generated(
   if ("choices" in result) return result;
   heedFailure(result.response?.body);
   heed(known, call, result.warnings);
-  const told = result.content
+  const said = result.content
     .map((part) => (part.type === "text" ? unwrapped(part.text) : ""))
     .join("");
   const refusal = refusalOf(result.response?.body);
-  const content = told.endsWith(refusal) ? told : told + refusal;
+  const content = said.endsWith(refusal) ? said : said + refusal;
   const details = untoldDetails(known, result.response?.body);
   const thought = thoughtsIn(result.content);
+  const told = toldOfAnswer(result.response?.body) ?? {};
   return {
-    ...stampOf(call.request.model, result.response),
-    usage: countsOf(result.usage),
+    ...stampOf(stampOf({ model: call.request.model }, told), result.response),
+    usage: countsOf(result.usage, told.cached),
     choices: [
       messageChoice(
         content,
-        finishReasonOf(result.finishReason),
+        finishReasonOf(result.finishReason, told.incomplete),
         callsIn(result.content),
         details === "" ? thought : { ...thought, reasoningDetails: details },
       ),
@@ -191,15 +199,20 @@ export async function attempt<T>(
   }
 }
 
+/** What all messages of an answer share. */
+type Stamp = Omit<LLMResponse, "usage" | "choices">;
+
+/** What is said of an answer, above what was known of it. */
 function stampOf(
-  model: string,
+  { id = "", model, created }: Partial<Stamp> & { model: string },
   said: { id?: string; modelId?: string; timestamp?: Date } = {},
-): Omit<LLMResponse, "usage" | "choices"> {
+): Stamp {
+  const now = () => Math.floor(Date.now() / 1000);
   return {
     $typeName: "lintel.v1.LLMResponse",
-    id: said.id ?? "",
+    id: said.id ?? id,
     model: said.modelId ?? model,
-    created: Math.floor((said.timestamp?.getTime() ?? Date.now()) / 1000),
+    created: said.timestamp ? Math.floor(said.timestamp.getTime() / 1000) : (created ?? now()),
     usageEstimated: false,
     warnings: [],
   };

@@ -138,11 +138,15 @@ export const deepseek = unlessCommon(({ effort }) => ({
 }));
 
 /** Kimi K3 always thinks, and knows how much; those before are switched on and off. */
-export const moonshot = unlessCommon(({ effort, model }) =>
-  /\bk2/i.test(model)
+export const moonshot: Thinking = ({ effort, model, common }) => {
+  const switched = /\bk2/i.test(model);
+  // Of one that always thinks its provider leaves `none` out, and it thinks as much as ever.
+  if (common && (switched || effort !== "none")) return { options: {} };
+  const options = switched
     ? { thinking: typed(effort) }
-    : { reasoningEffort: nearest(effort, ["low", "high", "max"]) },
-);
+    : { reasoningEffort: nearest(effort, ["low", "high", "max"]) };
+  return { options, deaf: true };
+};
 
 /** How much of the answer is for thoughts, where that is to be said in tokens. */
 const shares: Readonly<Record<string, number>> = {

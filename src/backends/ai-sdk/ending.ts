@@ -20,20 +20,32 @@ export function brokeOff({ unified, raw }: { unified: string; raw: string | unde
   return unified === "interrupted" || (unified === "other" && raw === undefined);
 }
 
-/** What a provider has no name of its own for is read as OpenAI-compatible servers say it. */
-export function finishReasonOf({ unified, raw }: LanguageModelV3FinishReason): string {
+/**
+ * What a provider has no name of its own for is read as OpenAI-compatible servers say it.
+ * @param incomplete what else its vendor says of a reason
+ */
+export function finishReasonOf(
+  { unified, raw }: LanguageModelV3FinishReason,
+  incomplete = "",
+): string {
   if (unified === "error") throw gaveUp(raw ?? unified);
-  return finishReasons[unified] ?? readFinishReason(raw) ?? "stop";
+  return finishReasons[unified] ?? readFinishReason(incomplete || raw) ?? "stop";
 }
 
-/** Providers hand on whatever is a number, and those for any OpenAI-compatible server leave out what only the total has. */
-export function countsOf({ inputTokens, outputTokens, raw }: LanguageModelV3Usage) {
+/**
+ * Providers hand on whatever is a number, and those for any OpenAI-compatible server leave out what only the total has.
+ * @param cached tokens of the prompt that were in a cache, where the provider does not say it
+ */
+export function countsOf(
+  { inputTokens, outputTokens, raw }: LanguageModelV3Usage,
+  cached?: number,
+) {
   // Such providers have 0 for what is not told.
   const details =
     isObject(raw) && "prompt_tokens" in raw
       ? readUsageDetails(raw)
       : detailsOf(
-          toldOf(inputTokens.cacheRead),
+          toldOf(inputTokens.cacheRead ?? cached),
           toldOf(inputTokens.cacheWrite),
           toldOf(outputTokens.reasoning),
         );

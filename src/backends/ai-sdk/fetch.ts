@@ -1,5 +1,5 @@
 /** The `fetch` of providers: undici's, and no further than the guard lets it. */
-import { type Dispatcher, type RequestInit, Response, fetch as send } from "undici";
+import { type Dispatcher, Headers, type RequestInit, Response, fetch as send } from "undici";
 import { asWritten } from "../../core/long-numbers.js";
 import { answerLimit } from "../completions/reading.js";
 import { nonsense } from "../http/failure.js";
@@ -10,6 +10,12 @@ import type { Fetch } from "./load.js";
 import { untilDone } from "./until-done.js";
 import { asEvents, asksForStream } from "./whole.js";
 import { eventsWithWritten, offersTools, type WrittenIn, withWritten } from "./written.js";
+
+/** Providers hand on headers as they are, and options but some: by this one a request asks its stream to count tokens. */
+const usageHeader = "lintel-stream-usage";
+
+/** Headers of such a request. */
+export const askingForUsage = { [usageHeader]: "1" };
 
 /** What is needed to send. */
 export interface FetchOptions {
@@ -42,8 +48,9 @@ export function guardedFetch({ guard, dispatcher, images, written }: FetchOption
     const method = init.method?.toUpperCase() ?? "GET";
     if (method !== "GET" && method !== "HEAD") {
       guard.trust(url.origin);
-      const body = typeof init.body === "string" ? { body: asWritten(init.body) } : {};
-      const response = await send(url, { ...init, ...body, dispatcher, redirect: "manual" });
+      const request = withUsage(init);
+      const body = typeof request.body === "string" ? { body: asWritten(request.body) } : {};
+      const response = await send(url, { ...request, ...body, dispatcher, redirect: "manual" });
       if (!response.ok) return refused(response, init.signal);
       const type = response.headers.get("content-type") ?? "";
       if (/\btext\/event-stream\b/i.test(type)) {
@@ -77,6 +84,18 @@ export function guardedFetch({ guard, dispatcher, images, written }: FetchOption
     throw new Error("too many redirects");
   };
   return guarded as unknown as Fetch;
+}
+
+/** A request that asks its stream to count tokens, if it is told to, and does not ask already. */
+function withUsage(init: RequestInit): RequestInit {
+  const headers = new Headers(init.headers);
+  if (!headers.has(usageHeader)) return init;
+  headers.delete(usageHeader);
+  const { body } = init;
+  const isStream = typeof body === "string" && body.includes('"stream":true');
+  if (!isStream || body.includes('"stream_options":')) return { ...init, headers };
+  const asking = `${body.slice(0, -1)},"stream_options":{"include_usage":true}}`;
+  return { ...init, headers, body: asking };
 }
 
 /**

@@ -14,6 +14,11 @@ type ChatCall = Call<"chat"> | Call<"complete">;
 /** Fields that a provider leaves out of every request; of others it may depend on their neighbours. */
 const lasting: ReadonlySet<string> = new Set(["top_k", "seed", "stop", "tools"]);
 
+const formatNamed = (type: string | undefined) => `response_format ${type}`;
+
+/** JSON without a schema, where it is remembered that it is left out. */
+export const jsonObject = formatNamed("json_object");
+
 /**
  * Fields that a caller is not served without, and under which names it is remembered that they are
  * left out: of a choice that is no must, or of the other form, that says nothing.
@@ -21,7 +26,7 @@ const lasting: ReadonlySet<string> = new Set(["top_k", "seed", "stop", "tools"])
 function namesOfNeeded(request: LLMRequest): ReadonlyMap<string, string> {
   const names: Readonly<Record<string, string>> = {
     tool_choice: "forced tool_choice",
-    response_format: `response_format ${request.responseFormat?.type}`,
+    response_format: formatNamed(request.responseFormat?.type),
   };
   return new Map(neededBy(request).map((field) => [field, names[field] ?? field]));
 }

@@ -51,7 +51,10 @@ export class AiSdkBackend implements Backend {
   constructor(config: AiSdkConfig, { log }: BackendContext) {
     this.name = config.name;
     this.#config = config;
-    this.#entries = new Map(config.models.map((m) => [m.id, { config: m, ignored: new Set() }]));
+    const { leaves } = chatPackage(config.package);
+    this.#entries = new Map(
+      config.models.map((m) => [m.id, { config: m, ignored: new Set(leaves) }]),
+    );
     const { connect, first_token, idle } = config.timeouts;
     const { baseURL } = config.options;
     this.#agent = agentTo({

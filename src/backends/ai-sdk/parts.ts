@@ -70,13 +70,15 @@ function filePart(
 
 function imageOf(image: ImageUrl | undefined, taken: TakenFiles): LanguageModelV3FilePart {
   const { url = "", detail = "" } = image ?? {};
-  const options = detail === "" ? {} : { providerOptions: { openai: { imageDetail: detail } } };
+  const looked = { imageDetail: detail };
+  const options =
+    detail === "" ? {} : { providerOptions: { openai: looked, azure: looked, deepseek: looked } };
   const [, mediaType, data] = inline.exec(url) ?? [];
   if (mediaType !== undefined && data !== undefined) {
     return { ...filePart(mediaType, data, taken), ...options };
   }
   if (isFetched(url, taken, ofImages)) {
-    return { ...filePart("image/*", new URL(url), taken), ...options };
+    return { ...filePart(imageTypeAt(url), new URL(url), taken), ...options };
   }
   throw unsupported(
     "messages",
@@ -104,11 +106,22 @@ const isFetched = (url: string, { fetched }: TakenFiles, keys: RegExp): boolean 
     ([type, patterns]) => keys.test(type) && patterns.some((pattern) => pattern.test(url)),
   );
 
+/** By its address: since AI SDK 7 some want the format, and can't see it from an address. */
+function imageTypeAt(url: string): string {
+  const [, format = "*"] =
+    /\.(png|jpe?g|webp|gif|heic|heif|avif)$/i.exec(new URL(url).pathname) ?? [];
+  return `image/${format.toLowerCase().replace("jpg", "jpeg")}`;
+}
+
 /** Formats of sounds, where the media type has another name. */
 const soundTypes: Readonly<Record<string, string>> = { mp3: "mpeg", m4a: "mp4" };
 
 /** Packages whose providers can be told how closely an image is looked at. */
-const looking: ReadonlySet<string> = new Set(["@ai-sdk/openai", "@ai-sdk/azure"]);
+const looking: ReadonlySet<string> = new Set([
+  "@ai-sdk/openai",
+  "@ai-sdk/azure",
+  "@ai-sdk/deepseek",
+]);
 
 /** Whether messages say how closely an image is looked at, which a package's provider leaves out. */
 export const losesDetail = (messages: readonly LLMMessage[], name: string): boolean =>

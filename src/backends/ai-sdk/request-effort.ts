@@ -29,8 +29,9 @@ export function effortOf(
   const { request, warnings } = call;
   const { reasoningEffort, maxTokens, includeReasoning = true } = request;
   if (reasoningEffort === "" || refused.has(effort) || saysEffort(providerOptions)) return nothing;
-  const { thinking } = chatPackage(name);
-  const common = isV4(model);
+  const { thinking, max } = chatPackage(name);
+  const tooMuch = reasoningEffort === "max" ? max : undefined;
+  const common = isV4(model) && tooMuch !== "options";
   const told = thinking?.({
     effort: reasoningEffort,
     model: model.modelId,
@@ -51,7 +52,11 @@ export function effortOf(
       ...(reasoningSummary !== undefined &&
         (refused.has(summaries) ? common && noSummaries : { reasoningSummary })),
     },
-    ...(common && !told?.deaf && (told || !thinking) && { common: { reasoning: reasoningEffort } }),
+    ...(common &&
+      !told?.deaf &&
+      (told || !thinking) && {
+        common: { reasoning: tooMuch ?? reasoningEffort },
+      }),
   };
 }
 

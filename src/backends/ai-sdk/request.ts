@@ -4,26 +4,28 @@ import type {
   LanguageModelV3CallOptions,
   SharedV3ProviderOptions,
 } from "@ai-sdk/provider";
-import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { isObject, type JsonObject } from "../../core/json.js";
-import { onlyOffersTools } from "../../core/tool-calls.js";
+import { onlyOffersTools, usesTools } from "../../core/tool-calls.js";
 import { promptCacheKey, toldCacheKey } from "../cache-key.js";
 import { callHeaders } from "../call-headers.js";
 import { callIds, hasOtherIds, idsFor } from "../call-ids.js";
-import { tools } from "../completions/fields.js";
+import { besideCalls, strictTools, tools } from "../completions/fields.js";
 import { endUser } from "../completions/refusal.js";
 import { signedThoughts, summaries, thoughtsToRefuse } from "../completions/thoughts.js";
 import { longestOfOpenai, type PassUser, toldUser } from "../end-user.js";
-import { chatPackage } from "./chat-packages.js";
+import { type ChatPackage, chatPackage } from "./chat-packages.js";
+import { saysEffort } from "./efforts.js";
+import { askingForUsage } from "./fetch.js";
 import { isV4 } from "./load.js";
 import { losesDetail } from "./parts.js";
 import { promptOf } from "./prompt.js";
 import { replayTo } from "./replay.js";
-import { effortOf } from "./request-effort.js";
+import { type Effort, effortOf } from "./request-effort.js";
 import { formatOf, toolOptions } from "./tools.js";
 
-const optionalFields = ["temperature", "top_p", "top_k", "seed"] as const;
+const optionalFields = ["temperature", "top_p", "top_k", "seed", "parallel_tool_calls"] as const;
 
 /** A call of either operation of chat. */
 export type ChatCall = Call<"chat"> | Call<"complete">;
@@ -38,6 +40,8 @@ export const optionalFieldsOf = (
 ): readonly string[] => [
   ...optionalFields,
   ...(onlyOffersTools(request) ? [tools] : []),
+  ...(hasStrictTools(request) ? [strictTools] : []),
+  ...(chatPackage(configured.package).asksUsage ? [streamOptions] : []),
   ...(hasOtherIds(request.messages) ? [callIds] : []),
   ...(Object.keys(userOf(request, configured, none)).length > 0 ? [endUser] : []),
   ...(cacheKeyOf({ affinity, request }, configured, none) ? [promptCacheKey] : []),
@@ -68,18 +72,18 @@ export async function optionsOf(
 ): Promise<LanguageModelV3CallOptions> {
   const { request, id } = call;
   const { temperature, topP, topK = -1, maxTokens, seed, stop } = request;
-  if (losesDetail(request.messages, configured.package)) {
-    call.warnings.add("image_url.detail: not supported by this model, ignored");
-  }
+  const known = chatPackage(configured.package);
+  for (const text of leftOut(request, configured.package, refused)) call.warnings.add(text);
   const takes = (field: (typeof optionalFields)[number]) => !refused.has(field);
   const effort = effortOf(call, configured, refused);
   const limit = effort.maxTokens ?? maxTokens;
-  const known = chatPackage(configured.package);
   const { supportedUrls } = configured.model;
+  // While a model thinks its provider leaves it out, and says so.
+  const writeTopK = thinks(effort, configured) ? undefined : known.topK?.(configured.model.modelId);
   const replay = replayTo(known, isStored(configured), refused);
   return {
     prompt: promptOf(request.messages, {
-      calls: !refused.has(tools),
+      calls: !refused.has(tools) && !known.forgetsCalls,
       files: { fetched: await supportedUrls, tagged: isV4(configured.model) },
       replay,
       idOf: idsFor(refused),
@@ -90,22 +94,58 @@ export async function optionsOf(
     ...(temperature !== undefined && takes("temperature") && { temperature }),
     // Some models refuse top_p beside temperature; at 1 it changes nothing.
     ...(topP !== undefined && topP < 1 && takes("top_p") && { topP }),
-    ...(topK >= 1 && takes("top_k") && { topK }),
+    ...(topK >= 1 && takes("top_k") && !writeTopK && { topK }),
     ...(limit !== undefined && { maxOutputTokens: limit }),
     ...(seed !== undefined && seed >= 0n && takes("seed") && { seed: Number(seed) }),
     ...(stop.length > 0 && { stopSequences: stop }),
-    ...(!refused.has(tools) && toolOptions(request, known.marking)),
+    ...(!refused.has(tools) && toolOptions(request, known, !refused.has(strictTools))),
     ...formatOf(request.responseFormat),
-    headers: { "x-request-id": id, ...callHeaders(call) },
+    headers: {
+      "x-request-id": id,
+      ...callHeaders(call),
+      ...(known.asksUsage && !refused.has(streamOptions) && askingForUsage),
+    },
     abortSignal: signal,
     ...effort.common,
     providerOptions: providerOptionsOf(configured, request, {
       ...effort.options,
       ...userOf(request, configured, refused),
       ...cacheKeyOf(call, configured, refused),
+      ...(topK >= 1 && takes("top_k") && writeTopK?.(topK)),
+      ...(!refused.has(tools) && takes("parallel_tool_calls") && parallelOf(request, known)),
     }),
   };
 }
+
+const streamOptions = "stream_options";
+
+const unsupported = "not supported by this model, ignored";
+
+/** Warnings of what a provider leaves out without a word, and a caller is served without. */
+function leftOut(
+  request: LLMRequest,
+  name: string,
+  refused: ReadonlySet<string>,
+): readonly string[] {
+  const { messages } = request;
+  const { forgetsCalls } = chatPackage(name);
+  const strict = !refused.has(tools) && refused.has(strictTools) && hasStrictTools(request);
+  const beside = refused.has(besideCalls) && messages.some(saysBesideCalls);
+  return [
+    ...(losesDetail(messages, name) ? [`image_url.detail: ${unsupported}`] : []),
+    ...(strict ? [`${strictTools}: ${unsupported}`] : []),
+    ...(beside ? [`messages: ${besideCalls} is ${unsupported}`] : []),
+    ...(forgetsCalls && messages.some(usesTools)
+      ? [`messages: tool_calls in them are ${unsupported}`]
+      : []),
+  ];
+}
+
+const saysBesideCalls = ({ toolCalls, content }: LLMMessage): boolean =>
+  toolCalls.length > 0 && content.trim() !== "";
+
+const hasStrictTools = ({ tools: offered }: LLMRequest): boolean =>
+  offered.some(({ function: tool }) => tool?.strict);
 
 /** Whether the operator lets the vendor keep answers, where that is the provider's to say. */
 function isStored({ package: name, providerOptions }: Configured): boolean {
@@ -114,6 +154,15 @@ function isStored({ package: name, providerOptions }: Configured): boolean {
 }
 
 const none: ReadonlySet<string> = new Set();
+
+/** Whether a model may think, as the request or the operator has it. */
+const thinks = ({ options }: Effort, { providerOptions }: Configured): boolean =>
+  saysEffort(providerOptions) ||
+  (isObject(options.reasoningConfig) && options.reasoningConfig.type !== "disabled");
+
+/** Options that say whether one answer may call several tools, where the request says it. */
+const parallelOf = ({ tools: offered, parallelToolCalls }: LLMRequest, known: ChatPackage) =>
+  offered.length > 0 && parallelToolCalls !== undefined ? known.parallel?.(parallelToolCalls) : {};
 
 /** Options that tell a provider whom a call is for, where it is told and has any. */
 function userOf(

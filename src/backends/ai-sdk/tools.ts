@@ -7,39 +7,42 @@ import type {
   ToolChoice,
 } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, parseJson } from "../../core/json.js";
-import { type Marking, optionsOfMark } from "./marks.js";
+import type { ChatPackage } from "./chat-packages.js";
+import { optionsOfMark } from "./marks.js";
 
 type Options = LanguageModelV3CallOptions;
 
 /**
  * What a request says of tools; nothing where it has none: vendors refuse a choice among none.
- * @param marking how marks for the vendor's cache are told; absent: not at all
+ * @param known how marks for the vendor's cache are told, and what may be chosen. Default: not at all, and anything
+ * @param strictly whether it is told how closely calls keep to their schemas. Default: yes
  */
 export function toolOptions(
   { tools, toolChoice }: LLMRequest,
-  marking?: Marking,
+  { marking, offersChosen = false }: Pick<ChatPackage, "marking" | "offersChosen"> = {},
+  strictly = true,
 ): Pick<Options, "tools" | "toolChoice"> {
-  if (tools.length === 0) return {};
+  const name = offersChosen && toolChoice?.type === "function" && toolChoice.function?.name;
+  const offered = tools.filter(({ function: tool }) => !name || tool?.name === name);
+  if (offered.length === 0 || (offersChosen && toolChoice?.type === "none")) return {};
   return {
-    tools: tools.flatMap(({ function: tool, cacheControl }) =>
-      tool ? [{ ...toolOf(tool), ...optionsOfMark(cacheControl, marking) }] : [],
+    tools: offered.flatMap(({ function: tool, cacheControl }) =>
+      tool ? [{ ...toolOf(tool, strictly), ...optionsOfMark(cacheControl, marking) }] : [],
     ),
-    ...(toolChoice && { toolChoice: choiceOf(toolChoice) }),
+    ...(toolChoice && { toolChoice: name ? { type: "required" } : choiceOf(toolChoice) }),
   };
 }
 
-const toolOf = ({
-  name,
-  description,
-  parameters,
-  strict,
-}: FunctionTool): LanguageModelV3FunctionTool => ({
+const toolOf = (
+  { name, description, parameters, strict }: FunctionTool,
+  strictly: boolean,
+): LanguageModelV3FunctionTool => ({
   type: "function",
   name,
   ...(description !== "" && { description }),
   // Vendors want both, also of tools without arguments.
   inputSchema: { type: "object", properties: {}, ...schemaOf(parameters) },
-  ...(strict !== undefined && { strict }),
+  ...(strictly && strict !== undefined && { strict }),
 });
 
 const choiceOf = ({ type, function: chosen }: ToolChoice): Options["toolChoice"] =>

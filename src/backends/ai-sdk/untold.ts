@@ -1,4 +1,4 @@
-/** What servers of OpenAI's form send, and providers for them leave out or don't know. */
+/** What vendors send, and their providers leave out or don't know. */
 import { isObject, type JsonObject } from "../../core/json.js";
 import { firstChoice } from "../completions/completion.js";
 import { string } from "../http/json.js";
@@ -11,6 +11,34 @@ export function detailsOf(raw: unknown): string {
   const { reasoning_details: details } = saidIn(raw);
   const told = Array.isArray(details) ? details.filter(isObject) : [];
   return told.length > 0 ? JSON.stringify(told) : "";
+}
+
+/** What an answer or an event says of all of the answer. */
+export interface OfAnswer {
+  /** Cohere's id, of whole answers. */
+  readonly id?: string;
+  /** Gemini's name. */
+  readonly modelId?: string;
+  /** Cohere's count of the prompt's tokens that were in a cache. */
+  readonly cached?: number;
+  /** Why xAI's whole answer is no more than a part. */
+  readonly incomplete?: string;
+}
+
+/** The same, as far as it is there; `undefined`: nothing is. */
+export function toldOfAnswer(raw: unknown): OfAnswer | undefined {
+  if (!isObject(raw)) return undefined;
+  const { modelVersion, incomplete_details: details } = raw;
+  if (typeof modelVersion === "string") return { modelId: modelVersion };
+  if (isObject(details)) return { incomplete: string(details.reason) };
+  const { usage } = isObject(raw.delta) ? raw.delta : raw;
+  // OpenAI's form has its counts elsewhere.
+  if (!isObject(usage) || !isObject(usage.tokens)) return undefined;
+  const { cached_tokens: cached } = usage;
+  return {
+    ...(typeof cached === "number" && { cached }),
+    ...(typeof raw.id === "string" && { id: raw.id }),
+  };
 }
 
 function saidIn(raw: unknown): JsonObject {

@@ -66,5 +66,12 @@ const anotherMayDo =
 const ofEffort =
   /^(?:providerOptions\.\w+\.)?(?:reasoning(?:Effort|Config)?|(?:extended |adaptive )?thinking|effort|budgetTokens)\b/;
 
-const fieldsOf = (feature: string): readonly string[] =>
-  fields[feature] ?? (ofEffort.test(feature) ? [effort] : []);
+/** Parts of messages, and what is said of a schema. */
+const ofParts = /^user message part type: (?:file|image)/;
+const ofFormat = /^responseFormat\b/;
+
+function fieldsOf(feature: string): readonly string[] {
+  if (ofParts.test(feature)) return ["image_url", "file", "input_audio"];
+  if (ofFormat.test(feature)) return ["response_format"];
+  return fields[feature] ?? (ofEffort.test(feature) ? [effort] : []);
+}

@@ -159,7 +159,7 @@ function readContent(content: unknown): string {
 
 /** What reasons mean; all others are `stop`. */
 const finishReasons: readonly (readonly [RegExp, string])[] = [
-  [/^(?:length|max_tokens|model_length|model_context_window_exceeded)$/i, "length"],
+  [/^(?:length|max_(?:output_)?tokens|model_length|model_context_window_exceeded)$/i, "length"],
   [
     /^(?:content_filter.*|safety|sensitive|model_armor|(?:image_)?(?:safety|recitation|prohibited_content))$/i,
     "content_filter",
@@ -167,8 +167,9 @@ const finishReasons: readonly (readonly [RegExp, string])[] = [
   [/^(?:tool_calls|function_call)$/i, "tool_calls"],
 ];
 
-/** Reasons of vLLM, SGLang, OpenRouter, DeepSeek and Z.ai for half a completion. */
-const failures = /^(?:abort|insufficient_system_resource|(?:.*_)?error)$/i;
+/** Reasons of vLLM, SGLang, OpenRouter, DeepSeek, Z.ai, Cohere and Bedrock for half a completion. */
+const failures =
+  /^(?:abort|insufficient_system_resource|(?:.*_)?error|timeout|malformed_(?:model_output|tool_use))$/i;
 
 /**
  * Why the server stopped; `undefined` while it goes on. A reason that nobody knows is `stop`.

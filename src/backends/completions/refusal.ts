@@ -11,7 +11,7 @@ import { errorBodies, messageIn, wordsIn } from "../http/error-body.js";
 import { string } from "../http/json.js";
 import type { Refused } from "../http/refused.js";
 import { blankMessages } from "./blank.js";
-import { tools } from "./fields.js";
+import { strictTools, tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 import { missingThoughts, otherThoughts, signedThoughts, thoughts } from "./thoughts.js";
 
@@ -54,6 +54,10 @@ const refusesBlank =
  */
 const refusesTools =
   /does(?: not|n't) support (?:tools|tool (?:us|call)|function call)|function calling is not enabled|no endpoints found that support tool use|tool (?:use|calling)\W* is not supported|tool choice requires --|tools param requires --/i;
+
+/** Tools that are strict, in the words of others' checks and of the AI SDK. */
+const refusesStrict =
+  /(?<![\w.])strict\b.{0,80}?\b(?:requires?|unsupported|not (?:supported|permitted|allowed))|\b(?:extra|unknown|unexpected|unrecognized)\b.{0,80}\bstrict\b/is;
 
 /** Stands for images in messages. */
 const images = "image_url";
@@ -127,6 +131,7 @@ const inWords: Readonly<Record<string, RegExp>> = {
   [thoughts]: refusesThoughts("reasoning_(?:content|details)"),
   [otherThoughts]: refusesThoughts("reasoning"),
   [tools]: refusesTools,
+  [strictTools]: refusesStrict,
   [callIds]: refusesIds,
   [endUser]: refusesUser,
   [images]: refusesImages,

@@ -1,0 +1,308 @@
+/** What of a request reaches each vendor, and what becomes of the rest. */
+import { type Name, png, schema } from "./asked.js";
+import { completionForms } from "./forms/completions.js";
+import { responseForms } from "./forms/responses.js";
+import { since7 } from "./installed.js";
+import type { Form } from "./wire.js";
+
+/** What becomes of a field that is not sent: its caller is warned, or refused. */
+export type Instead = "warned" | "refused";
+
+/** What a package makes of requests. */
+export interface Wishes {
+  /** What its vendor's form has that differs from others of the same wire. */
+  readonly forms?: Readonly<Partial<Record<Name, Form>>>;
+  /** What is not sent. All else is, but for hints. */
+  readonly instead?: Readonly<Partial<Record<Name, Instead>>>;
+  /** Hints that are sent; by the documents no others are, and nobody is told. */
+  readonly hints?: readonly Name[];
+  /**
+   * What the package itself does wrong, and nobody can mend from here, with what is sent. A test fails once
+   * that is mended.
+   */
+  readonly faults?: Readonly<Partial<Record<Name, Form>>>;
+  /** What is sent for each of the words for how much is thought, in their order. */
+  readonly efforts: readonly Form[];
+}
+
+/** What changes nothing of an answer, or is said by its absence. */
+export const hints: readonly Name[] = [
+  ...(["thoughts", "user", "cache key", "lax tool"] as const),
+  ...(["marked part", "marked message", "marked tool"] as const),
+];
+
+/** Forms for what the seven words become, in their order. */
+const words = (become: string, form: (word: string) => Form): Form[] => become.split(" ").map(form);
+
+const all = "none minimal low medium high xhigh max";
+const flat = (word: string): Form => ({ reasoning_effort: word });
+const nested = (word: string): Form => ({ reasoning: { effort: word } });
+
+/** What few vendors take. */
+const rare: Wishes["instead"] = {
+  ...{ top_k: "warned", "image's detail": "warned", "one call": "warned" },
+  ...{ file: "refused", sound: "refused" },
+};
+
+/** Their vendors fetch nothing. */
+const inline = { "image's address": "refused" } as const;
+
+/** What models that think by themselves take no more. */
+const whileThinking = { temperature: "warned", top_p: "warned", seed: "warned" } as const;
+
+const completionTokens = { max_tokens: { max_completion_tokens: 3210 } };
+
+/** Schemas where a form has a place for the schema alone. */
+const schemas = (strict: object, lax: object = strict) => {
+  const formed = (more: object): Form => ({
+    response_format: { type: "json_schema", json_schema: { schema, ...more } },
+  });
+  return { schema: formed(strict), "lax schema": formed(lax) };
+};
+
+/** Texts of users as parts. */
+const inParts = (form: Form): Form =>
+  JSON.parse(
+    JSON.stringify(form).replace(
+      /"role":"user","content":("[^"]*")/g,
+      '"role":"user","content":[{"type":"text","text":$1}]',
+    ),
+  );
+
+/** What all have that are built on the provider for servers of OpenAI's form. */
+const compatible: Wishes = {
+  instead: {
+    ...{ top_k: "warned", "image's detail": "warned", "one call": "warned", file: "refused" },
+    ...inline,
+  },
+  hints: ["thoughts", "user", "lax tool"],
+  efforts: words(all, flat),
+};
+
+/** Its provider has no form for schemas. */
+const noSchemas = { schema: "refused", "lax schema": "refused" } as const;
+
+/** What was said, in OpenAI's newer form: since AI SDK 7 what models said is no list. */
+function said(role: string): Form {
+  const text = JSON.stringify(responseForms.conversation).replace("system", role);
+  const inLists = /\[{"type":"output_text","text":("[^"]*")}\]/g;
+  return JSON.parse(since7(text, text.replace(inLists, "$1")));
+}
+
+const openai: Wishes = {
+  forms: {
+    conversation: said("developer"),
+    "cache key": { prompt_cache_key: /^\S{16,}$/ },
+  },
+  instead: { ...whileThinking, top_k: "warned", stop: "refused", sound: "refused" },
+  hints: ["user", "cache key", "lax tool"],
+  efforts: words("none low low medium high xhigh max", nested),
+};
+
+const empty: Form = {};
+
+const switched = (word: string): Form =>
+  word === "none"
+    ? { thinking: { type: "disabled" } }
+    : { thinking: { type: "enabled" }, reasoning_effort: word };
+
+const adaptive = (effort: string): Form => {
+  if (effort === "none") return { thinking: { type: "disabled" } };
+  return { thinking: { type: "adaptive" }, output_config: { effort } };
+};
+
+const anthropic: Wishes = {
+  instead: {
+    // Beside temperature newer models take no top_p.
+    ...{ top_p: "warned", seed: "warned", "image's detail": "warned" },
+    ...{ sound: "refused", json: "refused" },
+  },
+  hints: ["user", "lax tool", "marked part", "marked message", "marked tool"],
+  efforts: words("none low low medium high high max", adaptive),
+};
+
+const bedrockWords = since7(
+  "none low low medium high high max",
+  "none low low medium high max max",
+);
+
+const google: Wishes = {
+  instead: { "image's detail": "warned", "one call": "warned", ...inline },
+  hints: ["lax tool"],
+  efforts: words("low low low medium high high high", (thinkingLevel) => ({
+    generationConfig: { thinkingConfig: { thinkingLevel } },
+  })),
+};
+
+/** By package. */
+export const wishes: Readonly<Record<string, Wishes>> = {
+  "@ai-sdk/openai-compatible": compatible,
+  "@ai-sdk/baseten": compatible,
+  "@ai-sdk/cerebras": {
+    ...compatible,
+    forms: {
+      ...since7<Wishes["forms"]>({}, completionTokens),
+      thoughts: { messages: [{ role: "assistant", reasoning: "It looks wet." }] },
+    },
+  },
+  "@ai-sdk/deepinfra": compatible,
+  "@ai-sdk/fireworks": {
+    ...compatible,
+    efforts: words(since7(all, "none low low medium high high high"), flat),
+  },
+  "@ai-sdk/togetherai": { ...compatible, instead: { ...compatible.instead, ...noSchemas } },
+  "@ai-sdk/google-vertex/maas": { ...compatible, instead: { ...compatible.instead, ...noSchemas } },
+  "@ai-sdk/openai": { ...openai, forms: { ...openai.forms, user: { safety_identifier: "u-1" } } },
+  "@ai-sdk/azure": openai,
+  "@ai-sdk/xai": {
+    forms: since7<Wishes["forms"]>(
+      {
+        ...completionTokens,
+        ...schemas({ name: "place", strict: true }, { name: "place", strict: false }),
+      },
+      { conversation: said("system") },
+    ),
+    instead: { ...rare, stop: "refused" },
+    hints: ["lax tool"],
+    // It keeps to any schema to the letter.
+    faults: since7<Wishes["faults"]>(
+      { "lax schema": { response_format: { json_schema: { name: "place", strict: true } } } },
+      { "lax schema": { text: { format: { name: "place", strict: true } } } },
+    ),
+    efforts: since7(
+      words("none low low medium high xhigh xhigh", flat),
+      words("none low low medium high high high", nested),
+    ),
+  },
+  "@ai-sdk/anthropic": anthropic,
+  "@ai-sdk/amazon-bedrock/anthropic": {
+    ...anthropic,
+    instead: { ...anthropic.instead, ...inline, "one call": "warned" },
+    hints: ["lax tool", "marked part", "marked message", "marked tool"],
+    efforts: words(bedrockWords, adaptive),
+  },
+  "@ai-sdk/google-vertex/anthropic": {
+    ...anthropic,
+    forms: {
+      // A schema is a tool that has to be called.
+      schema: { tools: [{ name: "json", input_schema: schema }], tool_choice: { type: "any" } },
+      "lax schema": { tools: [{ name: "json", input_schema: schema }] },
+    },
+    instead: {
+      ...anthropic.instead,
+      ...inline,
+      "strict tool": "warned",
+      ...since7({ "lax tool": "warned" } as const, {}),
+    },
+    hints: ["marked part", "marked message", "marked tool"],
+  },
+  "@ai-sdk/amazon-bedrock": {
+    forms: {
+      // The only tool that is offered then.
+      "named tool": {
+        toolConfig: {
+          tools: [{ toolSpec: { name: "get_time" } }],
+          toolChoice: { tool: { name: "get_time" } },
+        },
+      },
+    },
+    instead: {
+      ...{ seed: "warned", "image's detail": "warned", "one call": "warned" },
+      ...{ sound: "refused", json: "refused" },
+      ...inline,
+    },
+    hints: ["lax tool", "marked part", "marked message"],
+    efforts: words(bedrockWords, (effort) =>
+      effort === "none" ? empty : { additionalModelRequestFields: adaptive(effort) },
+    ),
+  },
+  "@ai-sdk/google": google,
+  "@ai-sdk/google-vertex": {
+    ...google,
+    instead: { "image's detail": "warned", "one call": "warned" },
+  },
+  "@ai-sdk/groq": {
+    forms: { thoughts: { messages: [{ role: "assistant", reasoning: "It looks wet." }] } },
+    instead: { ...rare, "one call": undefined },
+    hints: ["thoughts", "lax tool"],
+    efforts: words("low low low medium high high high", flat),
+  },
+  "@ai-sdk/mistral": {
+    forms: {
+      seed: { random_seed: 4242 },
+      conversation: inParts(completionForms.conversation),
+      thoughts: {
+        messages: [{ content: [{ type: "thinking", thinking: [{ text: "It looks wet." }] }] }],
+      },
+      image: { messages: [{ content: [{ type: "image_url", image_url: png }] }] },
+      "some tool": { tool_choice: "any" },
+      ...since7<Wishes["forms"]>(
+        { "named tool": { tools: [{ function: { name: "get_time" } }], tool_choice: "any" } },
+        {},
+      ),
+    },
+    instead: { ...rare, ...inline, "one call": undefined },
+    hints: ["thoughts", "lax tool"],
+    efforts: words("none high high high high high high", flat),
+  },
+  "@ai-sdk/deepseek": {
+    instead: {
+      ...{ ...rare, ...whileThinking, "image's detail": undefined },
+      ...{ "strict tool": "warned", schema: "warned", "lax schema": "warned" },
+    },
+    hints: ["thoughts", "lax tool"],
+    efforts: words("none low low high high max max", switched),
+  },
+  "@ai-sdk/moonshotai": {
+    forms: {
+      ...completionTokens,
+      ...schemas({ name: "place", strict: true }, { name: "place", strict: false }),
+    },
+    instead: { ...rare, ...whileThinking, ...inline },
+    hints: ["thoughts", "lax tool"],
+    efforts: words(since7("low low low low high high max", "low low low high high max max"), flat),
+  },
+  "@ai-sdk/alibaba": {
+    forms: { conversation: inParts(completionForms.conversation) },
+    instead: {
+      ...{ ...rare, top_k: undefined, "one call": undefined },
+      ...{ schema: "warned", "lax schema": "warned" },
+    },
+    hints: ["thoughts", "lax tool"],
+    efforts: words("false true true true true true true", (word) => ({
+      enable_thinking: word === "true",
+    })),
+  },
+  "@ai-sdk/cohere": {
+    forms: {
+      schema: { response_format: { type: "json_object", json_schema: schema } },
+      "lax schema": { response_format: { type: "json_object", json_schema: schema } },
+    },
+    instead: { ...rare, top_k: undefined, "strict tool": "warned", conversation: "warned" },
+    efforts: words("disabled enabled enabled enabled enabled enabled enabled", (type) => ({
+      thinking: { type },
+    })),
+  },
+  "@ai-sdk/perplexity": {
+    forms: schemas({}),
+    instead: {
+      ...{ ...rare, ...inline, seed: "warned", stop: "refused", json: "refused" },
+      ...{ tools: "warned", "strict tool": "warned", "no tool": "warned" },
+      ...{ "named tool": "refused", "some tool": "refused", conversation: "warned" },
+      ...{ thoughts: "warned", "lax tool": "warned", "marked tool": "warned" },
+    },
+    efforts: words("minimal minimal low medium high high high", flat),
+  },
+  "@ai-sdk/huggingface": {
+    forms: {
+      image: responseForms.image,
+      "named tool": { tools: [{ name: "get_time" }], tool_choice: "required" },
+      "no tool": { input: [{ role: "user" }] },
+    },
+    instead: {
+      ...{ ...rare, seed: "warned", stop: "refused", json: "refused" },
+      ...{ "strict tool": "warned", conversation: "warned" },
+    },
+    efforts: words(all, nested),
+  },
+};
