@@ -124,7 +124,7 @@ it("a provider of AI SDK 7 is told of data whether they are an address", async (
   const { prompt } = await optionsOf(call, known, new Set(), never);
   expect(prompt[0]?.content).toEqual([
     { type: "file", mediaType: "image/png", data: { type: "data", data: "iVBORw0KGgo=" } },
-    { type: "file", mediaType: "image/*", data: { type: "url", url: new URL(address) } },
+    { type: "file", mediaType: "image/png", data: { type: "url", url: new URL(address) } },
     {
       ...{ type: "file", mediaType: "application/pdf", filename: "a.pdf" },
       data: { type: "data", data: "JVBERi0=" },

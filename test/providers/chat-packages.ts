@@ -16,6 +16,8 @@ export interface Package {
   readonly wire: Wire;
   /** A model that thinks, and is asked how much. */
   readonly model: string;
+  /** What an error in the middle of a stream comes out as. Default: as it is reported. */
+  readonly broken?: string;
   /** Options of its create function. */
   options(url: string): Readonly<Record<string, unknown>>;
 }
@@ -195,6 +197,8 @@ export const packages: readonly Package[] = [
     name: "@ai-sdk/huggingface",
     // Hugging Face tells of nothing but an end.
     wire: { ...responses({ open: true }), untold: ["length", "content_filter"] },
+    // Before AI SDK 7 its provider says no more than that there was no end.
+    ...since7({ broken: "upstream_failed" }, {}),
     model: "openai/gpt-oss-120b",
     ...at(),
   },

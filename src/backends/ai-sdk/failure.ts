@@ -11,6 +11,12 @@ import { brokenOff, failureIn, failureOf as failureOfAnswer, nonsense } from "..
 /** Providers mark their errors, so that those of another copy of the package are known too. */
 const isNamed = (error: object, name: string) => Symbol.for(`vercel.ai.error.${name}`) in error;
 
+/** Whether a provider finds no key, or another of its settings. */
+export const lacksCredentials = (thrown: unknown): boolean =>
+  typeof thrown === "object" &&
+  thrown !== null &&
+  (isNamed(thrown, "AI_LoadAPIKeyError") || isNamed(thrown, "AI_LoadSettingError"));
+
 /** Causes that tell of time running out. */
 const timeouts = new Set([
   "UND_ERR_CONNECT_TIMEOUT",
@@ -36,7 +42,7 @@ export function failureOf(thrown: unknown): LintelError {
     return new LintelError("timeout", "the model server took too long", { cause: thrown });
   }
   if (isApiCall(thrown)) return ofApiCall(thrown);
-  if (isNamed(thrown, "AI_LoadAPIKeyError") || isNamed(thrown, "AI_LoadSettingError")) {
+  if (lacksCredentials(thrown)) {
     return new LintelError("unavailable", "the model server's credentials are not configured", {
       cause: thrown,
       retry: "elsewhere",
@@ -105,13 +111,24 @@ export function reportedBy(raw: unknown): LintelError | undefined {
   // Google's OpenAI endpoint puts it into a list.
   const value = Array.isArray(raw) ? raw[0] : raw;
   if (!isObject(value)) return undefined;
-  const failure = failureIn(value);
+  const failure = failureIn(ofEvent(value) ?? value);
   const choice = firstChoice(value);
   if (failure || !choice) return failure;
   try {
     readEnd(choice);
   } catch (thrown) {
     return thrown as LintelError;
+  }
+  return undefined;
+}
+
+/** What an event of Bedrock's, whose exceptions have a name and words, or of the Responses API says of a failure. */
+function ofEvent(event: JsonObject): JsonObject | undefined {
+  if (event.type === "response.failed" && isObject(event.response)) return event.response;
+  // It is alone in its event, of which there are many.
+  for (const name in event) {
+    const error = name.endsWith("Exception") && event[name];
+    return isObject(error) ? { error: { ...error, type: name } } : undefined;
   }
   return undefined;
 }

@@ -8,6 +8,8 @@ export interface ImagePackage {
   readonly options?: Readonly<Record<string, unknown>>;
   /** Our fields by the names of its options. */
   readonly tuning?: Readonly<Record<string, string>>;
+  /** Models that it tells them. Default: all. */
+  readonly tuned?: RegExp;
   /** Whether it takes a size in pixels. */
   readonly size: boolean;
   /** Width and height, in pixels, where a request says nothing; absent: the contract's. */
@@ -16,6 +18,8 @@ export interface ImagePackage {
   readonly seed: boolean;
   /** How many seeds it knows, where fewer than 2^32. */
   readonly seeds?: number;
+  /** The seed that stands for 0, where its provider leaves that out. */
+  readonly zero?: number;
   /** Hosts that its answers point to. */
   readonly hosts?: readonly string[];
 }
@@ -59,6 +63,7 @@ const imagePackages: Readonly<Record<string, ImagePackage>> = {
     seed: true,
     // Nova Canvas's, the lesser of the two families'.
     seeds: 858_993_460,
+    zero: 858_993_460,
   },
   "@ai-sdk/openai": openai,
   "@ai-sdk/azure": openai,
@@ -66,9 +71,16 @@ const imagePackages: Readonly<Record<string, ImagePackage>> = {
   "@ai-sdk/google-vertex": {
     keys: ["vertex", "googleVertex"],
     tuning: { negative_prompt: "negativePrompt" },
+    tuned: /^imagen/,
     size: false,
     // Imagen takes one only where its watermark is turned off.
     seed: false,
+  },
+  "@ai-sdk/togetherai": {
+    keys: ["togetherai"],
+    tuning: { [guidance]: "guidance", [steps]: "steps", negative_prompt: "negative_prompt" },
+    size: true,
+    seed: true,
   },
   "@ai-sdk/xai": { keys: ["xai"], size: false, seed: false, hosts: ["*.x.ai"] },
   "@ai-sdk/luma": {
@@ -84,13 +96,19 @@ export function imagePackage(name: string): ImagePackage {
   return imagePackages[name] ?? { keys: [], size: true, seed: true };
 }
 
-/** Request fields that a package's image models can honour, by their names. */
-export function imageFields(name: string): string[] {
-  const { size, seed, tuning = {} } = imagePackage(name);
+/** Our fields by the names of the options that a package's model is told. */
+export function tuningOf(name: string, model: string): Readonly<Record<string, string>> {
+  const { tuning = {}, tuned } = imagePackage(name);
+  return tuned && !tuned.test(model) ? {} : tuning;
+}
+
+/** Request fields that a package's image model can honour, by their names. */
+export function imageFields(name: string, model: string): string[] {
+  const { size, seed } = imagePackage(name);
   return [
     ...(size ? ["width", "height"] : []),
     ...(seed ? ["seed"] : []),
-    ...Object.keys(tuning),
+    ...Object.keys(tuningOf(name, model)),
     "num_images_per_prompt",
   ];
 }

@@ -13,7 +13,7 @@ import { nonsense } from "../http/failure.js";
 import { asPng, imageOfBase64 } from "../http/image.js";
 import { aboutSize, choosesSide, choosesSize, insistsOnSize } from "../size.js";
 import { attempt } from "./chat.js";
-import { imagePackage } from "./image-packages.js";
+import { imagePackage, tuningOf } from "./image-packages.js";
 import { type Dropped, readWarning } from "./warnings.js";
 
 /** An image model with what is known of it. */
@@ -114,8 +114,8 @@ function sent(
 
 /** A provider with fewer seeds gets the rest of the division: the same picture for the same seed. */
 function sentSeed(known: ImageModel, seed: number | undefined): { seed: number | undefined } {
-  const { seeds: most = seeds } = imagePackage(known.package);
-  return { seed: seed === undefined ? undefined : seed % most };
+  const { seeds: most = seeds, zero = 0 } = imagePackage(known.package);
+  return { seed: seed === undefined ? undefined : seed % most || zero };
 }
 
 /** Fields that change the picture: a caller who set one is not served without it. Of seeds the core takes care. */
@@ -131,8 +131,11 @@ function heed(
   { request, modelSettings, warnings }: Call<"textToImage">,
   { fields, ignored, text }: Dropped,
 ): void {
+  // Some say so wherever there is a size.
+  if (text.startsWith("aspectRatio:")) return;
   if (!ignored || fields.length === 0) {
-    warnings.add(text);
+    const unasked = fields.includes("width") && !choosesSize(request, imagePackage(name).side);
+    if (!unasked) warnings.add(text);
     return;
   }
   for (const field of fields) {
@@ -151,7 +154,8 @@ function optionsOf(known: ImageModel, call: Call<"textToImage">): Options {
   const { request, id } = call;
   const { supports, providerOptions } = known;
   const { width, height } = request;
-  const { keys, options, tuning = {} } = imagePackage(known.package);
+  const { keys, options } = imagePackage(known.package);
+  const tuning = tuningOf(known.package, known.model.modelId);
   const size = supports.includes("width") && width && height ? `${width}x${height}` : undefined;
   const tuned = {
     guidance_scale: [request.guidanceScale, imageDefaults.guidanceScale],

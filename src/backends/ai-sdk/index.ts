@@ -178,7 +178,7 @@ export class AiSdkBackend implements Backend {
   #supported({ config, ignored, loaded }: Entry): string[] {
     const { package: name } = this.#config;
     const usual = () => {
-      if (config.task === "image") return imageFields(name);
+      if (config.task === "image") return imageFields(name, config.id);
       const common = loaded?.task === "chat" && isV4(loaded.model);
       const thinks = common || chatPackage(name).thinking !== undefined;
       return fieldsOfChat(name, config.id, thinks && !saysEffort(this.#options(config)));

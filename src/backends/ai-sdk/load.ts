@@ -3,6 +3,7 @@ import type { ImageModelV3, LanguageModelV3, ProviderV3 } from "@ai-sdk/provider
 import { LintelError } from "../../core/errors.js";
 import { importInstalled, isMissing, packageOf } from "../../installed.js";
 import { chatPackage } from "./chat-packages.js";
+import { failureOf, lacksCredentials } from "./failure.js";
 import type { AiSdkConfig, AiSdkModel } from "./schema.js";
 
 /** A function that makes a provider. */
@@ -57,6 +58,7 @@ function modelOf(provider: ProviderV3, id: string, task: AiSdkModel["task"]): Lo
       ? { task, model: provider.languageModel(id) }
       : { task, model: provider.imageModel(id) };
   } catch (cause) {
+    if (lacksCredentials(cause)) throw failureOf(cause);
     throw unusable(
       task === "chat"
         ? "the provider has no such chat model"

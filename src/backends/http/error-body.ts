@@ -97,7 +97,7 @@ function read(error: unknown): string {
   return string(said.message) || listed(said.detail) || listed(error.errors);
 }
 
-/** A text, an object with one, or a list of either (Hugging Face, FastAPI, Cloudflare). */
+/** A text, an object with one, or a list of either (Hugging Face, FastAPI, Cloudflare, DeepInfra). */
 function listed(value: unknown): string {
   const texts = (Array.isArray(value) ? value : [value]).map(textOf);
   return texts.filter((text) => text !== "").join("; ");
@@ -105,7 +105,7 @@ function listed(value: unknown): string {
 
 function textOf(entry: unknown): string {
   if (!isObject(entry)) return string(entry);
-  const said = string(entry.message) || string(entry.msg);
+  const said = string(entry.message) || string(entry.msg) || string(entry.error);
   const field = fieldOf(entry.loc);
   return said && field ? `${field}: ${said}` : said;
 }
@@ -142,11 +142,11 @@ const nameOf = ({ code, type }: JsonObject): string => `${string(code)} ${string
 
 /** Statuses by words in `code` and `type`, for errors without a number. */
 const words: readonly (readonly [RegExp, number])[] = [
-  [/rate_?limit|quota|too_?many/i, 429],
+  [/rate_?limit|quota|too_?many|throttl/i, 429],
   [/overload|unavailable|capacity/i, 503],
   [/time_?out/i, 504],
   [/authent|permission|api_key/i, 401],
-  [/invalid|bad_?request|user_?error|context|unsupported/i, 400],
+  [/invalid|validation|bad_?request|user_?error|context|unsupported/i, 400],
 ];
 
 /** Text Generation Inference says 422 of all that goes wrong in a stream: its words tell. */

@@ -112,7 +112,7 @@ export function completions(manner: Manner = {}): Wire {
       (message): Script =>
       async (exchange) => {
         await exchange.stream(chunk({ role: "assistant", content: "Rain" }));
-        await exchange.events(error(message, 503));
+        await exchange.events(usualError(message, 503));
         await exchange.end();
       },
   };
