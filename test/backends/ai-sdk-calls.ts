@@ -2,7 +2,7 @@
 import { expect } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { Backend } from "../../src/core/backend.js";
-import type { Call } from "../../src/core/call.js";
+import type { Call, Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import type { ModelSettings } from "../../src/core/settings.js";
 import { joinCalls } from "../../src/core/tool-calls.js";
@@ -101,3 +101,19 @@ export const weatherTools = [
 /** Bodies of the requests that a server got. */
 export const bodies = ({ requests }: Upstream) =>
   requests.map(({ body }) => JSON.parse(String(body)));
+
+/** Says how a backend stamped its last answer, of which callers of a core see nothing. */
+export function stampsOf({ handlers }: Backend, method: "chat" | "complete") {
+  const handle = handlers[method] as unknown as Handle<"chat">;
+  let last: { id: string; model: string } | undefined;
+  Object.assign(handlers, {
+    async *[method](call: Call<"chat">) {
+      for await (const step of handle(call)) {
+        const { id, model } = step.at(-1) ?? {};
+        if (id !== undefined && model !== undefined) last = { id, model };
+        yield step;
+      }
+    },
+  });
+  return () => last;
+}

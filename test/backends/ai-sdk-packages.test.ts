@@ -16,6 +16,8 @@ import { imageRequest, picture } from "./picture.js";
 import { opened } from "./serve.js";
 import { callOf } from "./subject.js";
 
+afterEach(() => void vi.restoreAllMocks());
+
 describe("a package", () => {
   const stateOf = async (config: object) => {
     const said: [string, string | undefined][] = [];
@@ -55,26 +57,26 @@ describe("a package", () => {
   });
 });
 
+/** A folder with packages, from which Lintel was started. */
+const started = (packages: Readonly<Record<string, string>>) => {
+  const folder = mkdtempSync(join(tmpdir(), "lintel-packages-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  for (const [name, code] of Object.entries(packages)) {
+    const path = join(folder, "node_modules", name);
+    mkdirSync(path, { recursive: true });
+    writeFileSync(join(path, "index.js"), code);
+  }
+  vi.spyOn(process, "cwd").mockReturnValue(folder);
+};
+
 describe("a package with several create functions", () => {
   const create = "() => ({ languageModel: () => ({ specificationVersion: 'v4' }) })";
 
-  /** A folder with packages, from which Lintel was started. */
-  const started = (packages: Readonly<Record<string, string>>) => {
-    const folder = mkdtempSync(join(tmpdir(), "lintel-packages-"));
-    onTestFinished(() => rmSync(folder, { recursive: true }));
-    for (const [name, code] of Object.entries(packages)) {
-      const path = join(folder, "node_modules", name);
-      mkdirSync(path, { recursive: true });
-      writeFileSync(join(path, "index.js"), code);
-    }
-    vi.spyOn(process, "cwd").mockReturnValue(folder);
-  };
   const ready = async (config: object) => {
     const backend = opened(aiSdkBackend({ models: [{ id: "m" }], ...config }));
     await backend.ready?.("m", never);
     return backend.models()[0]?.state;
   };
-  afterEach(() => void vi.restoreAllMocks());
 
   it("that are one, by its former name too, needs no export", async () => {
     started({ "renamed-provider": `exports.createNew = exports.createOld = ${create};` });
@@ -89,12 +91,27 @@ describe("a package with several create functions", () => {
   });
 });
 
+it("a package that finds no key for its model says so, not that it has no such model", async () => {
+  const code = `exports.createKeyless = () => ({
+    imageModel() {
+      throw Object.assign(new Error("no key"), { [Symbol.for("vercel.ai.error.AI_LoadAPIKeyError")]: true });
+    },
+  });`;
+  started({ "keyless-provider": code });
+  const models = [{ id: "m", task: "image" }];
+  const backend = opened(aiSdkBackend({ package: "keyless-provider", models }));
+  const error = await thrownBy(Promise.resolve(backend.ready?.("m", never)));
+  expect(error).toMatchObject({ code: "unavailable", retry: "elsewhere" });
+  expect(error.message).toBe("the model server's credentials are not configured");
+});
+
 describe("a package whose options have a former and a newer key", () => {
   const png = picture(64, 64, 1);
   /** What the package is given, which takes the options of one key only. */
   const given = async (name: string, providerOptions: Record<string, Record<string, unknown>>) => {
     let options: unknown;
     const model = {
+      modelId: "imagen-4.0-generate-001",
       async doGenerate(asked: { providerOptions: unknown }) {
         options = asked.providerOptions;
         return { images: [png], warnings: [], response: {} };

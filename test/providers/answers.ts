@@ -1,8 +1,7 @@
 /** What answers come to. */
 import type { Backend } from "../../src/core/backend.js";
-import type { Call, Handle } from "../../src/core/call.js";
 import { Thoughts } from "../../src/core/reasoning.js";
-import { asked } from "../backends/ai-sdk-calls.js";
+import { asked, stampsOf } from "../backends/ai-sdk-calls.js";
 
 /** How an answer is asked for. */
 export type Method = "chat" | "complete";
@@ -35,20 +34,4 @@ export async function answerOf(backend: Backend, method: Method, request: object
     stamp: stamped(),
     warnings,
   };
-}
-
-/** Listens to a backend's answers. */
-function stampsOf({ handlers }: Backend, method: Method) {
-  const handle = handlers[method] as unknown as Handle<"chat">;
-  let last: { id: string; model: string } | undefined;
-  Object.assign(handlers, {
-    async *[method](call: Call<"chat">) {
-      for await (const step of handle(call)) {
-        const { id, model } = step.at(-1) ?? {};
-        if (id !== undefined && model !== undefined) last = { id, model };
-        yield step;
-      }
-    },
-  });
-  return () => last;
 }

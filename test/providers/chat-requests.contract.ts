@@ -1,4 +1,5 @@
 /** What requests say reaches the vendor, or the caller is told that it does not. */
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { asked as ask } from "../backends/ai-sdk-calls.js";
 import { opened, serve } from "../backends/serve.js";
@@ -24,6 +25,13 @@ async function became(known: Package, method: Method, { field, request, config }
   const how = code === "ok" ? (warned ? "warned" : "") : refused ? "refused" : `${code}: ${error}`;
   return { how, body, warnings };
 }
+
+it("are all the packages that the backend knows", () => {
+  const source = readFileSync("src/backends/ai-sdk/chat-packages.ts", "utf8");
+  const known = [...source.matchAll(/^ {2}"(@ai-sdk\/[^"]+)":/gm)].map(([, name]) => name);
+  expect(packages.map(({ name }) => name).toSorted()).toEqual(known.toSorted());
+  expect(Object.keys(wishes).toSorted()).toEqual(known.toSorted());
+});
 
 describe.each(packages)("$name", (known) => {
   const { instead = {}, faults = {}, ...wished } = wishes[known.name] ?? { efforts: [] };

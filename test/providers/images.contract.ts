@@ -1,4 +1,5 @@
 /** What requests for images say reaches the vendor, or the caller is told that it does not; images come out. */
+import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { bodies } from "../backends/ai-sdk-calls.js";
 import { picture, pixels } from "../backends/picture.js";
@@ -8,6 +9,12 @@ import { coreOf } from "../support/core.js";
 import { type ImageName, imageAsked } from "./image-asked.js";
 import { imageBackendOf, imagePackages } from "./image-packages.js";
 import { has } from "./wire.js";
+
+it("are all the packages that the backend knows, and more", () => {
+  const source = readFileSync("src/backends/ai-sdk/image-packages.ts", "utf8");
+  const known = [...source.matchAll(/^ {2}"(@ai-sdk\/[^"]+)":/gm)].map(([, name]) => name);
+  expect(imagePackages.map(({ name }) => name)).toEqual(expect.arrayContaining(known));
+});
 
 describe.each(imagePackages)("$name", (known) => {
   it.each(Object.keys(imageAsked) as ImageName[])("%s", async (name) => {

@@ -57,7 +57,7 @@ const refusesTools =
 
 /** Tools that are strict, in the words of others' checks and of the AI SDK. */
 const refusesStrict =
-  /(?<![\w.])strict\b.{0,80}?\b(?:requires?|unsupported|not (?:supported|permitted|allowed))|\b(?:extra|unknown|unexpected|unrecognized)\b.{0,80}\bstrict\b/is;
+  /\bstrict\b.{0,80}?\b(?:requires?|unsupported|not (?:supported|permitted|allowed))|\b(?:extra|unknown|unexpected|unrecognized)\b.{0,80}\bstrict\b/is;
 
 /** Stands for images in messages. */
 const images = "image_url";
