@@ -65,6 +65,34 @@ it("of another role than the user's they are refused", async () => {
   expect(code).toBe("unsupported_parameter");
 });
 
+it("what a tool shows is the user's, behind the results", async () => {
+  const server = await serve(echo);
+  const called = (id: string) => ({ id, function: { name: "look", arguments: "{}" } });
+  const shown = (id: string, ...parts: ContentPart[]) => say("tool", "", { toolCallId: id, parts });
+  const messages = [
+    say("user", "Look."),
+    say("assistant", "", { toolCalls: [called("a"), called("b")] as never }),
+    shown("a", textPart("One:"), imagePart(inline)),
+    say("tool", "nothing", { toolCallId: "b" }),
+    say("user", "And?"),
+    say("assistant", "", { toolCalls: [called("c")] as never }),
+    shown("c", imagePart(inline), textPart("again")),
+  ];
+  const { code } = await asked(opened(compatibleAt(server.url)), "complete", { messages });
+  expect(code).toBe("ok");
+  const image = { type: "image_url", image_url: { url: inline } };
+  expect(bodies(server)[0].messages).toMatchObject([
+    { role: "user", content: "Look." },
+    { role: "assistant" },
+    { role: "tool", tool_call_id: "a", content: "One:" },
+    { role: "tool", tool_call_id: "b", content: "nothing" },
+    { role: "user", content: [image, { type: "text", text: "And?" }] },
+    { role: "assistant" },
+    { role: "tool", tool_call_id: "c", content: "again" },
+    { role: "user", content: [image] },
+  ]);
+});
+
 const pdf = "data:application/pdf;base64,JVBERi0=";
 
 it("Anthropic gets PDFs with their names, or their addresses", async () => {

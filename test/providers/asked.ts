@@ -65,6 +65,19 @@ const thoughts = {
   ],
 };
 
+/** A tool that shows what it tells. */
+const shownByTool = {
+  tools,
+  messages: [
+    { role: "user", content: "How is the weather?" },
+    { role: "assistant", content: "", toolCalls: [call] },
+    {
+      ...{ role: "tool", toolCallId: "call_0001", content: "" },
+      parts: [{ type: "text", text: "It looks so:" }, image(png)],
+    },
+  ],
+};
+
 const mark = { type: "ephemeral" };
 
 /** The words for how much is thought. */
@@ -87,6 +100,7 @@ export const asked = {
     field: "file",
     request: user({ type: "file", file: { fileData: pdf, filename: "a.pdf" } }),
   },
+  "image of a tool": { field: "messages", request: shownByTool },
   sound: {
     field: "input_audio",
     request: user({ type: "input_audio", inputAudio: { data: "UklGRg==", format: "wav" } }),

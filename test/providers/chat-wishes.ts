@@ -235,6 +235,12 @@ export const wishes: Readonly<Record<string, Wishes>> = {
         messages: [{ content: [{ type: "thinking", thinking: [{ text: "It looks wet." }] }] }],
       },
       image: { messages: [{ content: [{ type: "image_url", image_url: png }] }] },
+      "image of a tool": {
+        messages: [
+          { role: "tool", content: "It looks so:" },
+          { role: "user", content: [{ type: "image_url", image_url: png }] },
+        ],
+      },
       "some tool": { tool_choice: "any" },
       ...since7<Wishes["forms"]>(
         { "named tool": { tools: [{ function: { name: "get_time" } }], tool_choice: "any" } },
@@ -289,7 +295,12 @@ export const wishes: Readonly<Record<string, Wishes>> = {
       ...{ ...rare, ...inline, seed: "warned", stop: "refused", json: "refused" },
       ...{ tools: "warned", "strict tool": "warned", "no tool": "warned" },
       ...{ "named tool": "refused", "some tool": "refused", conversation: "warned" },
-      ...{ thoughts: "warned", "lax tool": "warned", "marked tool": "warned" },
+      ...{
+        thoughts: "warned",
+        "image of a tool": "warned",
+        "lax tool": "warned",
+        "marked tool": "warned",
+      },
     },
     efforts: words("minimal minimal low medium high high high", flat),
   },
@@ -301,7 +312,7 @@ export const wishes: Readonly<Record<string, Wishes>> = {
     },
     instead: {
       ...{ ...rare, seed: "warned", stop: "refused", json: "refused" },
-      ...{ "strict tool": "warned", conversation: "warned" },
+      ...{ "strict tool": "warned", conversation: "warned", "image of a tool": "warned" },
     },
     efforts: words(all, nested),
   },

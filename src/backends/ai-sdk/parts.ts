@@ -33,7 +33,8 @@ export function partsOf(
   taken: TakenFiles,
 ): (LanguageModelV3TextPart | LanguageModelV3FilePart)[] {
   if (parts.length === 0) return [{ type: "text", text: content }];
-  if (role !== "user") {
+  // What a tool shows, where nobody says on which call, is the user's.
+  if (role !== "user" && role !== "tool") {
     const why = `this model takes images, files and sounds of a user only, not of role ${role}`;
     throw unsupported("messages", why);
   }

@@ -15,6 +15,7 @@ import { withoutBlank } from "../completions/blank.js";
 import { type Marking, optionsOfMark, piecesOf } from "./marks.js";
 import { partsOf, type TakenFiles } from "./parts.js";
 import { noReplay, type Replay } from "./replay.js";
+import { resultsAsTexts } from "./results.js";
 import { signedAs, signedBy } from "./signature.js";
 
 /** What a model is told of a conversation besides its texts. */
@@ -44,7 +45,8 @@ export function promptOf(
   { calls, files = inline, replay = noReplay, idOf = sameId, rewritten = false, marking }: Telling,
 ): LanguageModelV3Prompt {
   const parse = rewritten ? parseMarked : parseJson;
-  const said = withoutBlank(calls ? messages : withoutCalls(messages));
+  const texts = resultsAsTexts(messages);
+  const said = withoutBlank(calls ? texts : withoutCalls(texts));
   const told = marking ? said.flatMap(piecesOf) : said;
   const prompt: LanguageModelV3Message[] = [];
   /** Names of the tools that were called, by the ids of the calls. */

@@ -51,6 +51,17 @@ export const anthropicForms: Forms = {
     source: { type: "base64", media_type: "application/pdf", data: "JVBERi0=" },
   }),
   sound: shown({ type: "audio" }),
+  "image of a tool": {
+    messages: [
+      {
+        role: "user",
+        content: [
+          { type: "tool_result", tool_use_id: "call_0001", content: "It looks so:" },
+          { type: "image", source: png },
+        ],
+      },
+    ],
+  },
   tools: { tools },
   "strict tool": { tools: [tool("get_weather", { strict: true }), tool("get_time")] },
   "lax tool": { tools: [tool("get_weather", { strict: false })] },

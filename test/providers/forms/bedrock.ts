@@ -54,6 +54,17 @@ export const bedrockForms: Forms = {
   "image's address": shown({ image: { source: { url: address } } }),
   file: shown({ document: { format: "pdf", name: "a", source: { bytes: "JVBERi0=" } } }),
   sound: shown({ audio: { format: "wav" } }),
+  "image of a tool": {
+    messages: [
+      {
+        role: "user",
+        content: [
+          { toolResult: { toolUseId: "call_0001", content: [{ text: "It looks so:" }] } },
+          { image: png },
+        ],
+      },
+    ],
+  },
   tools: { toolConfig: { tools } },
   "strict tool": {
     toolConfig: { tools: [tool("get_weather", { strict: true }), tool("get_time")] },

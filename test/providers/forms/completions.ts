@@ -58,6 +58,12 @@ export const completionForms: Forms = {
   "image's address": shown({ type: "image_url", image_url: { url: address } }),
   file: shown({ type: "file", file: { filename: "a.pdf", file_data: pdf } }),
   sound: shown({ type: "input_audio", input_audio: { data: "UklGRg==", format: "wav" } }),
+  "image of a tool": {
+    messages: [
+      { role: "tool", tool_call_id: "call_0001", content: "It looks so:" },
+      { role: "user", content: [{ type: "image_url", image_url: { url: png } }] },
+    ],
+  },
   tools: { tools },
   "strict tool": { tools: [tool("get_weather", { strict: true }), tool("get_time")] },
   "lax tool": { tools: [tool("get_weather", { strict: false })] },

@@ -63,6 +63,12 @@ export const googleForms: Forms = {
   "image's address": shown({ fileData: { fileUri: address } }),
   file: shown({ inlineData: { mimeType: "application/pdf", data: "JVBERi0=" } }),
   sound: shown({ inlineData: { mimeType: "audio/wav", data: "UklGRg==" } }),
+  "image of a tool": {
+    contents: [
+      { role: "user", parts: [{ functionResponse: { response: { content: "It looks so:" } } }] },
+      { role: "user", parts: [{ inlineData: png }] },
+    ],
+  },
   tools: { tools },
   "strict tool": { toolConfig: { functionCallingConfig: { mode: "VALIDATED" } } },
   "lax tool": { tools: [{ functionDeclarations: [tool("get_weather")] }] },

@@ -47,6 +47,12 @@ export const responseForms: Forms = {
   "image's address": shown({ type: "input_image", image_url: address }),
   file: shown({ type: "input_file", filename: "a.pdf", file_data: pdf }),
   sound: shown({ type: "input_audio", input_audio: { data: "UklGRg==", format: "wav" } }),
+  "image of a tool": {
+    input: [
+      { type: "function_call_output", call_id: "call_0001", output: "It looks so:" },
+      { role: "user", content: [{ type: "input_image", image_url: png }] },
+    ],
+  },
   tools: { tools },
   "strict tool": { tools: [tool("get_weather", { strict: true }), tool("get_time")] },
   "lax tool": { tools: [tool("get_weather", { strict: false })] },
