@@ -6,8 +6,9 @@ import { opened, serve } from "../backends/serve.js";
 import { type Method, methods } from "./answers.js";
 import { type Asked, asked, efforts, type Name } from "./asked.js";
 import { backendOf, type Package, packages } from "./chat-packages.js";
-import { hints, wishes } from "./chat-wishes.js";
+import { wishes } from "./chat-wishes.js";
 import { type Form, has } from "./wire.js";
+import { hints } from "./wishes.js";
 
 /** What became of a request; with the body, for who wonders. */
 async function became(known: Package, method: Method, { field, request, config }: Asked) {

@@ -1,73 +1,22 @@
 /** What of a request reaches each vendor, and what becomes of the rest. */
-import { type Name, png, schema } from "./asked.js";
+import { png, schema } from "./asked.js";
 import { completionForms } from "./forms/completions.js";
 import { responseForms } from "./forms/responses.js";
 import { since7 } from "./installed.js";
 import type { Form } from "./wire.js";
-
-/** What becomes of a field that is not sent: its caller is warned, or refused. */
-export type Instead = "warned" | "refused";
-
-/** What a package makes of requests. */
-export interface Wishes {
-  /** What its vendor's form has that differs from others of the same wire. */
-  readonly forms?: Readonly<Partial<Record<Name, Form>>>;
-  /** What is not sent. All else is, but for hints. */
-  readonly instead?: Readonly<Partial<Record<Name, Instead>>>;
-  /** Hints that are sent; by the documents no others are, and nobody is told. */
-  readonly hints?: readonly Name[];
-  /**
-   * What the package itself does wrong, and nobody can mend from here, with what is sent. A test fails once
-   * that is mended.
-   */
-  readonly faults?: Readonly<Partial<Record<Name, Form>>>;
-  /** What is sent for each of the words for how much is thought, in their order. */
-  readonly efforts: readonly Form[];
-}
-
-/** What changes nothing of an answer, or is said by its absence. */
-export const hints: readonly Name[] = [
-  ...(["thoughts", "user", "cache key", "lax tool"] as const),
-  ...(["marked part", "marked message", "marked tool"] as const),
-];
-
-/** Forms for what the seven words become, in their order. */
-const words = (become: string, form: (word: string) => Form): Form[] => become.split(" ").map(form);
-
-const all = "none minimal low medium high xhigh max";
-const flat = (word: string): Form => ({ reasoning_effort: word });
-const nested = (word: string): Form => ({ reasoning: { effort: word } });
-
-/** What few vendors take. */
-const rare: Wishes["instead"] = {
-  ...{ top_k: "warned", "image's detail": "warned", "one call": "warned" },
-  ...{ file: "refused", sound: "refused" },
-};
-
-/** Their vendors fetch nothing. */
-const inline = { "image's address": "refused" } as const;
-
-/** What models that think by themselves take no more. */
-const whileThinking = { temperature: "warned", top_p: "warned", seed: "warned" } as const;
-
-const completionTokens = { max_tokens: { max_completion_tokens: 3210 } };
-
-/** Schemas where a form has a place for the schema alone. */
-const schemas = (strict: object, lax: object = strict) => {
-  const formed = (more: object): Form => ({
-    response_format: { type: "json_schema", json_schema: { schema, ...more } },
-  });
-  return { schema: formed(strict), "lax schema": formed(lax) };
-};
-
-/** Texts of users as parts. */
-const inParts = (form: Form): Form =>
-  JSON.parse(
-    JSON.stringify(form).replace(
-      /"role":"user","content":("[^"]*")/g,
-      '"role":"user","content":[{"type":"text","text":$1}]',
-    ),
-  );
+import {
+  all,
+  completionTokens,
+  flat,
+  inline,
+  inParts,
+  nested,
+  rare,
+  schemas,
+  type Wishes,
+  whileThinking,
+  words,
+} from "./wishes.js";
 
 /** What all have that are built on the provider for servers of OpenAI's form. */
 const compatible: Wishes = {

@@ -25,7 +25,7 @@ import { heed, refuseLost } from "./heed.js";
 import { ThoughtParts, thoughtsIn } from "./reasoning.js";
 import { type ChatCall, type Configured, optionalFieldsOf, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
-import { detailsOf, type OfAnswer, refusalOf, toldOfAnswer } from "./untold.js";
+import { detailsOf, refusalOf, toldOfAnswer } from "./untold.js";
 import { unwrapped } from "./written.js";
 
 /** A chat model with what is configured for it. */
@@ -56,7 +56,7 @@ async function* streamed(
     /** Of the last chunk; the provider may tell it yet. */
     let refusal = "";
     let ofAnthropic = false;
-    let ofAnswer: OfAnswer = {};
+    let cached: number | undefined;
     const calls = new CallParts();
     const thoughts = new ThoughtParts();
     for (;;) {
@@ -72,8 +72,8 @@ async function* streamed(
         ofAnthropic ||= beginsMessage(part.rawValue);
         const told = toldOfAnswer(part.rawValue);
         if (told) {
-          ofAnswer = { ...ofAnswer, ...told };
-          stamp = stampOf(stamp, told);
+          cached = told.cached ?? cached;
+          if (told.modelId !== stamp.model) stamp = stampOf(stamp, told);
         }
         refusal = refusalOf(part.rawValue);
         const details = untoldDetails(known, part.rawValue);
@@ -89,7 +89,7 @@ async function* streamed(
       } else if (part.type === "finish") {
         if (refusal !== "") yield [piece(stamp, refusal)];
         if (brokeOff(part.finishReason)) throw noReason();
-        const counts = countsOf(part.usage, ofAnswer.cached);
+        const counts = countsOf(part.usage, cached);
         yield [piece(stamp, "", finishReasonOf(part.finishReason), counts)];
         return;
       } else {

@@ -10,7 +10,7 @@ import {
   thoughts,
 } from "../completions/thoughts.js";
 import { string } from "../http/json.js";
-import type { ChatPackage } from "./chat-packages.js";
+import type { ChatPackage } from "./chat-package.js";
 import { formats } from "./details.js";
 
 /** What a message of the assistant has of thoughts, and what stands with the rest of it. */

@@ -7,7 +7,7 @@ import type {
   ToolChoice,
 } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, parseJson } from "../../core/json.js";
-import type { ChatPackage } from "./chat-packages.js";
+import type { ChatPackage } from "./chat-package.js";
 import { optionsOfMark } from "./marks.js";
 
 type Options = LanguageModelV3CallOptions;
