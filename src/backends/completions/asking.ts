@@ -32,8 +32,11 @@ export type Attempt<T> = { readonly answer: T } | Refused;
 
 /** How to ask, and what is known of the one who is asked. */
 export interface Question<T, F extends string> {
-  /** Fields that the request can go without. Asked once something was refused: to know takes a look at every message. */
-  fields(): readonly F[];
+  /**
+   * Fields that the request can go without. Asked once something was refused: to know takes a look at every message.
+   * @param refused what it went without: of what has the same words another may be meant then
+   */
+  fields(refused: ReadonlySet<string>): readonly F[];
   /** What was refused before. */
   known(): ReadonlySet<string>;
   /** Sends the request without some fields. */
@@ -65,7 +68,8 @@ async function askAgain<T, F extends string>(
   first?: Refused,
 ): Promise<T> {
   const { chosen, warnings } = question;
-  const ours = () => question.fields().filter((field) => defaulted.has(field) && !chosen(field));
+  const ours = () =>
+    question.fields(nothing).filter((field) => defaulted.has(field) && !chosen(field));
   /** Whether another value may do. */
   const dropped = new Map<F, boolean>();
   const without = (known: ReadonlySet<string>) => {
@@ -78,7 +82,7 @@ async function askAgain<T, F extends string>(
     const { status, body } = attempt;
     // Thinking may be named beside what is wrong.
     const unasked = ours().filter((one) => one !== effort);
-    const field = refusedField(status, body, question.fields(), unasked);
+    const field = refusedField(status, body, question.fields(refused), unasked);
     if (!field || refused.has(field)) throw attempt.failure();
     dropped.set(field, aboutValue(body, field));
     refused = without(question.known());

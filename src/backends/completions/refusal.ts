@@ -14,6 +14,7 @@ import { blankMessages } from "./blank.js";
 import { strictTools, tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 import { missingThoughts, otherThoughts, signedThoughts, thoughts } from "./thoughts.js";
+import { refusesTurns } from "./turns.js";
 
 const refuses =
   /unsupported|not supported|does(?: not|n't) support|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated|only \S+ is allowed/i;
@@ -140,10 +141,14 @@ const inWords: Readonly<Record<string, RegExp>> = {
   [blankMessages]: refusesBlank,
   [streams]: refusesStreams,
   [wholeAnswers]: refusesWhole,
+  ...refusesTurns,
 };
 
 /** What is told with other statuses, too. */
-const inOddWords: ReadonlySet<string> = new Set([tools, images, files, sounds, callIds]);
+const inOddWords: ReadonlySet<string> = new Set([
+  ...[tools, images, files, sounds, callIds],
+  ...Object.keys(refusesTurns),
+]);
 
 /**
  * The optional field that an error names as not known or not supported;

@@ -18,6 +18,7 @@ import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { aboutNeeded, endUser } from "../completions/refusal.js";
 import { type ThinkTags, tagged, untagged } from "../completions/tagged.js";
 import { thoughtsToRefuse } from "../completions/thoughts.js";
+import { turnsToRefuse } from "../completions/turns.js";
 import { longestOfOpenai, type PassUser, toldUser } from "../end-user.js";
 import type { Answer } from "../http/answer.js";
 import { readRefused, refuses } from "../http/refused.js";
@@ -76,6 +77,7 @@ function fieldsOf(
   stream: boolean,
   user: string | undefined,
   cacheKey: string | undefined,
+  refused: ReadonlySet<string>,
 ): readonly string[] {
   const fields = stream ? streamed : whole;
   const offers = onlyOffersTools(request);
@@ -84,8 +86,9 @@ function fieldsOf(
   const blank = withoutBlank(told).length < told.length;
   const ofThoughts = thoughtsToRefuse(request);
   const ids = hasOtherIds(request.messages);
+  const ofTurns = turnsToRefuse(refused.has(tools) ? told : request.messages, refused);
   const nothing = !blank && !offers && !ids && user === undefined && cacheKey === undefined;
-  if (nothing && ofThoughts.length === 0) return fields;
+  if (nothing && ofThoughts.length === 0 && ofTurns.length === 0) return fields;
   return [
     ...fields,
     ...(blank ? [blankMessages] : []),
@@ -94,6 +97,7 @@ function fieldsOf(
     ...(user === undefined ? [] : [endUser]),
     ...(cacheKey === undefined ? [] : [promptCacheKey]),
     ...ofThoughts,
+    ...ofTurns,
   ];
 }
 
@@ -113,7 +117,7 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
       : { [header]: told, ...callHeaders(call) };
   const learn = (field: string) => models.refuse(request.model, field);
   return askWithout({
-    fields: () => fieldsOf(request, stream, user, cacheKey),
+    fields: (refused) => fieldsOf(request, stream, user, cacheKey, refused),
     known: () => models.refusedFor(request.model),
     ask: async (refused) => {
       const asStream = stream ? !refused.has(streams) : refused.has(wholeAnswers);

@@ -10,6 +10,7 @@ import { blankMessages, withoutBlank } from "../completions/blank.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
 import { endUser } from "../completions/refusal.js";
 import { thoughtFields } from "../completions/thoughts.js";
+import { inTurns } from "../completions/turns.js";
 import type { Dialect } from "./dialect.js";
 
 /** How to write a request. */
@@ -45,7 +46,8 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
   const offered = takesTools ? toolFields(request) : undefined;
   const told = takesTools ? request.messages : withoutCalls(request.messages);
   // Chat templates of local models may need blank ones for roles to alternate.
-  const messages = refused.has(blankMessages) ? withoutBlank(told) : told;
+  const worded = refused.has(blankMessages) ? withoutBlank(told) : told;
+  const messages = refused.size > 0 ? inTurns(worded, refused) : worded;
   const idOf = idsFor(refused);
   const user = refused.has(endUser) ? undefined : options.user;
   const fields = {
