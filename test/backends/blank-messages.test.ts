@@ -41,6 +41,12 @@ describe("OpenAI-compatible servers", () => {
     ["Assistant message must have either content or tool_calls, but not none.", 422],
     ["Invalid request: message at position 1 with role 'assistant' must not be empty", 400],
     ["messages: text content blocks must be non-empty", 400],
+    ["Assistant response prefill is incompatible with enable_thinking.", 400],
+    ["Assistant response prefill is incompatible with enable_thinking.", 500],
+    [
+      "Expected last role User or Tool (or Assistant with prefix True) for serving but got assistant",
+      400,
+    ],
     ["messages.1: all messages must have non-empty content except for the optional final one", 400],
   ])("that refuse them are asked once again without: %s (%i)", async (message, status) => {
     const server = await serve(refusing(message, status));

@@ -3,6 +3,7 @@ import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
 import type { Warnings } from "../../core/warnings.js";
 import type { Refused } from "../http/refused.js";
+import { beyondContext } from "./beyond-context.js";
 import { tools } from "./fields.js";
 import { aboutValue, endUser, refusedField } from "./refusal.js";
 import { effort, signedThoughts } from "./thoughts.js";
@@ -90,12 +91,15 @@ async function askAgain<T, F extends string>(
   }
   for (const [field, value] of dropped) {
     if (value && ours().includes(field)) question.learn(defaultOf(field));
-    else if (!value || (!chosen(field) && field !== endUser)) question.learn(field);
+    else if (!value || !(chosen(field) || ofOneCaller.has(field))) question.learn(field);
     // Later calls are warned by the core.
     if (chosen(field)) warnings.add(`${field}: not supported by this model, ignored`);
   }
   return attempt.answer;
 }
+
+/** Of these another caller's may do, where it is not the field that is refused. */
+const ofOneCaller: ReadonlySet<string> = new Set([endUser, beyondContext]);
 
 const nothing: ReadonlySet<string> = new Set();
 

@@ -10,7 +10,8 @@ import { callIds } from "../call-ids.js";
 import { errorBodies, messageIn, wordsIn } from "../http/error-body.js";
 import { string } from "../http/json.js";
 import type { Refused } from "../http/refused.js";
-import { blankMessages } from "./blank.js";
+import { beyondContext, refusesBeyondContext } from "./beyond-context.js";
+import { blankMessages, refusesBlank } from "./blank.js";
 import { strictTools, tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 import { missingThoughts, otherThoughts, signedThoughts, thoughts } from "./thoughts.js";
@@ -44,10 +45,6 @@ const names: Readonly<Record<string, string>> = {
   reasoning_effort:
     "(?:reasoning[_. ]?effort|effort parameter|output_config\\.effort|(?:enable_)?thinking(?:_?(?:config|level|budget))?|chat_template_kwargs)",
 };
-
-/** Messages without words, in those of Mistral, Moonshot and Anthropic. */
-const refusesBlank =
-  /(?:must not|cannot) be empty|either content or tool_calls|must (?:be|have) non-empty/i;
 
 /**
  * Tools, whatever they are, in the words of Ollama, Groq, vLLM, llama.cpp, OpenRouter, Google and
@@ -139,6 +136,7 @@ const inWords: Readonly<Record<string, RegExp>> = {
   [files]: refusesFiles,
   [sounds]: refusesSounds,
   [blankMessages]: refusesBlank,
+  [beyondContext]: refusesBeyondContext,
   [streams]: refusesStreams,
   [wholeAnswers]: refusesWhole,
   ...refusesTurns,
@@ -146,7 +144,7 @@ const inWords: Readonly<Record<string, RegExp>> = {
 
 /** What is told with other statuses, too. */
 const inOddWords: ReadonlySet<string> = new Set([
-  ...[tools, images, files, sounds, callIds],
+  ...[tools, images, files, sounds, callIds, blankMessages],
   ...Object.keys(refusesTurns),
 ]);
 
@@ -228,10 +226,10 @@ const fixed = /only (?:the default|\S+ is allowed)/i;
 
 /**
  * Whether an error is about what a field holds: another value may do. So may another size, of
- * which servers say no more than "not supported", and the thoughts of another conversation.
+ * which servers say no more than "not supported", and the thoughts, or the room, of another conversation.
  */
 export function aboutValue(body: string, field: string): boolean {
-  if (field === "size" || field === signedThoughts) return true;
+  if (field === "size" || field === signedThoughts || field === beyondContext) return true;
   const text = wordsOf(body);
   return !ofForm.has(field) && ofValue.test(text) && !fixed.test(text);
 }

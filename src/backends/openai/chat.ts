@@ -9,6 +9,7 @@ import { promptCacheKey, toldCacheKey } from "../cache-key.js";
 import { callHeaders } from "../call-headers.js";
 import { callIds, hasOtherIds } from "../call-ids.js";
 import { type Attempt, askWithout, chosenForChat, optionalFields } from "../completions/asking.js";
+import { beyondContext } from "../completions/beyond-context.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
 import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
@@ -45,8 +46,8 @@ export interface Server {
 type ChatCall = Call<"chat"> | Call<"complete">;
 
 /** What a request can go without, by whether the caller gets a stream. */
-const streamed = [...optionalFields, streams] as const;
-const whole = [...optionalFields, wholeAnswers] as const;
+const streamed = [...optionalFields, beyondContext, streams] as const;
+const whole = [...optionalFields, beyondContext, wholeAnswers] as const;
 
 /** Streams completions: a step for each read that brought text. */
 export function chatOn(server: Server) {

@@ -6,6 +6,7 @@ import { withoutCalls } from "../../core/tool-calls.js";
 import { promptCacheKey } from "../cache-key.js";
 import { type IdOf, idsFor } from "../call-ids.js";
 import type { Optional } from "../completions/asking.js";
+import { beyondContext } from "../completions/beyond-context.js";
 import { blankMessages, withoutBlank } from "../completions/blank.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
 import { endUser } from "../completions/refusal.js";
@@ -37,7 +38,7 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
   const { dialect, stream, refused } = options;
   const { temperature, topP, topK = -1, seed, stop, responseFormat } = request;
   const most = Math.min(request.maxTokens ?? Infinity, options.cap ?? Infinity);
-  const maxTokens = Number.isFinite(most) ? most : undefined;
+  const maxTokens = Number.isFinite(most) && !refused.has(beyondContext) ? most : undefined;
   const usualName = (dialect.maxTokens === "max_tokens") !== refused.has("max_tokens");
   const takes = (field: Optional) => !refused.has(field);
   const takesTools = !refused.has(tools);
