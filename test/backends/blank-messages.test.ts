@@ -41,6 +41,7 @@ describe("OpenAI-compatible servers", () => {
     ["Assistant message must have either content or tool_calls, but not none.", 422],
     ["Invalid request: message at position 1 with role 'assistant' must not be empty", 400],
     ["messages: text content blocks must be non-empty", 400],
+    ["Invalid assistant message: role='assistant' content=None tool_calls=None prefix=False", 400],
     ["Assistant response prefill is incompatible with enable_thinking.", 400],
     ["Assistant response prefill is incompatible with enable_thinking.", 500],
     [

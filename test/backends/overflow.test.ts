@@ -29,6 +29,20 @@ describe("a conversation that is too long", () => {
       },
     ],
     [
+      "vLLM, of pictures",
+      400,
+      {
+        message:
+          "The decoder prompt (length 21535) is longer than the maximum model length of 16384. Make sure",
+        code: 400,
+      },
+    ],
+    [
+      "vLLM, of pictures, older",
+      400,
+      { message: "The prompt (total length 25938) is too long to fit into the model (context" },
+    ],
+    [
       "OpenRouter",
       400,
       {

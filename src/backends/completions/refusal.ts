@@ -11,10 +11,11 @@ import { errorBodies, messageIn, wordsIn } from "../http/error-body.js";
 import { string } from "../http/json.js";
 import type { Refused } from "../http/refused.js";
 import { beyondContext, refusesBeyondContext } from "./beyond-context.js";
-import { blankMessages, refusesBlank } from "./blank.js";
+import { blankMessages, nullContent, refusesBlank, refusesNull } from "./blank.js";
 import { strictTools, tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 import { missingThoughts, otherThoughts, signedThoughts, thoughts } from "./thoughts.js";
+import { refusesToolParts, toolParts } from "./tool-parts.js";
 import { refusesTurns } from "./turns.js";
 
 const refuses =
@@ -137,6 +138,8 @@ const inWords: Readonly<Record<string, RegExp>> = {
   [sounds]: refusesSounds,
   [blankMessages]: refusesBlank,
   [beyondContext]: refusesBeyondContext,
+  [toolParts]: refusesToolParts,
+  [nullContent]: refusesNull,
   [streams]: refusesStreams,
   [wholeAnswers]: refusesWhole,
   ...refusesTurns,

@@ -1,5 +1,6 @@
 /** Conversations for chat templates, and interfaces, that know fewer kinds of turns, or take them in one order alone. */
 import type { ContentPart, LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
+import { messageOf } from "../../core/chat-messages.js";
 import { markOf } from "../../core/prompt-marks.js";
 import { Thoughts } from "../../core/reasoning.js";
 
@@ -34,15 +35,11 @@ export const refusesTurns: Readonly<Record<string, RegExp>> = {
   ),
 };
 
-/** What of a conversation's turns a server may refuse, that has not refused it yet. */
-export function turnsToRefuse(
-  messages: readonly LLMMessage[],
-  refused: ReadonlySet<string>,
-): string[] {
-  const told = inTurns(messages, refused);
-  const led = withOneSystem(told);
+/** What of a conversation's turns a server may refuse. */
+export function turnsToRefuse(messages: readonly LLMMessage[]): string[] {
+  const led = withOneSystem(messages);
   return [
-    ...(led === told ? [] : [lateSystems]),
+    ...(led === messages ? [] : [lateSystems]),
     ...(takingTurns(led) === led ? [] : [turnsInRow]),
     ...(led.some(isSystem) ? [systems] : []),
   ];
@@ -71,7 +68,8 @@ function withOneSystem(messages: readonly LLMMessage[]): readonly LLMMessage[] {
 function withoutSystem(messages: readonly LLMMessage[]): readonly LLMMessage[] {
   const [first, ...rest] = withOneSystem(messages);
   if (!first || !isSystem(first)) return messages;
-  const system = said("user", first);
+  const { content, parts, cacheControl } = first;
+  const system = Object.assign(messageOf("user", content), { parts, cacheControl });
   const at = rest.findIndex((message) => roleOf(message) === "user");
   const user = rest[at];
   return user ? rest.with(at, asOne(system, user)) : [system, ...rest];
@@ -86,14 +84,12 @@ function takingTurns(messages: readonly LLMMessage[]): readonly LLMMessage[] {
     const meets = last && meeting(last, message);
     changed ||= meets !== undefined;
     if (last && meets === "alike") told[told.length - 1] = asOne(last, message);
-    else if (meets === "unanswered") told.push(said("assistant", heard), message);
+    // Servers refuse a message without a word.
+    else if (meets === "unanswered") told.push(messageOf("assistant", "OK."), message);
     else told.push(message);
   }
   return changed ? told : messages;
 }
-
-/** What an assistant says who goes on to the user after a tool: servers refuse a message without a word. */
-const heard = { content: "OK." };
 
 /** What is wrong of two turns in a row; `undefined`: nothing. */
 function meeting(one: LLMMessage, other: LLMMessage): "alike" | "unanswered" | undefined {
@@ -109,18 +105,8 @@ function roleOf(message: LLMMessage): string {
   return message.role === "tool" && message.toolCallId === "" ? "user" : message.role;
 }
 
-const said = (role: string, { content, parts = [], cacheControl }: Partial<LLMMessage>) => ({
-  $typeName: "lintel.v1.LLMMessage" as const,
-  role,
-  content: content ?? "",
-  toolCalls: [],
-  toolCallId: "",
-  parts,
-  cacheControl,
-});
-
 /** Two messages as one of the first's role, with all that is said, shown, thought and called in them. */
-function asOne(one: LLMMessage, other: LLMMessage): LLMMessage {
+export function asOne(one: LLMMessage, other: LLMMessage): LLMMessage {
   const inParts = one.parts.length > 0 || other.parts.length > 0 || markOf(one) !== undefined;
   const texts = [one.content, other.content].filter((text) => text !== "");
   const thoughts = new Thoughts();

@@ -11,6 +11,7 @@ const tooLong = new RegExp(
   [
     "(?:exceed\\w*|(?:greater|larger|longer) than) (?:[\\w']+ ){0,3}context (?:length|size|window|limit)",
     "context (?:length|size|window) (?:of [^.]*not enough|(?:(?:is|was|has been) )?exceed)",
+    "prompt \\([\\w ]+\\) is (?:too long|longer than the maximum model length)",
     "maximum (?:context|prompt) length|n_keep\\b.*>= *n_ctx|(?:prompt|input) (?:is |was )?too long",
     "input token count .{0,20}exceeds the maximum number|exceeded model token limit",
     "`inputs` (?:tokens \\+ `max_new_tokens` must be <=|must have less than \\d+ tokens)",

@@ -10,7 +10,7 @@ import { callHeaders } from "../call-headers.js";
 import { callIds, hasOtherIds } from "../call-ids.js";
 import { type Attempt, askWithout, chosenForChat, optionalFields } from "../completions/asking.js";
 import { beyondContext } from "../completions/beyond-context.js";
-import { blankMessages, withoutBlank } from "../completions/blank.js";
+import { blankMessages, hasNullContent, nullContent, withoutBlank } from "../completions/blank.js";
 import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
 import { tools } from "../completions/fields.js";
@@ -19,6 +19,7 @@ import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { aboutNeeded, endUser } from "../completions/refusal.js";
 import { type ThinkTags, tagged, untagged } from "../completions/tagged.js";
 import { thoughtsToRefuse } from "../completions/thoughts.js";
+import { hasToolParts, toolParts } from "../completions/tool-parts.js";
 import { turnsToRefuse } from "../completions/turns.js";
 import { longestOfOpenai, type PassUser, toldUser } from "../end-user.js";
 import type { Answer } from "../http/answer.js";
@@ -26,7 +27,7 @@ import { readRefused, refuses } from "../http/refused.js";
 import type { Request, Transport } from "../http/transport.js";
 import type { Address } from "./address.js";
 import type { Models } from "./models.js";
-import { writeRequest } from "./request.js";
+import { messagesFor, writeRequest } from "./request.js";
 
 /** What a completion needs. */
 export interface Server {
@@ -84,22 +85,19 @@ function fieldsOf(
   const offers = onlyOffersTools(request);
   // Without its calls a message may say nothing.
   const told = offers ? withoutCalls(request.messages) : request.messages;
-  const blank = withoutBlank(told).length < told.length;
-  const ofThoughts = thoughtsToRefuse(request);
-  const ids = hasOtherIds(request.messages);
-  const ofTurns = turnsToRefuse(refused.has(tools) ? told : request.messages, refused);
-  const nothing = !blank && !offers && !ids && user === undefined && cacheKey === undefined;
-  if (nothing && ofThoughts.length === 0 && ofTurns.length === 0) return fields;
-  return [
-    ...fields,
-    ...(blank ? [blankMessages] : []),
+  const sent = messagesFor(request.messages, refused);
+  const more = [
+    ...(withoutBlank(told).length < told.length ? [blankMessages] : []),
     ...(offers ? [tools] : []),
-    ...(ids ? [callIds] : []),
+    ...(hasOtherIds(request.messages) ? [callIds] : []),
     ...(user === undefined ? [] : [endUser]),
     ...(cacheKey === undefined ? [] : [promptCacheKey]),
-    ...ofThoughts,
-    ...ofTurns,
+    ...thoughtsToRefuse(request),
+    ...turnsToRefuse(sent),
+    ...(hasToolParts(sent) ? [toolParts] : []),
+    ...(hasNullContent(sent) && !refused.has(nullContent) ? [nullContent] : []),
   ];
+  return more.length === 0 ? fields : [...fields, ...more];
 }
 
 /** Sends the request, without what the server refuses. */

@@ -7,10 +7,11 @@ import { promptCacheKey } from "../cache-key.js";
 import { type IdOf, idsFor } from "../call-ids.js";
 import type { Optional } from "../completions/asking.js";
 import { beyondContext } from "../completions/beyond-context.js";
-import { blankMessages, withoutBlank } from "../completions/blank.js";
+import { blankMessages, nullContent, withoutBlank } from "../completions/blank.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
 import { endUser } from "../completions/refusal.js";
 import { thoughtFields } from "../completions/thoughts.js";
+import { toolParts, withPartsBehind } from "../completions/tool-parts.js";
 import { inTurns } from "../completions/turns.js";
 import type { Dialect } from "./dialect.js";
 
@@ -45,10 +46,7 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
   const unsigned = dialect.unsigned?.(request.model);
   const effort = takes("reasoning_effort") ? request.reasoningEffort : "";
   const offered = takesTools ? toolFields(request) : undefined;
-  const told = takesTools ? request.messages : withoutCalls(request.messages);
-  // Chat templates of local models may need blank ones for roles to alternate.
-  const worded = refused.has(blankMessages) ? withoutBlank(told) : told;
-  const messages = refused.size > 0 ? inTurns(worded, refused) : worded;
+  const messages = refused.size > 0 ? messagesFor(request.messages, refused) : request.messages;
   const idOf = idsFor(refused);
   const user = refused.has(endUser) ? undefined : options.user;
   const fields = {
@@ -81,6 +79,17 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
 
 const includeUsage = { include_usage: true };
 
+/** A conversation as a server takes it. @param refused what it has refused */
+export function messagesFor(
+  messages: readonly LLMMessage[],
+  refused: ReadonlySet<string>,
+): readonly LLMMessage[] {
+  const told = refused.has(tools) ? withoutCalls(messages) : messages;
+  // Chat templates of local models may need blank ones for roles to alternate.
+  const worded = refused.has(blankMessages) ? withoutBlank(told) : told;
+  return inTurns(refused.has(toolParts) ? withPartsBehind(worded) : worded, refused);
+}
+
 function writeMessage(
   message: LLMMessage,
   dialect: Dialect,
@@ -90,10 +99,12 @@ function writeMessage(
 ): object {
   const { role } = message;
   const called = callFields(message, unsigned, idOf);
-  const said = { role: called ? role : writeRole(role, dialect), content: writeContent(message) };
+  const content = writeContent(message);
+  const said = { role: called ? role : writeRole(role, dialect), content };
   const thinks = role === "assistant" && !dialect.forgetsThoughts;
   if (!thinks && !called) return said;
-  return Object.assign(said, thinks && thoughtFields(message, refused), called);
+  Object.assign(said, thinks && thoughtFields(message, refused), called);
+  return refused.has(nullContent) ? Object.assign(said, { content }) : said;
 }
 
 function writeRole(role: string, { developer }: Dialect): string {
