@@ -6,7 +6,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { putTogether } from "../../core/one-piece.js";
 import { writeAtTurnsEnd } from "../../core/turn.js";
 import { drained } from "../drained.js";
-import type { EventSink } from "./sse.js";
+import type { EventEncoder, EventSink } from "./sse.js";
 
 /** What is sent in silence: a comment. */
 const keepAliveComment = ": keep-alive\n\n";
@@ -35,7 +35,7 @@ export class EventWriter implements EventSink {
   readonly #raw: Response;
   readonly #chunked: boolean;
   readonly #silence: NodeJS.Timeout;
-  readonly #keepAliveText: string;
+  readonly #silent: Pick<EventEncoder<never>, "keepAlive">;
   #left: boolean;
   /** Events of this turn, and their bytes. */
   #text = "";
@@ -49,21 +49,21 @@ export class EventWriter implements EventSink {
    * @param headers besides those of every stream
    * @param keepAliveMs silence after which a comment is sent, milliseconds
    * @param signal aborted when the client left
-   * @param keepAlive ASCII that is sent then. Default: a comment
+   * @param silent says what is sent then, where that is no comment
    */
   constructor(
     reply: FastifyReply,
     headers: Record<string, string>,
     keepAliveMs: number,
     signal: CallSignal,
-    keepAlive = keepAliveComment,
+    silent: Pick<EventEncoder<never>, "keepAlive"> = {},
   ) {
     // Fastify only knows whole bodies and streams. What plugins put on the reply,
     // CORS for one, goes along.
     reply.hijack();
     const raw: Response = reply.raw;
     this.#raw = raw;
-    this.#keepAliveText = keepAlive;
+    this.#silent = silent;
     // HTTP/2's response tells it no other way.
     this.#left = signal.aborted;
     raw.on("error", ignored);
@@ -116,8 +116,10 @@ export class EventWriter implements EventSink {
 
   readonly #keepAlive = (): void => {
     const out = this.#out();
-    const text = this.#keepAliveText;
-    if (!this.#left && !out.writableNeedDrain) out.write(this.#framed(text, text.length));
+    if (!this.#left && !out.writableNeedDrain) {
+      const text = this.#silent.keepAlive ?? keepAliveComment;
+      out.write(this.#framed(text, text.length));
+    }
     this.#silence.refresh();
   };
 

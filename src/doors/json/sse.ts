@@ -29,8 +29,11 @@ export interface EventEncoder<M extends MethodName> {
   end(): string;
   /** Whether the stream ends without `[DONE]`. */
   readonly plainEnd?: boolean;
-  /** What is sent in silence, ASCII, for clients that take a comment for something else. Default: a comment. */
-  readonly keepAlive?: string;
+  /**
+   * What is sent in silence, ASCII, for clients that take a comment for something else, or for nothing; asked for each
+   * time. Default: a comment.
+   */
+  readonly keepAlive?: string | undefined;
 }
 
 /** One event with an object that is JSON text already. */
@@ -113,8 +116,8 @@ class Sending<M extends MethodName> extends Delivery<readonly Output<M>[]> {
       this.#heard();
       const headers = headersOf(this.#running, this.#notes);
       const { keepAliveMs } = this.#settings;
-      const { keepAlive } = this.#encoder;
-      this.#writer = new EventWriter(this.#reply, headers, keepAliveMs, this.#signal, keepAlive);
+      const encoder = this.#encoder;
+      this.#writer = new EventWriter(this.#reply, headers, keepAliveMs, this.#signal, encoder);
     }
     return this.#writer;
   }

@@ -19,13 +19,15 @@ import { ReasoningItem } from "./reasoning-item.js";
  * @param running says what a stream that fails has no message for: the model
  * @param asked names the model of one that fails before its model is found
  * @param notes warnings of the door itself
+ * @param beats whether the client has to hear events, lest it gives up
  */
 export const responseEncoder = (
   running: Pick<Running<"chat">, "model">,
   asked: string,
   echo: Echo,
   notes: readonly string[] = [],
-): EventEncoder<"chat"> => new ResponseEncoder(running, asked, echo, notes);
+  beats = false,
+): EventEncoder<"chat"> => new ResponseEncoder(running, asked, echo, notes, beats);
 
 /** A class, since each stream would keep a closure for each of its parts. */
 class ResponseEncoder implements EventEncoder<"chat"> {
@@ -35,6 +37,7 @@ class ResponseEncoder implements EventEncoder<"chat"> {
   readonly #echo: Echo;
   readonly #loading: Loading;
   readonly #totals: Totals;
+  readonly #beats: boolean;
   #stamp: Stamp | undefined;
   /** Number of the next event. */
   #number = 0;
@@ -50,12 +53,19 @@ class ResponseEncoder implements EventEncoder<"chat"> {
   #finishReason = "";
 
   constructor(...given: Required<Parameters<typeof responseEncoder>>) {
-    const [running, asked, echo, notes] = given;
+    const [running, asked, echo, notes, beats] = given;
     this.#running = running;
     this.#asked = asked;
     this.#echo = echo;
     this.#loading = new Loading(echo.loads);
     this.#totals = new Totals(notes);
+    this.#beats = beats;
+  }
+
+  /** OpenAI's own, which not all clients know. */
+  get keepAlive(): string | undefined {
+    if (!this.#beats) return undefined;
+    return typedEvent("keepalive", `"sequence_number":${this.#number++}`);
   }
 
   messages(batch: readonly LLMResponse[], to: EventSink): void {

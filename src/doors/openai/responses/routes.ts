@@ -31,10 +31,12 @@ export function responses(app: FastifyInstance, options: DoorOptions): void {
   app.post("/v1/responses", (request, reply) => {
     const asked = read(request, reply);
     const { message, warnings, echo, customs } = asked;
+    // Codex has it, and what is made of it: to them a comment is silence, after five minutes of which they give up.
+    const beats = request.headers.originator !== undefined;
     return answerChat(reply, options, asked, {
       whole: (response, all) => wholeResponse(withInputs(response, customs), echo, all),
       encoder: (running) =>
-        inputsTo(responseEncoder(running, message.model, echo, warnings), customs),
+        inputsTo(responseEncoder(running, message.model, echo, warnings, beats), customs),
     });
   });
 
