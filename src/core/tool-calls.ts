@@ -96,6 +96,8 @@ interface Begun {
   bare: boolean;
   /** What came ahead of its name; absent: nothing is kept back. */
   nameless?: ToolCall | undefined;
+  /** How the arguments begin, as long as that may be a null alone, which is none. */
+  start: string;
 }
 
 /**
@@ -128,7 +130,7 @@ export class ToolCalls {
   /** A call that came whole, as callers get it. @param cut whether the answer was cut */
   takeWhole(call: ToolCall, cut: boolean): ToolCall {
     const said = call.function?.arguments ?? "";
-    return this.#take(call, cut || said.trim() !== "" ? said : none);
+    return this.#take(call, cut || !isNone(said) ? said : none);
   }
 
   /** The piece as callers get it; `undefined`: it waits for the name, with which clients begin a call. */
@@ -152,7 +154,8 @@ export class ToolCalls {
   end(cut: boolean): ToolCall[] {
     return [...this.#begun].flatMap(([index, call]) => {
       const first = call.nameless ? [this.#takeSome(call.nameless, call)] : [];
-      const left = call.pieces.end() || (!cut && call.bare ? none : "");
+      const rest = call.start + call.pieces.end();
+      const left = !cut && call.bare && isNone(rest) ? none : rest;
       return left === "" ? first : [...first, this.#take(toolCall(index, "", "", ""), left)];
     });
   }
@@ -164,14 +167,19 @@ export class ToolCalls {
     return own;
   }
 
-  #takeSome(piece: ToolCall, { pieces }: Begun): ToolCall {
-    return this.#take(piece, pieces.push(piece.function?.arguments ?? ""));
+  #takeSome(piece: ToolCall, call: Begun): ToolCall {
+    const said = call.pieces.push(piece.function?.arguments ?? "");
+    if (!call.bare) return this.#take(piece, said);
+    const start = call.start + said;
+    const maybeNull = start !== "" && "null".startsWith(start.trim());
+    call.start = maybeNull ? start : "";
+    return this.#take(piece, maybeNull ? "" : start);
   }
 
   #at(index: number): Begun {
     const known = this.#begun.get(index);
     if (known) return known;
-    const call = { told: false, name: "", pieces: new WholeCharacters(), bare: true };
+    const call = { told: false, name: "", pieces: new WholeCharacters(), bare: true, start: "" };
     this.#begun.set(index, call);
     return call;
   }
@@ -198,6 +206,12 @@ export class ToolCalls {
 /** No arguments, as OpenAI writes them: some servers write nothing, and clients read JSON only. */
 const none = "{}";
 
+/** Whether arguments are none: templates and parsers of models also write null. */
+const isNone = (args: string): boolean => /^\s*(?:null\s*)?$/.test(args);
+
+/** Arguments as servers read them, who want an object. */
+export const objectArguments = (args: string): string => (isNone(args) ? none : args);
+
 /** An id for a call of a server that gives none, or one that another call has. */
 const newCallId = () => `call_${randomId(18)}`;
 
@@ -208,7 +222,7 @@ const newCallId = () => `call_${randomId(18)}`;
  */
 export function argumentsOf({ function: called }: ToolCall, parse = parseJson): JsonObject {
   const args = called?.arguments ?? "";
-  if (args.trim() === "") return {};
+  if (isNone(args)) return {};
   const parsed = parse(args);
   return isObject(parsed) ? parsed : { rawInvalidInput: parsed ?? args };
 }

@@ -26,15 +26,21 @@ describe("contents", () => {
       expected.slice(1),
     );
     expect(await messagesOf(ask({ parts: text("a") }))).toEqual([say("user", "a")]);
+    expect(await messagesOf({ contents: { parts: text("a") } })).toEqual([say("user", "a")]);
+    expect(await messagesOf({ contents: { role: "model", parts: [text("a")] } })).toEqual([
+      say("assistant", "a"),
+    ]);
     expect(await messagesOf(ask({ role: null, parts: [] }, user(text("a"))))).toEqual([
       say("user", ""),
       say("user", "a"),
     ]);
-    const older = { role: "function", parts: [{ functionResponse: { name: "f", response: {} } }] };
-    expect(await messagesOf(ask(user(text("a")), older))).toEqual([
-      say("user", "a"),
-      say("tool", "{}"),
-    ]);
+    for (const response of [{}, null]) {
+      const older = { role: "function", parts: [{ functionResponse: { name: "f", response } }] };
+      expect(await messagesOf(ask(user(text("a")), older))).toEqual([
+        say("user", "a"),
+        say("tool", "{}"),
+      ]);
+    }
   });
 
   test("may have members that are null, as if these were not there", async () => {

@@ -26,6 +26,15 @@ describe("messages", () => {
     ]);
     const [first] = await messagesOf({ ...body, system: "Be brief." });
     expect(first).toEqual(say("system", "Be brief."));
+    const empty = [text(""), text("a"), text(""), text("b"), text("")];
+    const told = await messagesOf({
+      ...ask(
+        { role: "user", content: empty },
+        { role: "assistant", content: [text(""), text("")] },
+      ),
+      system: empty,
+    });
+    expect(told).toEqual([say("system", "a\n\nb"), say("user", "a\n\nb"), say("assistant", "")]);
     const noteAlone = { ...body, system: [text("x-anthropic-billing-header: a")] };
     expect((await messagesOf(noteAlone))[0]).toEqual(say("user", "a\n\nb"));
   });

@@ -114,6 +114,17 @@ describe("before Anthropic", () => {
     ]);
   });
 
+  test("a mark at an empty text, which Anthropic refuses, is at the end of what is ahead", async () => {
+    const { post, sent } = await anthropic();
+    const empty = text("", { cache_control });
+    const messages = [{ role: "user", content: [empty, text("The book."), empty, text("Who?")] }];
+    const asked = { model: "chat-1", max_tokens: 100, messages };
+    await (await post("/v1/messages", { ...asked, stream: true })).text();
+    expect(sent().messages).toEqual([
+      { role: "user", content: [text("The book.", { cache_control }), text("\n\nWho?")] },
+    ]);
+  });
+
   test("the request's own mark is the conversation's end", async () => {
     const { post, sent } = await anthropic();
     const asked = { model: "chat-1", max_tokens: 100, messages: conversation.slice(0, 1) };

@@ -12,6 +12,7 @@ import { inlineFile, isPdf } from "../../core/files.js";
 import { parseJson } from "../../core/json.js";
 import { parseMarked } from "../../core/long-numbers.js";
 import { markOf } from "../../core/prompt-marks.js";
+import { objectArguments } from "../../core/tool-calls.js";
 import { sameId } from "../call-ids.js";
 
 /** Stands for a request's tools, its choice among them and what was called, where a server takes none of it. */
@@ -118,7 +119,7 @@ export function callFields(
       id: idOf(id),
       type: "function",
       // Chat templates read it as JSON.
-      function: { name: called?.name, arguments: called?.arguments || "{}" },
+      function: { name: called?.name, arguments: objectArguments(called?.arguments ?? "") },
       extra_content: extraContent ? parseJson(extraContent) : i === 0 ? unsigned : undefined,
     })),
     ...(content === "" && parts.length === 0 && { content: null }),

@@ -20,7 +20,8 @@ const between = "\n\n";
  */
 export function joined(parts: readonly Part[]): { content: unknown; parts: readonly string[] } {
   const pieces: Part[] = [];
-  for (const { part, place } of parts) {
+  const told = withoutEmpty(parts);
+  for (const { part, place } of told) {
     const last = pieces.at(-1);
     const text = last ? `${between}${part.text}` : part.text;
     if (!last || last.part.cache_control !== undefined)
@@ -30,8 +31,22 @@ export function joined(parts: readonly Part[]): { content: unknown; parts: reado
   const isMarked = pieces.some(({ part }) => part.cache_control !== undefined);
   return {
     content: isMarked ? pieces.map(({ part }) => part) : (pieces[0]?.part.text ?? ""),
-    parts: (isMarked ? pieces : parts).map(({ place }) => place),
+    parts: (isMarked ? pieces : told).map(({ place }) => place),
   };
+}
+
+/** Texts but for empty ones, unless there is no other: a mark at one is at the end of what is ahead of it. */
+function withoutEmpty(parts: readonly Part[]): readonly Part[] {
+  const told: Part[] = [];
+  for (const one of parts) {
+    const { text, cache_control } = one.part;
+    const last = told.at(-1);
+    if (last?.part.text === "") told[told.length - 1] = one;
+    else if (!last || text !== "") told.push(one);
+    else if (cache_control !== undefined)
+      told[told.length - 1] = { part: { ...last.part, cache_control }, place: last.place };
+  }
+  return told;
 }
 
 /** The mark at a message's end: the last that a block has, and where it stands. */

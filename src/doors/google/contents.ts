@@ -26,6 +26,7 @@ export function readConversation(json: JsonObject): GenerateConversation {
   const { contents } = json;
   if (system !== undefined) reading.system(system);
   if (Array.isArray(contents)) reading.list(contents);
+  else if (isObject(contents)) reading.alone(contents);
   return reading;
 }
 
@@ -67,6 +68,12 @@ class Reading extends ConversationReader implements GenerateConversation {
   list(contents: readonly unknown[]): void {
     if (tooManyItems("contents", contents.length)) return;
     for (const [i, content] of contents.entries()) this.#one(content, `contents[${i}]`);
+    this.#endTurn();
+  }
+
+  /** One content may stand for a list of it, as Google reads it. */
+  alone(content: JsonObject): void {
+    this.#one(content, "contents");
     this.#endTurn();
   }
 
@@ -187,7 +194,8 @@ class Reading extends ConversationReader implements GenerateConversation {
       this.wrong(place, "must be an object");
       return [];
     }
-    const { id, name, response: said = {} } = response;
+    const { id, name } = response;
+    const said = response.response ?? {};
     if (!isObject(said)) this.wrong(`${place}.response`, "must be an object");
     const where = { at: place, content: `${place}.response` };
     const content = textReturned(said, name) ?? this.written(said, `${place}.response`);

@@ -119,7 +119,9 @@ function refusedIn(json: JsonObject): LintelError | undefined {
 }
 
 const isConversation = (contents: unknown): boolean =>
-  Array.isArray(contents) && contents.length > 0 && !tooManyItems("contents", contents.length);
+  Array.isArray(contents)
+    ? contents.length > 0 && !tooManyItems("contents", contents.length)
+    : isObject(contents);
 
 /** Reads a request whose tokens are to be counted: contents alone, or all of it. */
 export function readCount(json: JsonObject, model: string): GenerateRequest {
