@@ -14,6 +14,7 @@ import { parseMarked } from "../../core/long-numbers.js";
 import { markOf } from "../../core/prompt-marks.js";
 import { objectArguments } from "../../core/tool-calls.js";
 import { sameId } from "../call-ids.js";
+import { bareTools, strictness } from "./tool-schemas.js";
 
 /** Stands for a request's tools, its choice among them and what was called, where a server takes none of it. */
 export const tools = "tools";
@@ -27,8 +28,9 @@ export const strictTools = "strict";
 /**
  * What a request says of tools; nothing where it has none: servers refuse a choice among none. In their schemas
  * numbers are marked that JavaScript has none for, so that `jsonText` writes them as they were.
+ * @param refused what the server has refused; absent: nothing
  */
-export function toolFields(request: LLMRequest) {
+export function toolFields(request: LLMRequest, refused: ReadonlySet<string> = nothing) {
   if (request.tools.length === 0) return undefined;
   return {
     tools: request.tools.map(({ function: tool }) => ({
@@ -36,8 +38,12 @@ export function toolFields(request: LLMRequest) {
       function: {
         name: tool?.name,
         description: tool?.description || undefined,
-        parameters: tool?.parameters ? parseMarked(tool.parameters) : undefined,
-        strict: tool?.strict,
+        parameters: tool?.parameters
+          ? parseMarked(tool.parameters)
+          : refused.has(bareTools)
+            ? noParameters
+            : undefined,
+        strict: refused.has(strictness) ? undefined : tool?.strict,
       },
     })),
     tool_choice: request.toolChoice && writeChoice(request.toolChoice),
@@ -51,15 +57,25 @@ function writeChoice({ type, function: chosen }: ToolChoice) {
   return type === "auto" ? undefined : type;
 }
 
-/** The form of the answer, as a server reads it; numbers of its schema as in those of `toolFields`. */
-export function writeFormat({ type, jsonSchema }: ResponseFormat) {
+const noParameters = { type: "object", properties: {} };
+
+const nothing: ReadonlySet<string> = new Set();
+
+/**
+ * The form of the answer, as a server reads it; numbers of its schema as in those of `toolFields`.
+ * @param refused what the server has refused; absent: nothing
+ */
+export function writeFormat(
+  { type, jsonSchema }: ResponseFormat,
+  refused: ReadonlySet<string> = nothing,
+) {
   if (type !== "json_schema" || !jsonSchema) return { type };
   const { name, description, schema, strict } = jsonSchema;
   const json_schema = {
     name,
     description: description || undefined,
     schema: schema === "" ? undefined : parseMarked(schema),
-    strict,
+    strict: refused.has(strictness) ? undefined : strict,
   };
   return { type, json_schema };
 }

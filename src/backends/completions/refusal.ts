@@ -16,6 +16,7 @@ import { strictTools, tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 import { missingThoughts, otherThoughts, signedThoughts, thoughts } from "./thoughts.js";
 import { refusesToolParts, toolParts } from "./tool-parts.js";
+import { refusesToolSchemas } from "./tool-schemas.js";
 import { refusesTurns } from "./turns.js";
 
 const refuses =
@@ -143,6 +144,7 @@ const inWords: Readonly<Record<string, RegExp>> = {
   [streams]: refusesStreams,
   [wholeAnswers]: refusesWhole,
   ...refusesTurns,
+  ...refusesToolSchemas,
 };
 
 /** What is told with other statuses, too. */

@@ -20,6 +20,7 @@ import { aboutNeeded, endUser } from "../completions/refusal.js";
 import { type ThinkTags, tagged, untagged } from "../completions/tagged.js";
 import { thoughtsToRefuse } from "../completions/thoughts.js";
 import { hasToolParts, toolParts } from "../completions/tool-parts.js";
+import { toolSchemasToRefuse } from "../completions/tool-schemas.js";
 import { turnsToRefuse } from "../completions/turns.js";
 import { longestOfOpenai, type PassUser, toldUser } from "../end-user.js";
 import type { Answer } from "../http/answer.js";
@@ -94,6 +95,7 @@ function fieldsOf(
     ...(cacheKey === undefined ? [] : [promptCacheKey]),
     ...thoughtsToRefuse(request),
     ...turnsToRefuse(sent),
+    ...toolSchemasToRefuse(request).filter((field) => !refused.has(field)),
     ...(hasToolParts(sent) ? [toolParts] : []),
     ...(hasNullContent(sent) && !refused.has(nullContent) ? [nullContent] : []),
   ];

@@ -45,7 +45,7 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
   const takesTools = !refused.has(tools);
   const unsigned = dialect.unsigned?.(request.model);
   const effort = takes("reasoning_effort") ? request.reasoningEffort : "";
-  const offered = takesTools ? toolFields(request) : undefined;
+  const offered = takesTools ? toolFields(request, refused) : undefined;
   const messages = refused.size > 0 ? messagesFor(request.messages, refused) : request.messages;
   const idOf = idsFor(refused);
   const user = refused.has(endUser) ? undefined : options.user;
@@ -65,7 +65,7 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
     tools: offered?.tools,
     tool_choice: offered?.tool_choice,
     parallel_tool_calls: takes("parallel_tool_calls") ? offered?.parallel_tool_calls : undefined,
-    response_format: responseFormat && writeFormat(responseFormat),
+    response_format: responseFormat && writeFormat(responseFormat, refused),
     reasoning_effort: effort || undefined,
     safety_identifier: dialect.user === "safety_identifier" ? user : undefined,
     user: dialect.user === "user" ? user : undefined,
