@@ -14,7 +14,7 @@ import { beyondContext, refusesBeyondContext } from "./beyond-context.js";
 import { blankMessages, nullContent, refusesBlank, refusesNull } from "./blank.js";
 import { strictTools, tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
-import { missingThoughts, otherThoughts, signedThoughts, thoughts } from "./thoughts.js";
+import { refusesOfThoughts, signedThoughts, thinkingBesideTools } from "./thoughts.js";
 import { refusesToolParts, toolParts } from "./tool-parts.js";
 import { refusesToolSchemas } from "./tool-schemas.js";
 import { refusesTurns } from "./turns.js";
@@ -88,21 +88,6 @@ const refusesSounds = new RegExp(
   "i",
 );
 
-/** Thoughts in messages, in the words of Groq, Cerebras, Mistral, xAI's and others' checks of what they are sent. */
-const refusesThoughts = (name: string) =>
-  new RegExp(
-    `\\b${name}\\b(?!.{0,80}\\b(?:missing|must)\\b).*?\\b(?:unsupported|not (?:supported|permitted|allowed)|extra_forbidden|unknown|unexpected|unrecognized)|\\b(?:unknown|unexpected|unrecognized|extra)\\b.{0,80}\\b${name}\\b`,
-    "is",
-  );
-
-/** Messages that have lost their thoughts, in the words of DeepSeek, Moonshot and LiteLLM. */
-const wantsThoughts =
-  /\breasoning_content\b.{0,80}\b(?:is missing|must be passed back)|\b(?:missing|must include)\b.{0,20}\breasoning_content\b/i;
-
-/** Signatures and encrypted thoughts of another account or model, in the words of Anthropic, OpenAI and Google. */
-const refusesSigned =
-  /invalid\W+signature\W+in\W+thinking|thinking\W+blocks?\b.{0,80}\bcannot be modified|encrypted.content\b.{0,120}\bcould not be (?:verified|decrypted)|invalid_encrypted_content|thought.signature is not valid|(?:corrupted|invalid) thought.signature/is;
-
 /**
  * Ids of calls, in the words of Mistral's interface and of its templates, of Anthropic, OpenAI and Bedrock.
  */
@@ -126,10 +111,7 @@ const refusesUser = (() => {
 
 /** What is refused in words of its own, not by a field's name. */
 const inWords: Readonly<Record<string, RegExp>> = {
-  [signedThoughts]: refusesSigned,
-  [missingThoughts]: wantsThoughts,
-  [thoughts]: refusesThoughts("reasoning_(?:content|details)"),
-  [otherThoughts]: refusesThoughts("reasoning"),
+  ...refusesOfThoughts,
   [tools]: refusesTools,
   [strictTools]: refusesStrict,
   [callIds]: refusesIds,
@@ -146,6 +128,9 @@ const inWords: Readonly<Record<string, RegExp>> = {
   ...refusesTurns,
   ...refusesToolSchemas,
 };
+
+/** Of these what names another field as well. */
+const inWordsAlone: ReadonlySet<string> = new Set([endUser, thinkingBesideTools]);
 
 /** What is told with other statuses, too. */
 const inOddWords: ReadonlySet<string> = new Set([
@@ -170,9 +155,9 @@ export function refusedField<F extends string>(
   if (status !== 400 && status !== 422 && !odd) return undefined;
   const text = wordsOf(body);
   if (odd) return fields.find((field) => inOddWords.has(field) && inWords[field]?.test(text));
-  // Its words name it alone; others may stand behind it, as those that are known.
-  const user = fields.find((field) => field === endUser);
-  if (user !== undefined && refusesUser.test(text)) return user;
+  // Words of these name them alone; others may stand behind or within, as those that are known.
+  const alone = fields.find((field) => inWordsAlone.has(field) && inWords[field]?.test(text));
+  if (alone !== undefined) return alone;
   const isNamed = (field: string) => !inWords[field] && named(field).test(text);
   if (eitherOr.test(text) && isNamed("temperature")) {
     return fields.find((field) => field === "top_p" && isNamed(field));

@@ -7,6 +7,16 @@ import { word } from "../http/json.js";
 /** Says in requests how much to think: of those that have it a server may refuse it. */
 export const effort = "reasoning_effort";
 
+/**
+ * Stands for thinking in a request with tools: OpenAI's newer models do not in chat completions, and since GPT-5.6
+ * want to hear so.
+ */
+export const thinkingBesideTools = "reasoning_effort beside tools";
+
+/** Whether there may be any. */
+export const thinksBesideTools = ({ tools, reasoningEffort }: LLMRequest): boolean =>
+  tools.length > 0 && reasoningEffort !== "none";
+
 /** Stands for thoughts in messages that a server refused, by their usual name. */
 export const thoughts = "reasoning_content in messages";
 
@@ -21,6 +31,30 @@ export const summaries = "reasoning.summary";
 
 /** Stands for messages without thoughts, where a server refused those. */
 export const missingThoughts = "messages without reasoning_content";
+
+/** Thoughts in messages, in the words of Groq, Cerebras, Mistral, xAI's and others' checks of what they are sent. */
+const refusesThoughts = (name: string) =>
+  new RegExp(
+    `\\b${name}\\b(?!.{0,80}\\b(?:missing|must)\\b).*?\\b(?:unsupported|not (?:supported|permitted|allowed)|extra_forbidden|unknown|unexpected|unrecognized)|\\b(?:unknown|unexpected|unrecognized|extra)\\b.{0,80}\\b${name}\\b`,
+    "is",
+  );
+
+/** Messages that have lost their thoughts, in the words of DeepSeek, Moonshot and LiteLLM. */
+const wantsThoughts =
+  /\breasoning_content\b.{0,80}\b(?:is missing|must be passed back)|\b(?:missing|must include)\b.{0,20}\breasoning_content\b/i;
+
+/** Signatures and encrypted thoughts of another account or model, in the words of Anthropic, OpenAI and Google. */
+const refusesSigned =
+  /invalid\W+signature\W+in\W+thinking|thinking\W+blocks?\b.{0,80}\bcannot be modified|encrypted.content\b.{0,120}\bcould not be (?:verified|decrypted)|invalid_encrypted_content|thought.signature is not valid|(?:corrupted|invalid) thought.signature/is;
+
+/** What is refused of thoughts in words of its own; of thinking beside tools, in those of OpenAI. */
+export const refusesOfThoughts: Readonly<Record<string, RegExp>> = {
+  [signedThoughts]: refusesSigned,
+  [missingThoughts]: wantsThoughts,
+  [thoughts]: refusesThoughts("reasoning_(?:content|details)"),
+  [otherThoughts]: refusesThoughts("reasoning"),
+  [thinkingBesideTools]: /\btools with reasoning_effort are not supported\b/i,
+};
 
 /** What of a request's thoughts, and of how much there shall be of them, a server may refuse. */
 export function thoughtsToRefuse({ messages, reasoningEffort }: LLMRequest): string[] {

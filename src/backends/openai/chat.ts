@@ -18,7 +18,12 @@ import { streams, wholeAnswers } from "../completions/one-form.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { aboutNeeded, endUser } from "../completions/refusal.js";
 import { type ThinkTags, tagged, untagged } from "../completions/tagged.js";
-import { thoughtsToRefuse } from "../completions/thoughts.js";
+import {
+  effort,
+  thinkingBesideTools,
+  thinksBesideTools,
+  thoughtsToRefuse,
+} from "../completions/thoughts.js";
 import { hasToolParts, toolParts } from "../completions/tool-parts.js";
 import { toolSchemasToRefuse } from "../completions/tool-schemas.js";
 import { turnsToRefuse } from "../completions/turns.js";
@@ -94,6 +99,7 @@ function fieldsOf(
     ...(user === undefined ? [] : [endUser]),
     ...(cacheKey === undefined ? [] : [promptCacheKey]),
     ...thoughtsToRefuse(request),
+    ...(thinksBesideTools(request) ? [thinkingBesideTools] : []),
     ...turnsToRefuse(sent),
     ...toolSchemasToRefuse(request).filter((field) => !refused.has(field)),
     ...(hasToolParts(sent) ? [toolParts] : []),
@@ -101,6 +107,8 @@ function fieldsOf(
   ];
   return more.length === 0 ? fields : [...fields, ...more];
 }
+
+const noThoughtsBesideTools = `${effort}: not supported by this model beside tools, ignored`;
 
 /** Sends the request, without what the server refuses. */
 function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
@@ -124,6 +132,8 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
       const asStream = stream ? !refused.has(streams) : refused.has(wholeAnswers);
       const options = { dialect: models.dialect, stream: asStream, refused, cap, user, cacheKey };
       const body = writeRequest(request, options);
+      const thinksLess = refused.has(thinkingBesideTools) && thinksBesideTools(request);
+      if (thinksLess && chosenForChat(call, effort)) call.warnings.add(noThoughtsBesideTools);
       const sent = { method: "POST", path, body, headers, signal, connect: connectMs } as const;
       const asked = await attempt(server, call, sent);
       return "answer" in asked ? asked : aboutNeeded(asked, request, learn);
