@@ -50,9 +50,9 @@ function blocksOf(message: LLMMessage, hidesThoughts: boolean) {
   if (reasoningContent !== "" || reasoningDetails !== "") {
     blocks.push(thinkingBlock(shown, signatureOf(reasoningDetails, hidden)));
   }
-  if (content !== "" || (toolCalls.length === 0 && blocks.length === 0)) {
-    blocks.push(textBlock(content));
-  }
+  // Beside calls blanks alone are what templates have between them: no block of Anthropic's, who takes none.
+  const says = toolCalls.length === 0 ? content !== "" : content.trim() !== "";
+  if (says || (toolCalls.length === 0 && blocks.length === 0)) blocks.push(textBlock(content));
   return [...blocks, ...toolCalls.map((call) => toolBlock(call, argumentsText(call)))];
 }
 

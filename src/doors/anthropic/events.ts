@@ -53,6 +53,8 @@ class MessageEncoder implements EventEncoder<"chat"> {
   /** What is being said, thought or called, and where. */
   #open: { readonly kind: Kind | "tool_use"; readonly index: number } | undefined;
   readonly #deltas = new TextEvents();
+  /** Blanks with which a text may begin, or which templates have ahead of calls: of these alone Anthropic makes no block, and takes none. */
+  #blank = "";
   /** What the model server wants to see again of what is being thought, and what nobody is to see of it. */
   #thoughts: Thoughts | undefined;
   /** What was thought in the middle of what is said in JSON. */
@@ -88,6 +90,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
 
   end(): string {
     const begun = this.#begun ? "" : this.#begin();
+    const blank = this.#tellBlank();
     // Many a client looks for a text in any answer.
     const silent = this.#count === 0 ? this.#opening("text") : "";
     const calls = this.#called(this.#turns.end()) + this.#close();
@@ -99,7 +102,13 @@ class MessageEncoder implements EventEncoder<"chat"> {
     if (this.#turns.hasRest) warnings.push(leftOut);
     const last = `${delta},"usage":${usageText(usage)}${extras(estimated, warnings)}`;
     return (
-      begun + silent + calls + late + typedEvent("message_delta", last) + typedEvent("message_stop")
+      begun +
+      blank +
+      silent +
+      calls +
+      late +
+      typedEvent("message_delta", last) +
+      typedEvent("message_stop")
     );
   }
 
@@ -116,10 +125,25 @@ class MessageEncoder implements EventEncoder<"chat"> {
   }
 
   #say(kind: Kind, text: string, to: EventSink): void {
-    if (this.#open?.kind !== kind) {
-      to.add(this.#called(this.#turns.end()) + this.#close() + this.#opening(kind));
+    if (this.#open?.kind === kind) {
+      this.#deltas.write(text, to);
+      return;
     }
-    this.#deltas.write(text, to);
+    const said = kind === "text" ? this.#blank + text : text;
+    const isBlank = kind === "text" && said.trim() === "";
+    this.#blank = isBlank ? said : "";
+    if (isBlank) return;
+    to.add(this.#called(this.#turns.end()) + this.#close() + this.#opening(kind));
+    this.#deltas.write(said, to);
+  }
+
+  /** What is said where that is nothing else. */
+  #tellBlank(): string {
+    if (this.#blank === "" || this.#calls.size > 0) return "";
+    const begun = this.#close() + this.#opening("text");
+    return (
+      begun + delta(this.#count - 1, `"type":"text_delta","text":${toJsonString(this.#blank)}`)
+    );
   }
 
   #think(reasoningContent: string, to: EventSink): void {
@@ -173,6 +197,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
     let said = "";
     let known = this.#calls.get(call.index);
     if (!known) {
+      this.#blank = "";
       said = this.#close();
       known = { index: this.#count++, id: call.id };
       this.#open = { kind: "tool_use", index: known.index };
