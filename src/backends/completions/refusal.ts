@@ -14,6 +14,7 @@ import { beyondContext, refusesBeyondContext } from "./beyond-context.js";
 import { blankMessages, nullContent, refusesBlank, refusesNull } from "./blank.js";
 import { strictTools, tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
+import { partedResults, refusesParted } from "./results.js";
 import { refusesOfThoughts, signedThoughts, thinkingBesideTools } from "./thoughts.js";
 import { refusesToolParts, toolParts } from "./tool-parts.js";
 import { refusesToolSchemas } from "./tool-schemas.js";
@@ -125,6 +126,7 @@ const inWords: Readonly<Record<string, RegExp>> = {
   [nullContent]: refusesNull,
   [streams]: refusesStreams,
   [wholeAnswers]: refusesWhole,
+  [partedResults]: refusesParted,
   ...refusesTurns,
   ...refusesToolSchemas,
 };
@@ -134,7 +136,7 @@ const inWordsAlone: ReadonlySet<string> = new Set([endUser, thinkingBesideTools]
 
 /** What is told with other statuses, too. */
 const inOddWords: ReadonlySet<string> = new Set([
-  ...[tools, images, files, sounds, callIds, blankMessages],
+  ...[tools, images, files, sounds, callIds, blankMessages, partedResults],
   ...Object.keys(refusesTurns),
 ]);
 

@@ -17,6 +17,7 @@ import { tools } from "../completions/fields.js";
 import { streams, wholeAnswers } from "../completions/one-form.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { aboutNeeded, endUser } from "../completions/refusal.js";
+import { hasPartedResults, partedResults } from "../completions/results.js";
 import { type ThinkTags, tagged, untagged } from "../completions/tagged.js";
 import {
   effort,
@@ -100,6 +101,7 @@ function fieldsOf(
     ...(cacheKey === undefined ? [] : [promptCacheKey]),
     ...thoughtsToRefuse(request),
     ...(thinksBesideTools(request) ? [thinkingBesideTools] : []),
+    ...(hasPartedResults(sent) ? [partedResults] : []),
     ...turnsToRefuse(sent),
     ...toolSchemasToRefuse(request).filter((field) => !refused.has(field)),
     ...(hasToolParts(sent) ? [toolParts] : []),

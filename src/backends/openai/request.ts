@@ -10,6 +10,7 @@ import { beyondContext } from "../completions/beyond-context.js";
 import { blankMessages, nullContent, withoutBlank } from "../completions/blank.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
 import { endUser } from "../completions/refusal.js";
+import { partedResults, withResultsBehind } from "../completions/results.js";
 import { thinkingBesideTools, thoughtFields } from "../completions/thoughts.js";
 import { toolParts, withPartsBehind } from "../completions/tool-parts.js";
 import { inTurns } from "../completions/turns.js";
@@ -87,7 +88,8 @@ export function messagesFor(
 ): readonly LLMMessage[] {
   const told = refused.has(tools) ? withoutCalls(messages) : messages;
   // Chat templates of local models may need blank ones for roles to alternate.
-  const worded = refused.has(blankMessages) ? withoutBlank(told) : told;
+  const said = refused.has(blankMessages) ? withoutBlank(told) : told;
+  const worded = refused.has(partedResults) ? withResultsBehind(said) : said;
   return inTurns(refused.has(toolParts) ? withPartsBehind(worded) : worded, refused);
 }
 
