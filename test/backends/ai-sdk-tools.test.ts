@@ -224,7 +224,7 @@ describe("a provider", () => {
       output: { type: "text", value },
     });
     const { messages: told } = create(LLMRequestSchema, { messages });
-    expect(promptOf(told, { calls: true }).filter(({ role }) => role === "tool")).toEqual([
+    expect(promptOf(told).filter(({ role }) => role === "tool")).toEqual([
       {
         role: "tool",
         content: [result("a1", "get_weather", "rain"), result("a2", "get_time", "")],
@@ -232,7 +232,7 @@ describe("a provider", () => {
       { role: "tool", content: [result("b1", "get_weather", "no such city")] },
     ]);
     const lost = create(LLMRequestSchema, { messages: messages.slice(2, 3) });
-    expect(promptOf(lost.messages, { calls: true })).toEqual([
+    expect(promptOf(lost.messages)).toEqual([
       { role: "tool", content: [result("a1", "", "rain")] },
     ]);
   });

@@ -2,7 +2,8 @@
 import { files } from "../../core/documents.js";
 import type { JsonObject } from "../../core/json.js";
 import { cacheControl } from "../../core/prompt-marks.js";
-import { besideCalls, strictTools, tools } from "../completions/fields.js";
+import { besideCalls, tools } from "../completions/fields.js";
+import { strictness } from "../completions/tool-schemas.js";
 import type { ChatPackage } from "./chat-package.js";
 import { claude, claudeOnBedrock } from "./claude.js";
 import { anthropicCounts, googleCounts, openaiCounts } from "./counts.js";
@@ -156,7 +157,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
   },
   "@ai-sdk/cohere": {
     ...{ keys: ["cohere"], thinking: cohere, thoughts: [], max: "options" },
-    leaves: [strictTools, besideCalls],
+    leaves: [strictness, besideCalls],
   },
   "@ai-sdk/perplexity": {
     ...{ keys: ["perplexity"], thinking: perplexity, thoughts: [] },
@@ -166,7 +167,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     ...{ keys: ["huggingface"], strict: true, thinking: huggingface },
     // It would say thoughts again as a part of the answer.
     thoughts: [],
-    leaves: [strictTools, jsonObject],
+    leaves: [strictness, jsonObject],
     forgetsCalls: true,
     offersChosen: true,
   },

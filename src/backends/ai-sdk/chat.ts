@@ -172,7 +172,7 @@ async function ask<T>(
 ): Promise<Awaited<T>> {
   refuseLost(known.refused, call);
   return askWithout({
-    fields: () => optionalFieldsOf(call, known),
+    fields: (refused) => optionalFieldsOf(call, known, refused),
     known: () => known.refused,
     async ask(refused) {
       const options = await optionsOf(call, known, refused, signal);

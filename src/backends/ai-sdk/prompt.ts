@@ -6,22 +6,19 @@ import type {
   LanguageModelV3ToolResultPart,
 } from "@ai-sdk/provider";
 import type { LLMMessage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import { textOf } from "../../core/chat-messages.js";
 import { parseJson } from "../../core/json.js";
 import { parseMarked } from "../../core/long-numbers.js";
 import { markOf } from "../../core/prompt-marks.js";
-import { argumentsOf, withoutCalls } from "../../core/tool-calls.js";
+import { argumentsOf } from "../../core/tool-calls.js";
 import { type IdOf, sameId } from "../call-ids.js";
-import { withoutBlank } from "../completions/blank.js";
 import { type Marking, optionsOfMark, piecesOf } from "./marks.js";
 import { partsOf, type TakenFiles } from "./parts.js";
 import { noReplay, type Replay } from "./replay.js";
-import { resultsAsTexts } from "./results.js";
 import { signedAs, signedBy } from "./signature.js";
 
 /** What a model is told of a conversation besides its texts. */
 export interface Telling {
-  /** Whether it is told of calls as such. */
-  readonly calls: boolean;
   /** How the provider takes files. Default: by v3 of the interface, at no address. */
   readonly files?: TakenFiles;
   /** Says what is handed back of thoughts. Default: nothing. */
@@ -37,17 +34,15 @@ export interface Telling {
 const inline: TakenFiles = { fetched: {}, tagged: false };
 
 /**
- * The messages that say something.
+ * A conversation, of whose results the words alone are told.
  * @throws LintelError `unsupported_parameter` for images that the provider does not take
  */
 export function promptOf(
   messages: readonly LLMMessage[],
-  { calls, files = inline, replay = noReplay, idOf = sameId, rewritten = false, marking }: Telling,
+  { files = inline, replay = noReplay, idOf = sameId, rewritten = false, marking }: Telling = {},
 ): LanguageModelV3Prompt {
   const parse = rewritten ? parseMarked : parseJson;
-  const texts = resultsAsTexts(messages);
-  const said = withoutBlank(calls ? texts : withoutCalls(texts));
-  const told = marking ? said.flatMap(piecesOf) : said;
+  const told = marking ? messages.flatMap(piecesOf) : messages;
   const prompt: LanguageModelV3Message[] = [];
   /** Names of the tools that were called, by the ids of the calls. */
   const names = new Map<string, string>();
@@ -58,8 +53,8 @@ export function promptOf(
       prompt.push({ ...messageOf(message, files, replay, idOf, parse), ...marked });
       continue;
     }
-    const { toolCallId, content } = message;
-    const result = resultOf(idOf(toolCallId), names.get(toolCallId) ?? "", content);
+    const { toolCallId } = message;
+    const result = resultOf(idOf(toolCallId), names.get(toolCallId) ?? "", textOf(message));
     const last = prompt.at(-1);
     // Vendors want the results of parallel calls in one turn.
     if (last?.role === "tool" && !last.providerOptions) {

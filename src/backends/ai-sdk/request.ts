@@ -11,9 +11,14 @@ import { onlyOffersTools, usesTools } from "../../core/tool-calls.js";
 import { promptCacheKey, toldCacheKey } from "../cache-key.js";
 import { callHeaders } from "../call-headers.js";
 import { callIds, hasOtherIds, idsFor } from "../call-ids.js";
-import { besideCalls, strictTools, tools } from "../completions/fields.js";
+import { beyondContext } from "../completions/beyond-context.js";
+import { blankMessages } from "../completions/blank.js";
+import { conversationFor, conversationToRefuse } from "../completions/conversation.js";
+import { besideCalls, tools } from "../completions/fields.js";
 import { endUser } from "../completions/refusal.js";
 import { signedThoughts, summaries, thoughtsToRefuse } from "../completions/thoughts.js";
+import { toolParts } from "../completions/tool-parts.js";
+import { hasStrictTools, strictness } from "../completions/tool-schemas.js";
 import { longestOfOpenai, type PassUser, toldUser } from "../end-user.js";
 import type { ChatPackage } from "./chat-package.js";
 import { chatPackage } from "./chat-packages.js";
@@ -26,7 +31,10 @@ import { replayTo } from "./replay.js";
 import { type Effort, effortOf } from "./request-effort.js";
 import { formatOf, toolOptions } from "./tools.js";
 
-const optionalFields = ["temperature", "top_p", "top_k", "seed", "parallel_tool_calls"] as const;
+const optionalFields = [
+  ...["temperature", "top_p", "top_k", "seed", "parallel_tool_calls"],
+  beyondContext,
+] as const;
 
 /** A call of either operation of chat. */
 export type ChatCall = Call<"chat"> | Call<"complete">;
@@ -34,14 +42,15 @@ export type ChatCall = Call<"chat"> | Call<"complete">;
 /** A call with a conversation, to be answered or counted. */
 export type Asked = ChatCall | Call<"countTokens">;
 
-/** What a vendor may refuse and the request can go without. */
+/** What a vendor may refuse and the request can go without. @param refused what it has refused */
 export const optionalFieldsOf = (
   { affinity, request }: ChatCall,
   configured: Configured,
+  refused: ReadonlySet<string>,
 ): readonly string[] => [
   ...optionalFields,
   ...(onlyOffersTools(request) ? [tools] : []),
-  ...(hasStrictTools(request) ? [strictTools] : []),
+  ...(hasStrictTools(request) ? [strictness] : []),
   ...(chatPackage(configured.package).asksUsage ? [streamOptions] : []),
   ...(hasOtherIds(request.messages) ? [callIds] : []),
   ...(Object.keys(userOf(request, configured, none)).length > 0 ? [endUser] : []),
@@ -49,7 +58,19 @@ export const optionalFieldsOf = (
   ...(request.reasoningEffort === "" ? [] : [summaries]),
   ...(request.messages.some(({ reasoningDetails }) => reasoningDetails) ? [signedThoughts] : []),
   ...thoughtsToRefuse(request),
+  ...conversationToRefuse(told(request.messages, configured, refused)),
 ];
+
+/** A conversation as a provider is told it: hardly one takes images in what tools said, and none what says nothing. */
+const told = (
+  messages: readonly LLMMessage[],
+  { package: name }: Configured,
+  refused: ReadonlySet<string>,
+): readonly LLMMessage[] => {
+  const { forgetsCalls } = chatPackage(name);
+  const ours = [blankMessages, toolParts, ...(forgetsCalls ? [tools] : [])];
+  return conversationFor(messages, new Set([...refused, ...ours]));
+};
 
 /** What is configured for a model. */
 export interface Configured {
@@ -83,8 +104,7 @@ export async function optionsOf(
   const writeTopK = thinks(effort, configured) ? undefined : known.topK?.(configured.model.modelId);
   const replay = replayTo(known, isStored(configured), refused);
   return {
-    prompt: promptOf(request.messages, {
-      calls: !refused.has(tools) && !known.forgetsCalls,
+    prompt: promptOf(told(request.messages, configured, refused), {
       files: { fetched: await supportedUrls, tagged: isV4(configured.model) },
       replay,
       idOf: idsFor(refused),
@@ -96,10 +116,10 @@ export async function optionsOf(
     // Some models refuse top_p beside temperature; at 1 it changes nothing.
     ...(topP !== undefined && topP < 1 && takes("top_p") && { topP }),
     ...(topK >= 1 && takes("top_k") && !writeTopK && { topK }),
-    ...(limit !== undefined && { maxOutputTokens: limit }),
+    ...(limit !== undefined && takes(beyondContext) && { maxOutputTokens: limit }),
     ...(seed !== undefined && seed >= 0n && takes("seed") && { seed: Number(seed) }),
     ...(stop.length > 0 && { stopSequences: stop }),
-    ...(!refused.has(tools) && toolOptions(request, known, !refused.has(strictTools))),
+    ...(!refused.has(tools) && toolOptions(request, known, !refused.has(strictness))),
     ...formatOf(request.responseFormat),
     headers: {
       "x-request-id": id,
@@ -130,11 +150,11 @@ function leftOut(
 ): readonly string[] {
   const { messages } = request;
   const { forgetsCalls } = chatPackage(name);
-  const strict = !refused.has(tools) && refused.has(strictTools) && hasStrictTools(request);
+  const strict = !refused.has(tools) && refused.has(strictness) && hasStrictTools(request);
   const beside = refused.has(besideCalls) && messages.some(saysBesideCalls);
   return [
     ...(losesDetail(messages, name) ? [`image_url.detail: ${unsupported}`] : []),
-    ...(strict ? [`${strictTools}: ${unsupported}`] : []),
+    ...(strict ? [`${strictness}: ${unsupported}`] : []),
     ...(beside ? [`messages: ${besideCalls} is ${unsupported}`] : []),
     ...(forgetsCalls && messages.some(usesTools)
       ? [`messages: tool_calls in them are ${unsupported}`]
@@ -144,9 +164,6 @@ function leftOut(
 
 const saysBesideCalls = ({ toolCalls, content }: LLMMessage): boolean =>
   toolCalls.length > 0 && content.trim() !== "";
-
-const hasStrictTools = ({ tools: offered }: LLMRequest): boolean =>
-  offered.some(({ function: tool }) => tool?.strict);
 
 /** Whether the operator lets the vendor keep answers, where that is the provider's to say. */
 function isStored({ package: name, providerOptions }: Configured): boolean {

@@ -22,9 +22,6 @@ export const tools = "tools";
 /** Stands for what an answer said beside calls of tools. */
 export const besideCalls = "text beside tool_calls";
 
-/** Stands for tools' wish that calls keep to their schemas to the letter. */
-export const strictTools = "strict";
-
 /**
  * What a request says of tools; nothing where it has none: servers refuse a choice among none. In their schemas
  * numbers are marked that JavaScript has none for, so that `jsonText` writes them as they were.

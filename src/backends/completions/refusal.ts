@@ -12,7 +12,7 @@ import { string } from "../http/json.js";
 import type { Refused } from "../http/refused.js";
 import { beyondContext, refusesBeyondContext } from "./beyond-context.js";
 import { blankMessages, nullContent, refusesBlank, refusesNull } from "./blank.js";
-import { strictTools, tools } from "./fields.js";
+import { tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 import { partedResults, refusesParted } from "./results.js";
 import { refusesOfThoughts, signedThoughts, thinkingBesideTools } from "./thoughts.js";
@@ -55,10 +55,6 @@ const names: Readonly<Record<string, string>> = {
  */
 const refusesTools =
   /does(?: not|n't) support (?:tools|tool (?:us|call)|function call)|function calling is not enabled|no endpoints found that support tool use|tool (?:use|calling)\W* is not supported|tool choice requires --|tools param requires --/i;
-
-/** Tools that are strict, in the words of others' checks and of the AI SDK. */
-const refusesStrict =
-  /\bstrict\b.{0,80}?\b(?:requires?|unsupported|not (?:supported|permitted|allowed))|\b(?:extra|unknown|unexpected|unrecognized)\b.{0,80}\bstrict\b/is;
 
 /** Stands for images in messages. */
 const images = "image_url";
@@ -114,7 +110,6 @@ const refusesUser = (() => {
 const inWords: Readonly<Record<string, RegExp>> = {
   ...refusesOfThoughts,
   [tools]: refusesTools,
-  [strictTools]: refusesStrict,
   [callIds]: refusesIds,
   [endUser]: refusesUser,
   [images]: refusesImages,

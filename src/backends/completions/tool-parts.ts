@@ -1,6 +1,7 @@
 /** Images, files and sounds in what tools said, which many servers know in what users say alone. */
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
-import { messageOf } from "../../core/chat-messages.js";
+import { messageOf, textOf } from "../../core/chat-messages.js";
+import { markOf } from "../../core/prompt-marks.js";
 import { asOne } from "./turns.js";
 
 /** Stands among what a server refused for these: they are the user's to it, behind what the tools said. */
@@ -31,8 +32,8 @@ export function withPartsBehind(messages: readonly LLMMessage[]): LLMMessage[] {
       continue;
     }
     shown = [...shown, ...parts.filter(({ type }) => type !== "text")];
-    const content = parts.map(({ text = "" }) => text).join("");
-    told.push(Object.assign(messageOf("tool", content), { toolCallId }));
+    const words = messageOf("tool", textOf(message));
+    told.push(Object.assign(words, { toolCallId, cacheControl: markOf(message) }));
   }
   if (shown.length > 0) told.push(showing(shown));
   return told;

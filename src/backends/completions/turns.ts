@@ -20,12 +20,12 @@ export const systems = "system messages";
 const alternate = "(?:roles|message\\(s\\)) (?:must|should) alternate";
 
 /**
- * Words in which these are refused, also those of Qwen's templates, who want a user's message as well, and of Mistral's
- * and Google's interfaces. Some say the same of several: the first that there is in the conversation is meant.
+ * Words in which these are refused, also those of Qwen's templates, who want a user's message as well, of Mistral's,
+ * Google's and Anthropic's interfaces, and of AI SDK's providers. Some say the same of several: the first that there is in the conversation is meant.
  */
 export const refusesTurns: Readonly<Record<string, RegExp>> = {
   [lateSystems]: new RegExp(
-    `system messages? must be (?:at|in) the begin|roles are supported, (?:got (?:system|developer)|with the exception of an initial)|unexpected role .(?:system|developer). after role|${alternate}`,
+    `system messages? (?:must be|are only supported) (?:at|in) the begin|multiple system messages that are separated|role .system. is not supported|roles are supported, (?:got (?:system|developer)|with the exception of an initial)|unexpected role .(?:system|developer).(?: after role|\\. the messages api)|${alternate}`,
     "i",
   ),
   [turnsInRow]: new RegExp(`unexpected role .(?:user|assistant). after role|${alternate}`, "i"),

@@ -13,11 +13,11 @@ import { beyondContext } from "../completions/beyond-context.js";
 import { blankMessages, hasNullContent, nullContent, withoutBlank } from "../completions/blank.js";
 import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
+import { conversationFor, conversationToRefuse } from "../completions/conversation.js";
 import { tools } from "../completions/fields.js";
 import { streams, wholeAnswers } from "../completions/one-form.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { aboutNeeded, endUser } from "../completions/refusal.js";
-import { hasPartedResults, partedResults } from "../completions/results.js";
 import { type ThinkTags, tagged, untagged } from "../completions/tagged.js";
 import {
   effort,
@@ -25,16 +25,14 @@ import {
   thinksBesideTools,
   thoughtsToRefuse,
 } from "../completions/thoughts.js";
-import { hasToolParts, toolParts } from "../completions/tool-parts.js";
-import { toolSchemasToRefuse } from "../completions/tool-schemas.js";
-import { turnsToRefuse } from "../completions/turns.js";
+import { isStrict, strictness, toolSchemasToRefuse } from "../completions/tool-schemas.js";
 import { longestOfOpenai, type PassUser, toldUser } from "../end-user.js";
 import type { Answer } from "../http/answer.js";
 import { readRefused, refuses } from "../http/refused.js";
 import type { Request, Transport } from "../http/transport.js";
 import type { Address } from "./address.js";
 import type { Models } from "./models.js";
-import { messagesFor, writeRequest } from "./request.js";
+import { writeRequest } from "./request.js";
 
 /** What a completion needs. */
 export interface Server {
@@ -92,7 +90,7 @@ function fieldsOf(
   const offers = onlyOffersTools(request);
   // Without its calls a message may say nothing.
   const told = offers ? withoutCalls(request.messages) : request.messages;
-  const sent = messagesFor(request.messages, refused);
+  const sent = conversationFor(request.messages, refused);
   const more = [
     ...(withoutBlank(told).length < told.length ? [blankMessages] : []),
     ...(offers ? [tools] : []),
@@ -101,15 +99,14 @@ function fieldsOf(
     ...(cacheKey === undefined ? [] : [promptCacheKey]),
     ...thoughtsToRefuse(request),
     ...(thinksBesideTools(request) ? [thinkingBesideTools] : []),
-    ...(hasPartedResults(sent) ? [partedResults] : []),
-    ...turnsToRefuse(sent),
+    ...conversationToRefuse(sent),
     ...toolSchemasToRefuse(request).filter((field) => !refused.has(field)),
-    ...(hasToolParts(sent) ? [toolParts] : []),
     ...(hasNullContent(sent) && !refused.has(nullContent) ? [nullContent] : []),
   ];
   return more.length === 0 ? fields : [...fields, ...more];
 }
 
+const noStrictness = `${strictness}: not supported by this model, ignored`;
 const noThoughtsBesideTools = `${effort}: not supported by this model beside tools, ignored`;
 
 /** Sends the request, without what the server refuses. */
@@ -134,6 +131,7 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
       const asStream = stream ? !refused.has(streams) : refused.has(wholeAnswers);
       const options = { dialect: models.dialect, stream: asStream, refused, cap, user, cacheKey };
       const body = writeRequest(request, options);
+      if (refused.has(strictness) && isStrict(request)) call.warnings.add(noStrictness);
       const thinksLess = refused.has(thinkingBesideTools) && thinksBesideTools(request);
       if (thinksLess && chosenForChat(call, effort)) call.warnings.add(noThoughtsBesideTools);
       const sent = { method: "POST", path, body, headers, signal, connect: connectMs } as const;

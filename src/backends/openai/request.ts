@@ -2,18 +2,15 @@
 
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { jsonText } from "../../core/long-numbers.js";
-import { withoutCalls } from "../../core/tool-calls.js";
 import { promptCacheKey } from "../cache-key.js";
 import { type IdOf, idsFor } from "../call-ids.js";
 import type { Optional } from "../completions/asking.js";
 import { beyondContext } from "../completions/beyond-context.js";
-import { blankMessages, nullContent, withoutBlank } from "../completions/blank.js";
+import { nullContent } from "../completions/blank.js";
+import { conversationFor } from "../completions/conversation.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
 import { endUser } from "../completions/refusal.js";
-import { partedResults, withResultsBehind } from "../completions/results.js";
 import { thinkingBesideTools, thoughtFields } from "../completions/thoughts.js";
-import { toolParts, withPartsBehind } from "../completions/tool-parts.js";
-import { inTurns } from "../completions/turns.js";
 import type { Dialect } from "./dialect.js";
 
 /** How to write a request. */
@@ -48,7 +45,7 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
   const offered = takesTools ? toolFields(request, refused) : undefined;
   const wanted = takes("reasoning_effort") ? request.reasoningEffort : "";
   const effort = offered && refused.has(thinkingBesideTools) ? "none" : wanted;
-  const messages = refused.size > 0 ? messagesFor(request.messages, refused) : request.messages;
+  const messages = refused.size > 0 ? conversationFor(request.messages, refused) : request.messages;
   const idOf = idsFor(refused);
   const user = refused.has(endUser) ? undefined : options.user;
   const fields = {
@@ -80,18 +77,6 @@ export function requestFields(request: LLMRequest, options: RequestOptions) {
 }
 
 const includeUsage = { include_usage: true };
-
-/** A conversation as a server takes it. @param refused what it has refused */
-export function messagesFor(
-  messages: readonly LLMMessage[],
-  refused: ReadonlySet<string>,
-): readonly LLMMessage[] {
-  const told = refused.has(tools) ? withoutCalls(messages) : messages;
-  // Chat templates of local models may need blank ones for roles to alternate.
-  const said = refused.has(blankMessages) ? withoutBlank(told) : told;
-  const worded = refused.has(partedResults) ? withResultsBehind(said) : said;
-  return inTurns(refused.has(toolParts) ? withPartsBehind(worded) : worded, refused);
-}
 
 function writeMessage(
   message: LLMMessage,
