@@ -9,7 +9,7 @@ import {
   FileDescriptorProtoSchema,
   FileDescriptorSetSchema,
 } from "@bufbuild/protobuf/wkt";
-import { Code, createClient } from "@connectrpc/connect";
+import { Code, ConnectError, createClient } from "@connectrpc/connect";
 import * as grpc from "@grpc/grpc-js";
 import { afterAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import {
@@ -30,7 +30,7 @@ import {
 } from "../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../src/core/errors.js";
 import { breaksAfter, hangsAfter, says, scripted } from "../support/scripted.js";
-import { hello, serveRpc, transportOf } from "./rpc-server.js";
+import { hello, me, serveRpc, transportOf } from "./rpc-server.js";
 
 /** Shared by the tests that leave it as it is. */
 const shared = await serveRpc([scripted({ chat: says("Hel", "lo") })], {}, afterAll);
@@ -96,6 +96,19 @@ describe.each([
   ])("finds %s", async (value) => {
     const [answer] = await ask({ case: "fileContainingSymbol", value });
     expect(filesOf(answer)[0]?.name).toMatch(/^lintel\/v1\//);
+  });
+
+  it("finds the details of errors, without which clients show their bytes", async () => {
+    const call = createClient(ChatService, transport).complete({ ...hello, temperature: 3 }, me);
+    const { details } = ConnectError.from(await call.catch((thrown: unknown) => thrown));
+    const types = details.map((detail) => ("type" in detail ? detail.type : detail.desc.typeName));
+    expect(types).toEqual(["google.rpc.ErrorInfo", "google.rpc.BadRequest"]);
+    for (const type of types) {
+      const [answer] = await ask({ case: "fileContainingSymbol", value: type });
+      const file = filesOf(answer).reverse();
+      const registry = createFileRegistry(create(FileDescriptorSetSchema, { file }));
+      expect(registry.getMessage(type)).toBeDefined();
+    }
   });
 
   it("sends an import once for each stream", async () => {

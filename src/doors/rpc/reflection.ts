@@ -10,6 +10,7 @@ import {
 import { nestedTypes } from "@bufbuild/protobuf/reflect";
 import { FileDescriptorProtoSchema } from "@bufbuild/protobuf/wkt";
 import { Code, type ConnectRouter, type ConnectRouterOptions } from "@connectrpc/connect";
+import { file_google_rpc_error_details } from "../../../gen/google/rpc/error_details_pb.js";
 import { Health } from "../../../gen/grpc/health/v1/health_pb.js";
 import {
   type ServerReflectionRequestSchema,
@@ -78,6 +79,8 @@ class Index {
   constructor(list: readonly DescService[]) {
     this.#services = list;
     for (const service of list) this.#add(service.file);
+    // No file of a service imports the details of errors, which clients look up to show them.
+    this.#add(file_google_rpc_error_details);
     this.#registry = createRegistry(...this.#files.values());
   }
 
