@@ -1,5 +1,5 @@
 /** Calls to a node that end otherwise than with an answer, and connections that their servers leave. */
-import type { ServerHttp2Session } from "node:http2";
+import { constants, type ServerHttp2Session } from "node:http2";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -107,6 +107,22 @@ it.each(["chat", "complete"] as const)(
     };
     await expect(read()).rejects.toMatchObject({ code: "upstream_failed", retry: "never" });
     await closed.opened;
+  },
+);
+
+it.each(["chat", "complete"] as const)(
+  "a call that is ended without an answer, and without an error, is lost: %s",
+  async (method) => {
+    const peer = await serve(chatting(brief));
+    const backend = connectTo(peer.address);
+    await backend.health(never);
+    peer.server.removeAllListeners("request");
+    peer.server.on("stream", (stream) => stream.close(constants.NGHTTP2_NO_ERROR));
+    const read = async () => {
+      const call = callOf(method, chatRequest("hello")) as never;
+      for await (const _ of backend.handlers[method]?.(call) ?? []);
+    };
+    await expect(read()).rejects.toMatchObject({ code: "upstream_unreachable" });
   },
 );
 

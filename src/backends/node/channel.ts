@@ -61,10 +61,18 @@ export class Sessions extends Http2SessionManager {
     if (session && session !== this.#session) this.#begin(session);
     if (session) {
       stream.prependListener("error", (error) => this.#look(stream, session, error));
+      let answered = false;
+      stream.once("response", () => {
+        answered = true;
+      });
       // Of such an end the library tells the code of the stream alone.
       stream.prependListener("close", () => {
         const ended = this.shows && session.closed && !this.#speak.has(session);
         if (ended) stream.emit("error", endedSilently());
+        // For that of no error it would wait until the caller leaves (connectrpc/connect-es#1678).
+        else if (!answered && stream.rstCode === constants.NGHTTP2_NO_ERROR) {
+          stream.emit("error", endedUnanswered());
+        }
       });
     }
     const pieces = stream[Symbol.asyncIterator].bind(stream);
@@ -109,6 +117,10 @@ function ofHandshake(thrown: Error): never {
   const other = /_NO_APPLICATION_PROTOCOL$/.test(String(code));
   throw other ? Object.assign(thrown, { remedy: noHttp2 }) : thrown;
 }
+
+/** That of a stream which its server, or a proxy before it, ended without an answer and without an error. */
+const endedUnanswered = (): Error =>
+  Object.assign(new Error("the server ended the call without an answer"), { code: "ECONNRESET" });
 
 /** Streams at once of a server that has not said how many. */
 const unlimited = 2 ** 32 - 1;
