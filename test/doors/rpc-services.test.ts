@@ -29,6 +29,7 @@ import {
   type LLMResponse,
 } from "../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../src/core/errors.js";
+import { services } from "../../src/core/methods.js";
 import { breaksAfter, hangsAfter, says, scripted } from "../support/scripted.js";
 import { hello, me, serveRpc, transportOf } from "./rpc-server.js";
 
@@ -83,6 +84,18 @@ describe.each([
       "Complete",
       "CountTokens",
     ]);
+  });
+
+  it("sends each file ahead of those that it imports, as some clients need it", async () => {
+    for (const { file } of services) {
+      const [answer] = await ask({ case: "fileByFilename", value: `${file.name}.proto` });
+      const sent = filesOf(answer);
+      const names = sent.map(({ name }) => name);
+      for (const [place, { name, dependency }] of sent.entries()) {
+        const behind = dependency.filter((imported) => names.indexOf(imported) > place);
+        expect(behind, `what ${name} imports`).toEqual(dependency);
+      }
+    }
   });
 
   it.each([

@@ -145,19 +145,21 @@ class Index {
   }
 }
 
-/** The file, then everything that it imports. */
+/**
+ * The file, then everything that it imports, each behind all that import it: clients build them
+ * in the opposite order (`FileDescriptor.BuildFromByteStrings` of .NET takes no other).
+ */
 function files(file: DescFile | undefined, sent: Set<DescFile>, what: string): Answer {
   if (!file) return notFound(what);
-  const list = [file];
-  sent.add(file);
-  for (const { dependencies } of list) {
-    for (const dependency of dependencies) {
-      if (sent.has(dependency)) continue;
-      sent.add(dependency);
-      list.push(dependency);
-    }
-  }
-  return { case: "fileDescriptorResponse", value: { fileDescriptorProto: list.map(bytesOf) } };
+  const list: DescFile[] = [];
+  const add = (one: DescFile) => {
+    sent.add(one);
+    for (const dependency of one.dependencies) if (!sent.has(dependency)) add(dependency);
+    list.push(one);
+  };
+  add(file);
+  const fileDescriptorProto = list.reverse().map(bytesOf);
+  return { case: "fileDescriptorResponse", value: { fileDescriptorProto } };
 }
 
 const encoded = new WeakMap<DescFile, Uint8Array>();
