@@ -1,5 +1,11 @@
 /** Calls to a node that end otherwise than with an answer, and connections that their servers leave. */
-import { constants, type ServerHttp2Session } from "node:http2";
+import { once } from "node:events";
+import {
+  constants,
+  createServer as createHttp2,
+  type ServerHttp2Session,
+  type ServerHttp2Stream,
+} from "node:http2";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import type { ConnectRouter } from "@connectrpc/connect";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
@@ -125,6 +131,41 @@ it.each(["chat", "complete"] as const)(
     await expect(read()).rejects.toMatchObject({ code: "upstream_unreachable" });
   },
 );
+
+describe.each(["chat", "complete"] as const)(
+  "a status whose message is not escaped: %s",
+  (method) => {
+    const status = { "grpc-status": "14", "grpc-message": "100% busy: caf%C3%A9, 5%zz" };
+    it.each([
+      ["alone", (stream: ServerHttp2Stream) => stream.respond({ ...grpc, ...status }, ended)],
+      [
+        "in trailers",
+        (stream: ServerHttp2Stream) => {
+          stream.respond(grpc, { waitForTrailers: true });
+          stream.once("wantTrailers", () => stream.sendTrailers(status)).end();
+        },
+      ],
+    ])("counts, %s", async (_, answers) => {
+      const server = createHttp2().on("stream", answers).listen(0, "127.0.0.1");
+      onTestFinished(() => void server.close());
+      await once(server, "listening");
+      const { port } = server.address() as AddressInfo;
+      const models = [{ id: "m", task: "chat" }];
+      const backend = connectTo(`http://127.0.0.1:${port}`, { models });
+      const read = async () => {
+        const call = callOf(method, chatRequest("hello")) as never;
+        for await (const _ of backend.handlers[method]?.(call) ?? []);
+      };
+      await expect(read()).rejects.toMatchObject({
+        code: "unavailable",
+        cause: { rawMessage: status["grpc-message"] },
+      });
+    });
+  },
+);
+
+const grpc = { ":status": 200, "content-type": "application/grpc" };
+const ended = { endStream: true };
 
 /** A server that says how many calls it takes at once, and its connections in their order. */
 async function listening(routes: (router: ConnectRouter) => void, atOnce = 250) {

@@ -1,5 +1,10 @@
 /** Channels of gRPC to servers of the contract. */
-import { type ClientHttp2Session, type ClientHttp2Stream, constants } from "node:http2";
+import {
+  type ClientHttp2Session,
+  type ClientHttp2Stream,
+  constants,
+  type IncomingHttpHeaders,
+} from "node:http2";
 import { ConnectError, type Transport } from "@connectrpc/connect";
 import {
   createGrpcTransport,
@@ -62,9 +67,11 @@ export class Sessions extends Http2SessionManager {
     if (session) {
       stream.prependListener("error", (error) => this.#look(stream, session, error));
       let answered = false;
-      stream.once("response", () => {
+      stream.once("response", (headers) => {
         answered = true;
+        readable(headers);
       });
+      stream.once("trailers", readable);
       // Of such an end the library tells the code of the stream alone.
       stream.prependListener("close", () => {
         const ended = this.shows && session.closed && !this.#speak.has(session);
@@ -117,6 +124,22 @@ function ofHandshake(thrown: Error): never {
   const other = /_NO_APPLICATION_PROTOCOL$/.test(String(code));
   throw other ? Object.assign(thrown, { remedy: noHttp2 }) : thrown;
 }
+
+/**
+ * Servers that do not escape a `%` in what they say of a status (older ones of tonic and Akka, proxies):
+ * such a message is to be taken as it came, and the library throws it away, with the status.
+ */
+function readable(headers: IncomingHttpHeaders): void {
+  const message = headers[messageHeader];
+  if (typeof message !== "string" || !message.includes("%")) return;
+  try {
+    decodeURIComponent(message);
+  } catch {
+    headers[messageHeader] = message.replaceAll("%", "%25");
+  }
+}
+
+const messageHeader = "grpc-message";
 
 /** That of a stream which its server, or a proxy before it, ended without an answer and without an error. */
 const endedUnanswered = (): Error =>
