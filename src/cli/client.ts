@@ -1,7 +1,7 @@
 /** What the commands that call a Lintel have in common: where it is, and what it answers. */
 
 import type { DescService } from "@bufbuild/protobuf";
-import { type Client, Code, createClient } from "@connectrpc/connect";
+import { type Client, Code, ConnectError, createClient } from "@connectrpc/connect";
 import * as z from "zod";
 import { ClientTls } from "../backends/http/client-tls.js";
 import { isAddress } from "../backends/node/address.js";
@@ -124,6 +124,10 @@ function reasonOf(thrown: unknown, address: string): string {
     : (connectionReason(thrown, address) ?? foreignAnswer(thrown, address));
   if (other !== undefined) return other;
   const { code } = fromConnectError(thrown);
+  // Of a proxy, which answers for a Lintel that is away.
+  if (code === "unavailable" && hasStatus(thrown) && !hasWords(thrown) && wordsOf(thrown) !== "") {
+    return `no Lintel answers at ${address}: ${wordsOf(thrown)}`;
+  }
   const unreachable = code === "upstream_unreachable" || code === "unavailable";
   // Another Lintel's words are about its model servers; this is about the Lintel itself.
   return unreachable && !hasWords(thrown) ? `nobody answers at ${address}` : wordsOf(thrown);
@@ -194,6 +198,10 @@ const wordsOf = (thrown: unknown): string => {
 /** Whether the server said something itself; what its details are, a lost connection has none. */
 const hasWords = (thrown: unknown): boolean =>
   ((thrown as { details?: readonly unknown[] }).details ?? []).length > 0;
+
+/** Whether the server, or a proxy before it, said how the call ended. */
+const hasStatus = (thrown: unknown): boolean =>
+  thrown instanceof ConnectError && thrown.metadata.has("grpc-status");
 
 /**
  * A number from an option.

@@ -1,5 +1,8 @@
 /** `lintel chat` at work: answers, conversations, and what is refused. */
+import { once } from "node:events";
 import { mkdtempSync, writeFileSync } from "node:fs";
+import { createServer as createHttp2 } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { PassThrough, Readable } from "node:stream";
@@ -149,6 +152,20 @@ describe("lintel chat", () => {
       code: 1,
       stderr: "lintel: nobody answers at http://127.0.0.1:9\n",
     });
+  });
+
+  test("a proxy that answers for nobody", async () => {
+    const status = { "grpc-status": "14", "grpc-message": "no healthy upstream" };
+    const proxy = createHttp2((_request, response) => {
+      const headers = { ":status": 200, "content-type": "application/grpc", ...status };
+      response.stream.respond(headers, { endStream: true });
+    }).listen(0, "127.0.0.1");
+    await once(proxy, "listening");
+    const server = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+    const ended = await runHere(["chat", "Hi", "--server", server]);
+    proxy.close();
+    const stderr = `lintel: no Lintel answers at ${server}: no healthy upstream\n`;
+    expect(ended).toMatchObject({ code: 1, stderr });
   });
 
   test("no socket at the path", async () => {
