@@ -9,6 +9,7 @@ import { type Attempt, askWithout, chosenForChat } from "../completions/asking.j
 import { aboutNeeded } from "../completions/refusal.js";
 import { callPiece, piece, thoughtPiece } from "../completions/stream.js";
 import { type ThinkTags, tagged, untagged, untaggedStream } from "../completions/tagged.js";
+import { restoreCallNames, restoreNames } from "../completions/tool-names.js";
 import { CallParts, callsIn } from "./calls.js";
 import { chatPackage } from "./chat-packages.js";
 import { brokeOff, countsOf, finishReasonOf } from "./ending.js";
@@ -94,8 +95,10 @@ async function* streamed(
         return;
       } else {
         const called = calls.read(part);
-        if (called) yield [callPiece(stamp, [called])];
-        else if (!thought) call.alive?.();
+        if (called) {
+          restoreCallNames([called], call.request, known.refused);
+          yield [callPiece(stamp, [called])];
+        } else if (!thought) call.alive?.();
       }
     }
   } finally {
@@ -111,6 +114,7 @@ export async function* complete(
   signal: AbortSignal,
 ): AsyncGenerator<readonly LLMResponse[]> {
   const whole = await ask(known, call, signal, (options) => generated(known, call, options));
+  restoreNames([whole], call.request, known.refused);
   yield [untagged(whole, tagged(known.tags, call.request))];
 }
 

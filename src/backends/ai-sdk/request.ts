@@ -17,6 +17,7 @@ import { conversationFor, conversationToRefuse } from "../completions/conversati
 import { besideCalls, tools } from "../completions/fields.js";
 import { endUser } from "../completions/refusal.js";
 import { signedThoughts, summaries, thoughtsToRefuse } from "../completions/thoughts.js";
+import { toolNamesToRefuse, withToldNames } from "../completions/tool-names.js";
 import { toolParts } from "../completions/tool-parts.js";
 import { hasStrictTools, strictness } from "../completions/tool-schemas.js";
 import { longestOfOpenai, type PassUser, toldUser } from "../end-user.js";
@@ -49,6 +50,7 @@ export const optionalFieldsOf = (
   refused: ReadonlySet<string>,
 ): readonly string[] => [
   ...optionalFields,
+  ...toolNamesToRefuse(request, refused),
   ...(onlyOffersTools(request) ? [tools] : []),
   ...(hasStrictTools(request) ? [strictness] : []),
   ...(chatPackage(configured.package).asksUsage ? [streamOptions] : []),
@@ -92,7 +94,8 @@ export async function optionsOf(
   refused: ReadonlySet<string>,
   signal: AbortSignal,
 ): Promise<LanguageModelV3CallOptions> {
-  const { request, id } = call;
+  const { id } = call;
+  const request = withToldNames(call.request, refused);
   const { temperature, topP, topK = -1, maxTokens, seed, stop } = request;
   const known = chatPackage(configured.package);
   for (const text of leftOut(request, configured.package, refused)) call.warnings.add(text);

@@ -16,6 +16,7 @@ import { tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 import { partedResults, refusesParted } from "./results.js";
 import { refusesOfThoughts, signedThoughts, thinkingBesideTools } from "./thoughts.js";
+import { refusesToolNames } from "./tool-names.js";
 import { refusesToolParts, toolParts } from "./tool-parts.js";
 import { refusesToolSchemas } from "./tool-schemas.js";
 import { refusesTurns } from "./turns.js";
@@ -124,6 +125,7 @@ const inWords: Readonly<Record<string, RegExp>> = {
   [partedResults]: refusesParted,
   ...refusesTurns,
   ...refusesToolSchemas,
+  ...refusesToolNames,
 };
 
 /** Of these what names another field as well. */

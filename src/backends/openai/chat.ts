@@ -25,6 +25,7 @@ import {
   thinksBesideTools,
   thoughtsToRefuse,
 } from "../completions/thoughts.js";
+import { restoreNames, toolNamesToRefuse } from "../completions/tool-names.js";
 import { isStrict, strictness, toolSchemasToRefuse } from "../completions/tool-schemas.js";
 import { longestOfOpenai, type PassUser, toldUser } from "../end-user.js";
 import type { Answer } from "../http/answer.js";
@@ -59,9 +60,16 @@ const whole = [...optionalFields, beyondContext, wholeAnswers] as const;
 export function chatOn(server: Server) {
   const dialogue: Dialogue = {
     ask: (call) => ask(server, call, true),
-    whole: (text, { request }) => untagged(readCompletion(text), tagged(server.tags, request)),
+    whole: (text, { request }) => {
+      const whole = untagged(readCompletion(text), tagged(server.tags, request));
+      restoreNames([whole], request, server.models.refusedFor(request.model));
+      return whole;
+    },
     tagged: ({ request }) => tagged(server.tags, request),
-    take: (event, stream, out) => stream.push(event, out),
+    take(event, stream, out, { request }) {
+      stream.push(event, out);
+      restoreNames(out, request, server.models.refusedFor(request.model));
+    },
   };
   return (call: Call<"chat">) => reading(call, dialogue);
 }
@@ -74,7 +82,10 @@ export function complete(
   return once(async () => {
     const answer = await ask(server, call, false);
     const text = await answer.text(answerLimit);
-    return [collectCompletion(text, tagged(server.tags, call.request))];
+    const { request } = call;
+    const whole = collectCompletion(text, tagged(server.tags, request));
+    restoreNames([whole], request, server.models.refusedFor(request.model));
+    return [whole];
   });
 }
 
@@ -92,6 +103,7 @@ function fieldsOf(
   const told = offers ? withoutCalls(request.messages) : request.messages;
   const sent = conversationFor(request.messages, refused);
   const more = [
+    ...toolNamesToRefuse(request, refused),
     ...(withoutBlank(told).length < told.length ? [blankMessages] : []),
     ...(offers ? [tools] : []),
     ...(hasOtherIds(request.messages) ? [callIds] : []),

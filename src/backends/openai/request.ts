@@ -11,6 +11,7 @@ import { conversationFor } from "../completions/conversation.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
 import { endUser } from "../completions/refusal.js";
 import { thinkingBesideTools, thoughtFields } from "../completions/thoughts.js";
+import { withToldNames } from "../completions/tool-names.js";
 import type { Dialect } from "./dialect.js";
 
 /** How to write a request. */
@@ -33,8 +34,9 @@ export const writeRequest = (request: LLMRequest, options: RequestOptions): stri
   jsonText(requestFields(request, options));
 
 /** The fields of `POST /chat/completions`, for `jsonText`, those that are not set as `undefined`. */
-export function requestFields(request: LLMRequest, options: RequestOptions) {
+export function requestFields(asked: LLMRequest, options: RequestOptions) {
   const { dialect, stream, refused } = options;
+  const request = refused.size > 0 ? withToldNames(asked, refused) : asked;
   const { temperature, topP, topK = -1, seed, stop, responseFormat } = request;
   const most = Math.min(request.maxTokens ?? Infinity, options.cap ?? Infinity);
   const maxTokens = Number.isFinite(most) && !refused.has(beyondContext) ? most : undefined;
