@@ -7,6 +7,7 @@ import { messageChoice } from "../../core/chat-messages.js";
 import { reasoningOf } from "../../core/reasoning.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/asking.js";
 import { aboutNeeded } from "../completions/refusal.js";
+import { keywordsToRefuse, withToldSchemas } from "../completions/schema-keywords.js";
 import { callPiece, piece, thoughtPiece } from "../completions/stream.js";
 import { type ThinkTags, tagged, untagged, untaggedStream } from "../completions/tagged.js";
 import { restoreCallNames, restoreNames } from "../completions/tool-names.js";
@@ -177,6 +178,8 @@ async function ask<T>(
   refuseLost(known.refused, call);
   return askWithout({
     fields: (refused) => optionalFieldsOf(call, known, refused),
+    named: (words, refused) =>
+      keywordsToRefuse(words, withToldSchemas(call.request, refused), refused),
     known: () => known.refused,
     async ask(refused) {
       const options = await optionsOf(call, known, refused, signal);

@@ -16,6 +16,7 @@ import { blankMessages } from "../completions/blank.js";
 import { conversationFor, conversationToRefuse } from "../completions/conversation.js";
 import { besideCalls, tools } from "../completions/fields.js";
 import { endUser } from "../completions/refusal.js";
+import { keywordWarnings, withToldSchemas } from "../completions/schema-keywords.js";
 import { signedThoughts, summaries, thoughtsToRefuse } from "../completions/thoughts.js";
 import { toolNamesToRefuse, withToldNames } from "../completions/tool-names.js";
 import { toolParts } from "../completions/tool-parts.js";
@@ -95,10 +96,10 @@ export async function optionsOf(
   signal: AbortSignal,
 ): Promise<LanguageModelV3CallOptions> {
   const { id } = call;
-  const request = withToldNames(call.request, refused);
+  const request = withToldSchemas(withToldNames(call.request, refused), refused);
   const { temperature, topP, topK = -1, maxTokens, seed, stop } = request;
   const known = chatPackage(configured.package);
-  for (const text of leftOut(request, configured.package, refused)) call.warnings.add(text);
+  for (const text of leftOut(call.request, configured.package, refused)) call.warnings.add(text);
   const takes = (field: (typeof optionalFields)[number]) => !refused.has(field);
   const effort = effortOf(call, configured, refused);
   const limit = effort.maxTokens ?? maxTokens;
@@ -156,6 +157,7 @@ function leftOut(
   const strict = !refused.has(tools) && refused.has(strictness) && hasStrictTools(request);
   const beside = refused.has(besideCalls) && messages.some(saysBesideCalls);
   return [
+    ...keywordWarnings(request, refused),
     ...(losesDetail(messages, name) ? [`image_url.detail: ${unsupported}`] : []),
     ...(strict ? [`${strictness}: ${unsupported}`] : []),
     ...(beside ? [`messages: ${besideCalls} is ${unsupported}`] : []),

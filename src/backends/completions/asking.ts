@@ -5,7 +5,7 @@ import type { Warnings } from "../../core/warnings.js";
 import type { Refused } from "../http/refused.js";
 import { beyondContext } from "./beyond-context.js";
 import { tools } from "./fields.js";
-import { aboutValue, endUser, refusedField } from "./refusal.js";
+import { aboutValue, endUser, refusedField, wordsOf } from "./refusal.js";
 import { effort, signedThoughts } from "./thoughts.js";
 
 /** Fields that a server may refuse and that a request can go without. */
@@ -38,6 +38,11 @@ export interface Question<T, F extends string> {
    * @param refused what it went without: of what has the same words another may be meant then
    */
   fields(refused: ReadonlySet<string>): readonly F[];
+  /**
+   * Of a refusal what it names that is no field, as it is to be remembered; absent: nothing is.
+   * @param refused what the request went without
+   */
+  named?(words: string, refused: ReadonlySet<string>): readonly F[];
   /** What was refused before. */
   known(): ReadonlySet<string>;
   /** Sends the request without some fields. */
@@ -77,15 +82,23 @@ async function askAgain<T, F extends string>(
     const usual = ours().filter((field) => known.has(defaultOf(field)));
     return new Set([...known, ...usual, ...dropped.keys()]);
   };
+  let naming = 0;
   let refused = first ? nothing : without(question.known());
   let attempt: Attempt<T> = first ?? (await question.ask(refused));
   while (!("answer" in attempt)) {
     const { status, body } = attempt;
-    // Thinking may be named beside what is wrong.
-    const unasked = ours().filter((one) => one !== effort);
-    const field = refusedField(status, body, question.fields(refused), unasked);
-    if (!field || refused.has(field)) throw attempt.failure();
-    dropped.set(field, aboutValue(body, field));
+    const named = isOfRequest(status) ? question.named?.(wordsOf(body), refused) : undefined;
+    if (named && named.length > 0) {
+      // Each that is named one by one takes a request.
+      if (++naming > mostNaming) throw attempt.failure();
+      for (const one of named) dropped.set(one, false);
+    } else {
+      // Thinking may be named beside what is wrong.
+      const unasked = ours().filter((one) => one !== effort);
+      const field = refusedField(status, body, question.fields(refused), unasked);
+      if (!field || refused.has(field)) throw attempt.failure();
+      dropped.set(field, aboutValue(body, field));
+    }
     refused = without(question.known());
     attempt = await question.ask(refused);
   }
@@ -97,6 +110,11 @@ async function askAgain<T, F extends string>(
   }
   return attempt.answer;
 }
+
+/** Requests after each of which more was named that a server refuses. */
+const mostNaming = 16;
+
+const isOfRequest = (status: number): boolean => status === 400 || status === 422;
 
 /** Of these another caller's may do, where it is not the field that is refused. */
 const ofOneCaller: ReadonlySet<string> = new Set([endUser, beyondContext]);

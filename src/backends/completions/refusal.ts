@@ -229,7 +229,8 @@ export const namesField = (body: string, field: string): boolean =>
 
 const named = (field: string) => new RegExp(`(?<![\\w.])${names[field] ?? field}(?!\\w)`, "i");
 
-function wordsOf(text: string): string {
+/** What an error says, in its message and beside it. */
+export function wordsOf(text: string): string {
   const body = parseJson(text);
   return [messageIn(body), ...errorBodies(body).map(codesOf)].join(" ");
 }

@@ -18,6 +18,11 @@ import { tools } from "../completions/fields.js";
 import { streams, wholeAnswers } from "../completions/one-form.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { aboutNeeded, endUser } from "../completions/refusal.js";
+import {
+  keywordsToRefuse,
+  keywordWarnings,
+  withToldSchemas,
+} from "../completions/schema-keywords.js";
 import { type ThinkTags, tagged, untagged } from "../completions/tagged.js";
 import {
   effort,
@@ -138,12 +143,14 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
   const learn = (field: string) => models.refuse(request.model, field);
   return askWithout({
     fields: (refused) => fieldsOf(request, stream, user, cacheKey, refused),
+    named: (words, refused) => keywordsToRefuse(words, withToldSchemas(request, refused), refused),
     known: () => models.refusedFor(request.model),
     ask: async (refused) => {
       const asStream = stream ? !refused.has(streams) : refused.has(wholeAnswers);
       const options = { dialect: models.dialect, stream: asStream, refused, cap, user, cacheKey };
       const body = writeRequest(request, options);
       if (refused.has(strictness) && isStrict(request)) call.warnings.add(noStrictness);
+      for (const text of keywordWarnings(request, refused)) call.warnings.add(text);
       const thinksLess = refused.has(thinkingBesideTools) && thinksBesideTools(request);
       if (thinksLess && chosenForChat(call, effort)) call.warnings.add(noThoughtsBesideTools);
       const sent = { method: "POST", path, body, headers, signal, connect: connectMs } as const;

@@ -10,6 +10,7 @@ import { nullContent } from "../completions/blank.js";
 import { conversationFor } from "../completions/conversation.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
 import { endUser } from "../completions/refusal.js";
+import { withToldSchemas } from "../completions/schema-keywords.js";
 import { thinkingBesideTools, thoughtFields } from "../completions/thoughts.js";
 import { withToldNames } from "../completions/tool-names.js";
 import type { Dialect } from "./dialect.js";
@@ -36,7 +37,7 @@ export const writeRequest = (request: LLMRequest, options: RequestOptions): stri
 /** The fields of `POST /chat/completions`, for `jsonText`, those that are not set as `undefined`. */
 export function requestFields(asked: LLMRequest, options: RequestOptions) {
   const { dialect, stream, refused } = options;
-  const request = refused.size > 0 ? withToldNames(asked, refused) : asked;
+  const request = refused.size > 0 ? told(asked, refused) : asked;
   const { temperature, topP, topK = -1, seed, stop, responseFormat } = request;
   const most = Math.min(request.maxTokens ?? Infinity, options.cap ?? Infinity);
   const maxTokens = Number.isFinite(most) && !refused.has(beyondContext) ? most : undefined;
@@ -77,6 +78,10 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
   const thinking = effort ? dialect.thinking?.(effort) : undefined;
   return thinking ? Object.assign(fields, thinking) : fields;
 }
+
+/** A request with tools and schemas as a server takes them. */
+const told = (request: LLMRequest, refused: ReadonlySet<string>): LLMRequest =>
+  withToldSchemas(withToldNames(request, refused), refused);
 
 const includeUsage = { include_usage: true };
 
