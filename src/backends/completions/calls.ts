@@ -5,8 +5,8 @@ import { toolCall } from "../../core/tool-calls.js";
 import { string, word } from "../http/json.js";
 
 /** The calls of a whole answer, in their order. */
-export const readCalls = ({ tool_calls }: JsonObject): ToolCall[] =>
-  functionsIn(tool_calls).map((call, index) => callOf(call, index));
+export const readCalls = (message: JsonObject): ToolCall[] =>
+  calledIn(message).map((call, index) => callOf(call, index));
 
 /** Reads the pieces of calls in a stream, and tells which call each belongs to. */
 export class CallPieces {
@@ -16,8 +16,8 @@ export class CallPieces {
   readonly #places = new Map<Index, number>();
 
   /** The pieces in a `delta`. */
-  read({ tool_calls }: JsonObject): ToolCall[] {
-    return functionsIn(tool_calls).map((call) => callOf(call, this.#placeOf(call)));
+  read(delta: JsonObject): ToolCall[] {
+    return calledIn(delta).map((call) => callOf(call, this.#placeOf(call)));
   }
 
   /** Google's servers leave `index` out, or have 0 for all, and name each call once. */
@@ -45,6 +45,14 @@ const isIndex = (index: unknown): index is Index =>
 
 /** A call of a function; those of other tools are none that anybody asked for. */
 type Call = JsonObject & { readonly function: JsonObject };
+
+/** Calls of a message, or pieces of them; some servers say one in the older form alone, others in both. */
+function calledIn({ tool_calls, function_call }: JsonObject): Call[] {
+  const calls = functionsIn(tool_calls);
+  if (calls.length > 0 || !isObject(function_call)) return calls;
+  const { name, arguments: args } = function_call;
+  return name || args ? [{ index: 0, function: function_call }] : [];
+}
 
 function functionsIn(calls: unknown): Call[] {
   if (!Array.isArray(calls)) return [];

@@ -89,7 +89,7 @@ export class CompletionStream {
     const said = this.#saidIn(choice);
     const thought = readThoughts(said);
     const content = readText(said);
-    const calls = said.tool_calls ? this.#callsIn(said) : [];
+    const calls = said.tool_calls || said.function_call ? this.#callsIn(said) : [];
     if (thought) this.#add(thoughtPiece(this.#stamp, thought), out);
     if (content !== "") this.#add(piece(this.#stamp, content), out);
     if (calls.length > 0) this.#add(callPiece(this.#stamp, calls), out);
