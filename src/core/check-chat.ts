@@ -3,6 +3,7 @@ import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/ch
 import { isBase64 } from "./base64.js";
 import type { Violation } from "./errors.js";
 import { inlineFile, longestHead } from "./files.js";
+import { inlineImage } from "./image-urls.js";
 import { areObjects, isJsonOf, isObject, isTooDeepIn, parseJson, tooDeep } from "./json.js";
 import { fits } from "./pattern.js";
 
@@ -90,9 +91,9 @@ function checkImage(
 ): void {
   if (!isThere(imageUrl, name, into)) return;
   const { url } = imageUrl;
-  const [head] = inline.exec(url.slice(0, longestHead)) ?? [];
-  if (head !== undefined && head.length < url.length) {
-    if (!isBase64(url.slice(head.length))) into.push({ field: `${name}.url`, message: notBase64 });
+  const image = inlineImage(url);
+  if (image) {
+    if (!isBase64(url.slice(image.start))) into.push({ field: `${name}.url`, message: notBase64 });
   } else if (!isAt(url, hosts)) {
     const address = addressAt(hosts);
     const message = `must be ${address ? `${address}, or ` : ""}a data: URL of an image in base64`;
@@ -133,8 +134,6 @@ function checkSound(
 }
 
 const notBase64 = "must be in base64, as it says";
-
-const inline = /^data:image\/[\w.+-]+;base64,/i;
 
 /** The host as it is written in an address, where nothing else is with it but a port. */
 const plainHost = /^https?:\/\/([\w.-]+|\[[\da-f:.]+\])(?::\d{1,5})?(?=[/?#]|$)/i;

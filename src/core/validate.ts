@@ -2,6 +2,7 @@
 import type { Call, ImageCall, Middleware } from "./call.js";
 import { checkChat } from "./check-chat.js";
 import { invalidFields, type Violation } from "./errors.js";
+import { withPlainImages } from "./image-urls.js";
 import { joined } from "./joined.js";
 import { parseLoras, withoutLoraTags } from "./loras.js";
 import type { MethodName } from "./methods.js";
@@ -39,7 +40,7 @@ export function validate(settings: CoreSettings): Middleware {
     }
     if (found.length > 0) throw invalidFields(found);
     if (defect) throw defect;
-    if (isChatCall(call) && call.request.tools.length > 1) return next(withToolsOnce(call));
+    if (isChatCall(call)) return next(asTold(call));
     return next(isImage(call) ? withLoras(call, loras?.max, defuses) : call);
   };
 }
@@ -49,12 +50,14 @@ const isChatCall = (call: Call): call is Call<"chat"> => isConversation(call.met
 const isImage = (call: Call): call is ImageCall =>
   call.method === "textToImage" || call.method === "streamTextToImage";
 
-/** The call, whose tools have a name each. */
-function withToolsOnce(call: Call<"chat">): Call {
-  const { request, warnings } = call;
-  const { tools, warning } = offeredOnce(request.tools);
-  if (warning === undefined) return call;
-  warnings.add(warning);
+/** The call, whose tools have a name each, and whose images are told as all servers know them. */
+function asTold(call: Call<"chat">): Call {
+  const { warnings } = call;
+  const request = withPlainImages(call.request);
+  const { tools, warning } =
+    request.tools.length > 1 ? offeredOnce(request.tools) : { tools: request.tools };
+  if (warning !== undefined) warnings.add(warning);
+  else if (request === call.request) return call;
   return { ...call, request: { ...request, tools } };
 }
 

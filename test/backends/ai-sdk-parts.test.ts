@@ -36,6 +36,15 @@ it("Anthropic gets them inline, or where it can fetch them", async () => {
   ]);
 });
 
+it("Anthropic gets them without the parameters of their types", async () => {
+  const named = inline.replace(";", ";name=a.png;charset=utf-8;");
+  const { code, body } = await sent(anthropicAt, "anthropic/tool-events", imagePart(named));
+  expect(code).toBe("ok");
+  expect(body.messages[0].content[1]).toMatchObject({
+    source: { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" },
+  });
+});
+
 it("OpenAI is told how closely to look", async () => {
   const { code, warnings, body } = await sent(
     openaiAt,

@@ -72,7 +72,7 @@ describe("contents", () => {
     const parts = [
       text("These:"),
       inline("image/PNG", "-_8="),
-      { inline_data: { mime_type: "image/jpeg", data: "AAAA" } },
+      { inline_data: { mime_type: "image/jpeg;charset=utf-8", data: "AAAA" } },
       inline("application/pdf", "AAAA", "a.pdf"),
       inline("image/svg+xml", Buffer.from("<svg/>").toString("base64")),
       ...["audio/wav", "audio/mpeg", "audio/mp4", "audio/ogg; codecs=opus"].map((it) => inline(it)),

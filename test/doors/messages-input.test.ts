@@ -43,6 +43,10 @@ describe("messages", () => {
     const blocks = [
       text("This:"),
       { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw==" } },
+      {
+        type: "image",
+        source: { type: "base64", media_type: "image/jpeg; name=a.jpg", data: "AAAA" },
+      },
       { type: "image", source: { type: "url", url: "https://example.com/a.png" } },
       { type: "document", source: { type: "text", media_type: "text/plain", data: "A letter." } },
     ];
@@ -51,6 +55,7 @@ describe("messages", () => {
         parts: [
           textPart("This:"),
           imagePart("data:image/png;base64,iVBORw=="),
+          imagePart("data:image/jpeg;base64,AAAA"),
           imagePart("https://example.com/a.png"),
           textPart("A letter."),
         ],

@@ -44,6 +44,24 @@ describe.each(["/llm", "/v1/chat/completions"])("POST %s", (path) => {
     expect(detail[0].loc).toEqual(["body", "messages", 0, "content"]);
   });
 
+  test.each([
+    ["data:image/png;name=a%20b.png;base64,iVBORw0KGgo=", png],
+    ["DATA:image/png;charset=utf-8;base64,iVBORw0KGgo=", png],
+    [`data:image/webp; name="a b";charset=utf-8;base64,AAAA`, "data:image/webp;base64,AAAA"],
+  ])("hands an image on without the parameters of its type: %s", async (url, plain) => {
+    const backend = scripted({ chat: says("Hi") });
+    const server = await serve(backend);
+    const shown = user(text("This: "), image(url, { detail: "low" }));
+    expect((await server.post(path, shown)).status).toBe(200);
+    expect(backend.asked[0]).toHaveProperty("messages[0].parts", [
+      textPart("This: "),
+      imagePart(plain, "low"),
+    ]);
+    expect(backend.asked[0]).toHaveProperty("messages", [
+      say("user", "", { parts: [textPart("This: "), imagePart(plain, "low")] }),
+    ]);
+  });
+
   test("takes an address alone for an image", async () => {
     const backend = scripted({ chat: says("Hi") });
     const server = await serve(backend);
@@ -89,6 +107,9 @@ describe.each(["/llm", "/v1/chat/completions"])("POST %s", (path) => {
     [`${place}.image_url.url`, user(image("data:text/html;base64,PGI+"))],
     [`${place}.image_url.url`, user(image("data:image/png;base64,"))],
     [`${place}.image_url.url`, user(image("data:image/png;base64,iVBOR<"))],
+    [`${place}.image_url.url`, user(image("data:image/png;name=a;base64,iVBOR<"))],
+    [`${place}.image_url.url`, user(image("data:image/png;name=a;base64,"))],
+    [`${place}.image_url.url`, user(image("data:image/png;name=a,iVBOR"))],
     [`${place}.image_url.url`, user(image("data:image/png;base64,iVBOR"))],
     [`${place}.image_url.detail`, user(image(png, { detail: "much" }))],
     [`${place}.type`, user({ text: "a" })],

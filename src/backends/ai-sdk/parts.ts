@@ -12,6 +12,7 @@ import type {
 } from "../../../gen/lintel/v1/chat_pb.js";
 import { unsupported } from "../../core/errors.js";
 import { inlineFile } from "../../core/files.js";
+import { inlineImage } from "../../core/image-urls.js";
 
 /** Addresses that a provider hands on to its vendor, by media types. */
 export type Fetched = Awaited<LanguageModelV3["supportedUrls"]>;
@@ -74,9 +75,9 @@ function imageOf(image: ImageUrl | undefined, taken: TakenFiles): LanguageModelV
   const looked = { imageDetail: detail };
   const options =
     detail === "" ? {} : { providerOptions: { openai: looked, azure: looked, deepseek: looked } };
-  const [, mediaType, data] = inline.exec(url) ?? [];
-  if (mediaType !== undefined && data !== undefined) {
-    return { ...filePart(mediaType, data, taken), ...options };
+  const content = inlineImage(url);
+  if (content) {
+    return { ...filePart(content.mediaType, url.slice(content.start), taken), ...options };
   }
   if (isFetched(url, taken, ofImages)) {
     return { ...filePart(imageTypeAt(url), new URL(url), taken), ...options };
@@ -128,8 +129,6 @@ const looking: ReadonlySet<string> = new Set([
 export const losesDetail = (messages: readonly LLMMessage[], name: string): boolean =>
   !looking.has(name) &&
   messages.some(({ parts }) => parts.some(({ imageUrl }) => imageUrl?.detail));
-
-const inline = /^data:(image\/[\w.+-]+);base64,(.*)$/is;
 
 /** Keys under which providers have addresses of images, whatever their format, and of PDFs. */
 const ofImages = /^(?:\*|\*\/\*|image\/\*)$/;
