@@ -22,6 +22,26 @@ describe("generationConfig", () => {
     expect(await requestOf(spelled)).toMatchObject({ topK: 3, maxTokens: 4 });
   });
 
+  test("has numbers as texts, too, as protobuf's JSON does", async () => {
+    const request = await requestOf(
+      config({
+        ...{ temperature: "0.5", topP: "9e-1", topK: "40", maxOutputTokens: "1e2", seed: "7" },
+        ...{ candidateCount: "1", thinkingConfig: { thinkingBudget: "2048" } },
+        ...{ presencePenalty: "0", responseMimeType: "application/json" },
+        responseSchema: { type: "NUMBER", minimum: "0.5", maxLength: "3" },
+      }),
+    );
+    expect(request).toMatchObject({
+      ...{ temperature: 0.5, topP: 0.9, topK: 40, maxTokens: 100, seed: 7n },
+      reasoningEffort: "low",
+    });
+    expect(JSON.parse(request.responseFormat?.jsonSchema?.schema ?? "")).toEqual({
+      ...{ type: "number", minimum: 0.5, maxLength: 3 },
+    });
+    const spelled = hello({ generation_config: { max_output_tokens: "9" } });
+    expect(await requestOf(spelled)).toMatchObject({ maxTokens: 9 });
+  });
+
   test("above the model's cap is cut to it, with a warning", async () => {
     const backend = scripted({ chat: says("Hi") }, [chatModel("chat-1", { maxTokens: 50 })]);
     const server = await serve(backend);

@@ -123,6 +123,15 @@ test.each<[string, object]>([
   ["generationConfig.topK", config({ topK: "many" })],
   ["generationConfig.maxOutputTokens", config({ maxOutputTokens: 0 })],
   ["generationConfig.seed", config({ seed: -2 })],
+  ["generationConfig.seed", config({ seed: "-2" })],
+  ...["", " 1", "1 ", "+1", "0x10", "1a", "1.5", "Infinity", "1e400"].map(
+    (maxOutputTokens): [string, object] => [
+      "generationConfig.maxOutputTokens",
+      config({ maxOutputTokens }),
+    ],
+  ),
+  ["generationConfig.temperature", config({ temperature: "NaN" })],
+  ["generationConfig.temperature", config({ temperature: "3" })],
   ["generationConfig.stopSequences[0]", config({ stopSequences: [""] })],
   ["generationConfig.thinkingConfig", config({ thinkingConfig: 5 })],
   [

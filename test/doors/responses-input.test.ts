@@ -100,7 +100,7 @@ describe("input", () => {
   test("images stand among texts, also in what a tool says", async () => {
     const content = [
       { type: "input_text", text: "This: " },
-      { type: "input_image", image_url: png, detail: null },
+      { type: "input_image", image_url: png.replace(";", ";name=a.png;"), detail: null },
       { type: "input_image", image_url: "https://example.com/a.png", detail: "low" },
     ];
     const asked = await messagesFor({

@@ -3,6 +3,7 @@ import { type LintelError, unsupported, type Violation } from "../../core/errors
 import { isObject, type JsonObject } from "../../core/json.js";
 import { effortOfBudget } from "../json/thinking-budget.js";
 import { member, objectIn } from "./member.js";
+import { numberOf } from "./number.js";
 import { readSchema } from "./schema.js";
 
 /** What became of `generationConfig`. */
@@ -39,7 +40,7 @@ export function readGeneration(
   const written = objectIn(json, at, () => wrong(at, "must be an object"));
   const config = withForm(written, wrong);
   for (const name of dropped) {
-    const value = member(config, name);
+    const value = numberOf(member(config, name));
     if (value !== undefined && value !== false && value !== 0) {
       warnings.push(`${at}.${name}: not supported, ignored`);
     }
@@ -52,11 +53,11 @@ export function readGeneration(
     wrong(`${at}.thinkingConfig.includeThoughts`, "must be true or false");
   }
   const asked = {
-    temperature: member(config, "temperature"),
-    top_p: member(config, "topP"),
-    top_k: member(config, "topK"),
-    max_tokens: member(config, "maxOutputTokens"),
-    seed: member(config, "seed"),
+    temperature: numberOf(member(config, "temperature")),
+    top_p: numberOf(member(config, "topP")),
+    top_k: numberOf(member(config, "topK")),
+    max_tokens: numberOf(member(config, "maxOutputTokens")),
+    seed: numberOf(member(config, "seed")),
     stop: member(config, "stopSequences"),
     response_format: formatOf(config, wrong),
     reasoning_effort: effortOf(thinking, wrong),
@@ -98,7 +99,7 @@ function withForm(config: JsonObject, wrong: (field: string, message: string) =>
 }
 
 function refusedIn(config: JsonObject): LintelError | undefined {
-  const count = member(config, "candidateCount") ?? 1;
+  const count = numberOf(member(config, "candidateCount") ?? 1);
   if (count !== 1) return unsupported(`${at}.candidateCount`, "this gateway makes one only");
   const modalities = member(config, "responseModalities") ?? [];
   const isText = (one: unknown) => typeof one === "string" && one.toUpperCase() === "TEXT";
@@ -140,7 +141,7 @@ function effortOf(thinking: JsonObject, wrong: (field: string, message: string) 
     const effort = level.toLowerCase();
     return effort === "thinking_level_unspecified" ? undefined : effort;
   }
-  const budget = member(thinking, "thinkingBudget");
+  const budget = numberOf(member(thinking, "thinkingBudget"));
   if (budget === undefined || budget === -1) return undefined;
   if (typeof budget !== "number" || !Number.isInteger(budget) || budget < -1) {
     wrong(`${at}.thinkingConfig.thinkingBudget`, "must be an integer of at least -1");

@@ -2,6 +2,7 @@
 import { isObject, isTooDeep, type JsonObject, tooDeep } from "../../core/json.js";
 import { isLongNumber } from "../../core/long-numbers.js";
 import { member } from "./member.js";
+import { numberOf } from "./number.js";
 
 /** Members that JSON Schema has under the same name, too, and that hold no schema. */
 const same = [
@@ -10,8 +11,8 @@ const same = [
   ...["minimum", "maximum", "minItems", "maxItems"],
   ...["minLength", "maxLength", "minProperties", "maxProperties"],
 ];
-/** Of these those that are numbers, which Google writes as texts where they are integers of 64 bits. */
-const counts: ReadonlySet<string> = new Set(same.slice(-6));
+/** Of these those that are numbers in Google's form, which may be texts: integers of 64 bits always are. */
+const numbers: ReadonlySet<string> = new Set(same.slice(-8));
 
 /** Members that hold a schema, or a list of some: clients write more of them than Google's own. */
 const nested = ["items", "additionalProperties", "not", "prefixItems", "allOf", "anyOf", "oneOf"];
@@ -34,7 +35,7 @@ function jsonSchemaOf(schema: unknown): unknown {
   if (type !== undefined && type !== "type_unspecified") out.type = type;
   for (const name of same) {
     const value = member(schema, name);
-    if (value !== undefined) out[name] = counts.has(name) ? countOf(value) : value;
+    if (value !== undefined) out[name] = numbers.has(name) ? numberOf(value) : value;
   }
   const target = schema.$ref ?? schema.ref;
   if (target !== undefined) out.$ref = referenceOf(target);
@@ -73,9 +74,6 @@ const referenceOf = (target: unknown): unknown =>
 
 const each = (schemas: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(schemas).map(([name, one]) => [name, jsonSchemaOf(one)]));
-
-const countOf = (value: unknown): unknown =>
-  typeof value === "string" && /^\d+$/.test(value) ? Number(value) : value;
 
 /**
  * The JSON Schema that a request has, in Google's form or as such.
