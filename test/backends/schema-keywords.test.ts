@@ -163,6 +163,11 @@ describe("keywords that a server refuses", () => {
           `tools.0.custom: For 'string' type, properties ${found.join(", ")} are not supported`,
         ),
     ],
+    [
+      "a list behind",
+      (found) =>
+        error(`These keywords are not supported: ${found.map((name) => `"${name}"`).join(", ")}`),
+    ],
     ["Groq", first((name) => `keyword '${name}' not supported in schema`)],
     [
       "Moonshot",

@@ -135,6 +135,12 @@ const servers: readonly (readonly [string, RegExp, number, object])[] = [
     ),
   ],
   [
+    "Claude's form",
+    openai,
+    400,
+    error("tools.5.custom.name: String should have at most 64 characters"),
+  ],
+  [
     "Bedrock",
     openai,
     400,

@@ -135,7 +135,7 @@ function isNamed(words: string, name: string): boolean {
   const quote = "\\\\{0,3}[\"'`]";
   const escaped = name.replace(/[\\^$.*+?()[\]{}|/-]/g, "\\$&");
   const odd = /[$A-Z_]/.test(name);
-  const quoted = `(?:${quote}${escaped}${quote}${odd ? `|(?<![\\w$.'"])${escaped}(?![\\w$])` : ""})`;
+  const quoted = `(?:${quote}${escaped}${quote}${odd ? `|(?<![\\w$'"]|properties\\.)${escaped}(?![\\w$])` : ""})`;
   const bare = `(?<![\\w$])${escaped}(?![\\w$])`;
   // Nothing fits both an item and what is between two: else words could be taken apart in too many ways.
   const item = `(?:${quote})?[\\w$-]{1,40}(?:${quote})?`;
@@ -146,6 +146,7 @@ function isNamed(words: string, name: string): boolean {
     [
       `\\b${un} (?:json )?(?:schema )?(?:${noun})?:? ?[[{(]?${ahead}${quoted}`,
       `\\b${un} (?:json )?(?:schema )?${noun}:? ${bare}`,
+      `\\b${noun} ${not}:? ?[[{(]?${ahead}${quoted}`,
       `\\binvalid (?:schema )?${noun} for schema[^{]{0,80}\\{[^}]{0,400}${quoted}`,
       `${quoted}${behind}(?: ${noun})?,? ${not}`,
       `\\b${noun}:? ${ahead}${bare}${behind} ${not}`,

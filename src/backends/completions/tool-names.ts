@@ -19,7 +19,7 @@ const place =
 
 /** What is said of them. */
 const wrong =
-  "\\b(?:patterns?|too long|at most \\d+ char|(?:max(?:imum)?|have) length|invalid|must (?:match|start|be|only|contain))\\b";
+  "\\b(?:patterns?|too long|at most \\d+ char\\w*|(?:max(?:imum)?|have) length|invalid|must (?:match|start|be|only|contain)|not (?:valid|allowed))\\b";
 
 /** That they are refused, in the words of OpenAI (also older), Anthropic, Bedrock, Google, Mistral, Moonshot, and of checks in Python. */
 const refusesNames = new RegExp(
@@ -27,7 +27,7 @@ const refusesNames = new RegExp(
     `${place}.{0,300}?${wrong}`,
     "\\bdoes not match\\b.{0,120}\\bfunction\\.name\\b",
     "\\binvalid (?:function|tool) names?\\b",
-    "\\b(?:function|tool) names?\\b.{0,200}?\\b(?:invalid|must (?:match|start|be|only|contain)|but must be|too long|can only|should)\\b",
+    "\\b(?:function|tool) names?\\b.{0,200}?\\b(?:invalid|must (?:match|start|be|only|contain)|but must be|too long|can only|should|not (?:valid|allowed))\\b",
     "\\b(?:tools?|functions?) [\\w ]*\\bname (?:string_pattern_mismatch|string_too_long|value_error)\\b",
   ].join("|"),
   "is",
