@@ -307,13 +307,23 @@ describe("references that a server refuses", () => {
       const $ref = `#/$defs/d${i + 1}`;
       $defs[`d${i}`] = { type: "object", properties: { a: { $ref }, b: { $ref } } };
     }
-    const properties = { tree: { $ref: "#/$defs/tree" }, wide: { $ref: "#/$defs/d0" } };
+    // Each as deep as a schema may be.
+    for (let i = 0; i < 100; i++) {
+      const end = `{"$ref":"#/$defs/e${i + 1}"}`;
+      $defs[`e${i}`] = JSON.parse(`${'{"items":'.repeat(990)}${end}${"}".repeat(990)}`);
+    }
+    const properties = {
+      deep: { $ref: "#/$defs/e0" },
+      tree: { $ref: "#/$defs/tree" },
+      wide: { $ref: "#/$defs/d0" },
+    };
     const { told, warnings, raw } = await twice(refusing({ keywords, says }), {
       tools: [functionTool("go", { type: "object", properties, $defs })],
     });
     const { parameters } = told.at(-1).tools[0].function;
     expect(parameters.properties.tree).toEqual({ type: "array", items: {} });
     expect(raw.length).toBeLessThan(500_000);
+    expect(raw.match(/"items":/g)?.length).toBe(991);
     expect(warnings).toEqual([lost("$ref")]);
   });
 });

@@ -58,9 +58,9 @@ export function keywordsIn(schema: unknown, found = new Set<string>()): Readonly
   return found;
 }
 
-/** Most schemas that stand where references did, and how many within each other: there may be no end of them. */
+/** Most schemas that stand where references did, and how deep: there may be no end of them. */
 const mostInlined = 2000;
-const deepestInlined = 100;
+const deepestInlined = 200;
 
 /** What a schema is told without. */
 export interface Leaving {
@@ -84,6 +84,7 @@ class Telling {
   /** References within which it is now. */
   readonly #open: string[] = [];
   #inlined = 0;
+  #depth = 0;
 
   constructor(document: JsonObject, leaving: Leaving) {
     this.#document = document;
@@ -93,6 +94,13 @@ class Telling {
   told(schema: unknown): unknown {
     if (Array.isArray(schema)) return schema.map((one) => this.told(one));
     if (!isObject(schema)) return schema;
+    this.#depth++;
+    const told = this.#object(schema);
+    this.#depth--;
+    return told;
+  }
+
+  #object(schema: JsonObject): JsonObject {
     const { $ref: reference } = schema;
     const inlined =
       typeof reference === "string" && this.#leaving.keywords.has("$ref")
@@ -107,7 +115,7 @@ class Telling {
 
   #inline(reference: string): unknown {
     const target = referredIn(this.#document, reference);
-    const fits = this.#open.length < deepestInlined && this.#inlined++ < mostInlined;
+    const fits = this.#depth < deepestInlined && this.#inlined++ < mostInlined;
     if (target === undefined || !fits || this.#open.includes(reference)) {
       this.#leaving.lost.add("$ref");
       return undefined;
