@@ -6,6 +6,7 @@ import type { Call } from "../../core/call.js";
 import { messageChoice } from "../../core/chat-messages.js";
 import { reasoningOf } from "../../core/reasoning.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/asking.js";
+import { LeftOut } from "../completions/left-out.js";
 import { aboutNeeded } from "../completions/refusal.js";
 import { keywordsToRefuse, withToldSchemas } from "../completions/schema-keywords.js";
 import { callPiece, piece, thoughtPiece } from "../completions/stream.js";
@@ -27,7 +28,7 @@ import { heed, refuseLost } from "./heed.js";
 import { ThoughtParts, thoughtsIn } from "./reasoning.js";
 import { type ChatCall, type Configured, optionalFieldsOf, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
-import { detailsOf, refusalOf, toldOfAnswer } from "./untold.js";
+import { detailsOf, noteLeftOut, refusalOf, toldOfAnswer } from "./untold.js";
 import { unwrapped } from "./written.js";
 
 /** A chat model with what is configured for it. */
@@ -61,6 +62,7 @@ async function* streamed(
     let cached: number | undefined;
     const calls = new CallParts();
     const thoughts = new ThoughtParts();
+    const left = new LeftOut();
     for (;;) {
       const { done, value } = await asked(signal, reader.read());
       if (done) throw noReason();
@@ -71,6 +73,7 @@ async function* streamed(
       else if (part.type === "raw") {
         if (refusal !== "") yield [piece(stamp, refusal)];
         heedFailure(part.rawValue);
+        noteLeftOut(part.rawValue, left);
         ofAnthropic ||= beginsMessage(part.rawValue);
         const told = toldOfAnswer(part.rawValue);
         if (told) {
@@ -88,11 +91,15 @@ async function* streamed(
       else if (part.type === "text-delta" && part.delta !== "") {
         if (part.delta === refusal) refusal = "";
         yield [piece(stamp, part.delta)];
+      } else if (part.type === "file") {
+        noteFile(part, left);
+        call.alive?.();
       } else if (part.type === "finish") {
         if (refusal !== "") yield [piece(stamp, refusal)];
         if (brokeOff(part.finishReason)) throw noReason();
         const counts = countsOf(part.usage, cached);
-        yield [piece(stamp, "", finishReasonOf(part.finishReason), counts)];
+        const last = { ...stamp, warnings: left.warnings() };
+        yield [piece(last, "", finishReasonOf(part.finishReason), counts)];
         return;
       } else {
         const called = calls.read(part);
@@ -136,8 +143,12 @@ async function generated(
   const details = untoldDetails(known, result.response?.body);
   const thought = thoughtsIn(result.content);
   const told = toldOfAnswer(result.response?.body) ?? {};
+  const left = new LeftOut();
+  noteLeftOut(result.response?.body, left);
+  for (const part of result.content) if (part.type === "file") noteFile(part, left);
   return {
     ...stampOf(stampOf({ model: call.request.model }, told), result.response),
+    warnings: left.warnings(),
     usage: countsOf(result.usage, told.cached),
     choices: [
       messageChoice(
@@ -153,6 +164,11 @@ async function generated(
 /** What a server of OpenAI's form wants to see again, of which its provider does not know. */
 const untoldDetails = ({ package: name }: ChatModel, raw: unknown): string =>
   chatPackage(name).thoughts === "fields" ? detailsOf(raw) : "";
+
+/** Gemini's image models answer with such parts, among others. */
+function noteFile({ mediaType }: { mediaType: string }, left: LeftOut): void {
+  if (!left.ofKind(mediaType)) left.ofKind("file");
+}
 
 function heedFailure(raw: unknown): void {
   const failure = reportedBy(raw);

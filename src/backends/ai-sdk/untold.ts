@@ -1,6 +1,7 @@
 /** What vendors send, and their providers leave out or don't know. */
 import { isObject, type JsonObject } from "../../core/json.js";
 import { firstChoice } from "../completions/completion.js";
+import type { LeftOut } from "../completions/left-out.js";
 import { string } from "../http/json.js";
 
 /** What a chunk or a whole answer says in `refusal`, which stands in place of content; some providers tell it as text. */
@@ -12,6 +13,9 @@ export function detailsOf(raw: unknown): string {
   const told = Array.isArray(details) ? details.filter(isObject) : [];
   return told.length > 0 ? JSON.stringify(told) : "";
 }
+
+/** Notes what a chunk or a whole answer has besides text, in OpenAI's form: its providers pass over it. */
+export const noteLeftOut = (raw: unknown, left: LeftOut): void => left.ofMessage(saidIn(raw));
 
 /** What an answer or an event says of all of the answer. */
 export interface OfAnswer {

@@ -13,6 +13,7 @@ import { saidIn, soleObject } from "../http/error-body.js";
 import { failureIn, nonsense, notJson } from "../http/failure.js";
 import { string, uint32, word } from "../http/json.js";
 import { readCalls } from "./calls.js";
+import { LeftOut } from "./left-out.js";
 import { readThoughts } from "./thoughts.js";
 
 /** A body or event as an object; some have their errors in a list of one. @throws LintelError `upstream_failed` */
@@ -48,7 +49,7 @@ export function readCompletion(text: string): LLMResponse {
     model,
     created,
     usageEstimated: isEstimated(answer),
-    warnings: [],
+    warnings: leftOutOf(answer),
     usage: readUsage(answer.usage),
     // Ollama and others leave the reason null in whole answers that are complete.
     choices: [
@@ -70,6 +71,16 @@ export function firstChoice(answer: JsonObject): JsonObject | undefined {
 }
 
 const isFirst = (choice: unknown) => isObject(choice) && (choice.index ?? 0) === 0;
+
+/** What callers are told of what a whole answer has besides text: vLLM-Omni has it in further choices of the same number. */
+export function leftOutOf({ choices }: JsonObject): string[] {
+  const left = new LeftOut();
+  for (const choice of Array.isArray(choices) ? choices.filter(isFirst) : []) {
+    const message = choice.message ?? choice.delta;
+    if (isObject(message)) left.ofMessage(message);
+  }
+  return left.warnings();
+}
 
 /** What every message carries of the answer. The caller adds usage and choices. */
 export function stampOf(answer: JsonObject): Omit<LLMResponse, "usage" | "choices"> {

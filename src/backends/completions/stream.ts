@@ -4,6 +4,7 @@ import { deltaChoice } from "../../core/chat-messages.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { type Reasoning, reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { brokenOff, failureIn } from "../http/failure.js";
+import { string } from "../http/json.js";
 import type { MarkedThoughts } from "../marked-thoughts.js";
 import { CallPieces } from "./calls.js";
 import {
@@ -16,6 +17,7 @@ import {
   stampOf,
 } from "./completion.js";
 import type { ServerEvent } from "./events.js";
+import { LeftOut } from "./left-out.js";
 import { untag } from "./tagged.js";
 import { ChunkTemplate, contents, thinking } from "./template.js";
 import { readThoughts } from "./thoughts.js";
@@ -41,6 +43,7 @@ export class CompletionStream {
   /** Of chunks that have thoughts. */
   readonly #thinking = new ChunkTemplate(thinking);
   #calls: CallPieces | undefined;
+  readonly #leftOut = new LeftOut();
   /** Finds thoughts in the text, until there can be none. */
   #tagged: MarkedThoughts | undefined;
 
@@ -88,7 +91,9 @@ export class CompletionStream {
     this.#stamp ??= stampOf(chunk);
     const said = this.#saidIn(choice);
     const thought = readThoughts(said);
-    const content = readText(said);
+    this.#leftOut.ofMessage(said);
+    // vLLM-Omni has sounds in the place of text, in base64.
+    const content = this.#leftOut.ofKind(string(chunk.modality)) ? "" : readText(said);
     const calls = said.tool_calls || said.function_call ? this.#callsIn(said) : [];
     if (thought) this.#add(thoughtPiece(this.#stamp, thought), out);
     if (content !== "") this.#add(piece(this.#stamp, content), out);
@@ -146,7 +151,8 @@ export class CompletionStream {
     if (!this.#stamp || this.#finishReason === undefined) {
       throw brokenOff(undefined, "no finish reason");
     }
-    const stamp = { ...this.#stamp, usageEstimated: this.#estimated };
+    const warnings = this.#leftOut.warnings();
+    const stamp = { ...this.#stamp, usageEstimated: this.#estimated, warnings };
     this.#add(piece(stamp, "", this.#finishReason, this.#usage), out);
   }
 }

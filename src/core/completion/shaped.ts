@@ -26,12 +26,6 @@ export function detailsFor(text = ""): string {
 export const tooLarge = () =>
   new LintelError("upstream_failed", "the model server sent an answer that is too large");
 
-/** Each once. As a rule there are none. */
-export function merged(own: Iterable<string>, other: readonly string[]): string[] {
-  const all = [...own, ...other];
-  return all.length > 1 ? [...new Set(all)] : all;
-}
-
 /** Shapes each step of a source. */
 export abstract class Shaped extends Relay<Batch> {
   protected readonly call: Call;

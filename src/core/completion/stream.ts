@@ -11,7 +11,7 @@ import { ToolCalls } from "../tool-calls.js";
 import { hidesReasoning } from "../unseen.js";
 import { WholeCharacters, wellFormed } from "../well-formed.js";
 import { isCut } from "./reasons.js";
-import { type Batch, detailsFor, merged, Shaped, type Step, tooLarge } from "./shaped.js";
+import { type Batch, detailsFor, Shaped, type Step, tooLarge } from "./shaped.js";
 
 /**
  * Most bytes of a streamed answer with its thoughts, a hundred times what any model says: some doors, and
@@ -28,7 +28,6 @@ export class Stream extends Shaped {
   /** Letters of what is only to be seen again of thoughts. */
   #details = 0;
   #usageEstimated = false;
-  #warnings: readonly string[] = [];
   readonly #text = new WholeCharacters();
   /** What the model thinks, while it does. */
   #thinking: WholeCharacters | undefined;
@@ -67,7 +66,7 @@ export class Stream extends Shaped {
     // Usage may come with the last choice, after it, or with every piece.
     if (message.usage) this.#usage = message.usage;
     if (message.usageEstimated) this.#usageEstimated = true;
-    if (message.warnings.length > 0) this.#warnings = message.warnings;
+    for (const text of message.warnings) this.call.warnings.add(text);
     const choice = message.choices[0];
     if (!choice) return;
     const { delta } = choice;
@@ -137,7 +136,7 @@ export class Stream extends Shaped {
     const choice = deltaChoice("", reason);
     const last = response(this.#stamp, settled(this.call), choice);
     last.usageEstimated = estimated;
-    last.warnings = merged(this.call.warnings, this.#warnings);
+    last.warnings = [...this.call.warnings];
     out.push(last);
     return { done: false, value: out };
   }

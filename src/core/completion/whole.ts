@@ -9,7 +9,7 @@ import { ToolCalls } from "../tool-calls.js";
 import { hidesReasoning } from "../unseen.js";
 import { wellFormed } from "../well-formed.js";
 import { isCut } from "./reasons.js";
-import { detailsFor, merged, Shaped, type Step, tooLarge } from "./shaped.js";
+import { detailsFor, Shaped, type Step, tooLarge } from "./shaped.js";
 
 /** The one message of a whole completion. */
 export class Whole extends Shaped {
@@ -34,7 +34,8 @@ export class Whole extends Shaped {
     const answer = messageChoice(content, reason, calls, told);
     const whole = response(newStamp(this.call.attributes.model ?? ""), settled(this.call), answer);
     whole.usageEstimated = estimated;
-    whole.warnings = merged(this.call.warnings, message.warnings);
+    for (const text of message.warnings) this.call.warnings.add(text);
+    whole.warnings = [...this.call.warnings];
     return { done: false, value: [whole] };
   }
 }

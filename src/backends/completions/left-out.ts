@@ -1,0 +1,39 @@
+/** What models answer besides text: images, sounds, files. The contract's answers have no place for them. */
+import { isObject, type JsonObject } from "../../core/json.js";
+
+/** What parts are called, and what callers are told of them. */
+const kinds: readonly (readonly [RegExp, string])[] = [
+  [/image/i, "images"],
+  [/audio/i, "sounds"],
+  [/video/i, "videos"],
+  [/file/i, "files"],
+];
+
+/** Notes what is left out of one answer. */
+export class LeftOut {
+  readonly #said = new Set<string>();
+
+  /** Takes a message, or a piece of one, as servers of OpenAI's form have them. */
+  ofMessage({ content, images, audio }: JsonObject): void {
+    if (Array.isArray(images) && images.length > 0) this.ofKind("image");
+    if (isObject(audio) && audio.data) this.ofKind("audio");
+    if (!Array.isArray(content)) return;
+    for (const part of content) {
+      if (isObject(part) && typeof part.type === "string") this.ofKind(part.type);
+    }
+  }
+
+  /** Takes something by its type, or its media type. @returns whether it is left out */
+  ofKind(type: string): boolean {
+    const kind = kinds.find(([words]) => words.test(type))?.[1];
+    if (kind !== undefined) this.#said.add(kind);
+    return kind !== undefined;
+  }
+
+  /** What the caller is told; as a rule nothing. */
+  warnings(): string[] {
+    return [...this.#said].map(
+      (kind) => `content: answers are text, left out: ${kind} of the model`,
+    );
+  }
+}
