@@ -104,3 +104,41 @@ describe("a prompt that a server's filter blocked", () => {
     expect(await failure((exchange) => exchange.stream({ error }))).toMatchObject({ code });
   });
 });
+
+describe("a prompt or an image that a filter refused, told by words alone", () => {
+  const imagen = "Image generation failed with the following error: ";
+  const words = [
+    "Generated image rejected by content moderation.",
+    `${imagen}The prompt could not be submitted. This prompt contains sensitive words that violate Google's Responsible AI practices.`,
+    `${imagen}The response is blocked, as it may violate our policies.`,
+    "This request has been blocked by our content filters.",
+    "The generated image(s) has been blocked by our content filters.",
+    "NSFW content detected. Try running it again, or try a different prompt.",
+    "The input or output was flagged as sensitive. Please try again with different inputs. (E005)",
+  ];
+
+  it.each(words)("%s", async (message) => {
+    const error = await failure(answering(400, { error: { code: 400, message } }));
+    expect(error).toMatchObject({ code: "content_blocked", retry: "never" });
+    expect(error.message).toContain(message);
+  });
+
+  it.each(words)("and nothing that only quotes: %s", async (message) => {
+    const quoted = { message: `prompt: too long: "${message}"` };
+    const error = await failure(answering(400, { error: quoted }));
+    expect(error.code).toBe("invalid_value");
+  });
+
+  it("or by the type of a detail (fal)", async () => {
+    const msg = "The content could not be processed because it was flagged by a content checker.";
+    const detail = [{ loc: ["body", "prompt"], type: "content_policy_violation", msg }];
+    expect(await failure(answering(422, { detail }))).toMatchObject({
+      code: "content_blocked",
+      message: `the model server refused the request: prompt: ${msg}`,
+    });
+    const missing = [{ loc: ["body", "prompt"], type: "missing", msg: "Field required" }];
+    expect(await failure(answering(422, { detail: missing }))).toMatchObject({
+      code: "invalid_value",
+    });
+  });
+});

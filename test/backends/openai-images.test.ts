@@ -150,6 +150,26 @@ describe("OpenAI", () => {
     expect(error.message).toContain("safety system");
   });
 
+  it.each<readonly [whose: string, entry: object, code: string, said: string]>([
+    ["xAI's filter", { url: "", respect_moderation: false }, "content_blocked", "moderated"],
+    [
+      "Ark's filter",
+      {
+        error: { code: "OutputImageSensitiveContentDetected", message: "The image is sensitive." },
+      },
+      "content_blocked",
+      "The image is sensitive.",
+    ],
+    ["a failure", { error: { code: "InternalServiceError", message: "x" } }, "upstream_failed", ""],
+  ])("may say of one image that %s kept it back", async (_, entry, code, said) => {
+    const made = { b64_json: picture(64, 48, 1).toString("base64") };
+    const script: Script = (e) => e.sendJson(200, { created: 1, data: [made, entry] });
+    const { backend } = await against("vllm/models", script, openai);
+    const request = { modelId: "gpt-image-2", ...{ width: 1024, height: 1024 } };
+    const error = await failure(generate(backend, { ...request, numImagesPerPrompt: 2 }));
+    expect(error).toMatchObject({ code, message: expect.stringContaining(said) });
+  });
+
   it.each([
     // Together AI has base64 besides url, FastAPI's servers name the field in `loc`.
     ["response_format", "Invalid option: expected one of 'base64', 'url'"],

@@ -9,6 +9,7 @@ import { whatComes } from "../http/refused.js";
 import type { Fetch } from "./load.js";
 import { untilDone } from "./until-done.js";
 import { asEvents, asksForStream } from "./whole.js";
+import { unlessWithheld } from "./withheld.js";
 import { eventsWithWritten, offersTools, type WrittenIn, withWritten } from "./written.js";
 
 /** Providers hand on headers as they are, and options but some: by this one a request asks its stream to count tokens. */
@@ -60,7 +61,8 @@ export function guardedFetch({ guard, dispatcher, images, written }: FetchOption
       const json = /\bjson\b/i.test(type);
       const whole = limited(response, json && !images ? answerLimit : largest);
       if (asksForStream(init.body)) return asEvents(whole);
-      return written && json && offersTools(init.body) ? withWritten(whole) : whole;
+      if (written && json && offersTools(init.body)) return withWritten(whole);
+      return images ? unlessWithheld(whole) : whole;
     }
     if (isInlineImage(url.href)) return new Response(bytesOfBase64(url.href));
     let { headers } = init;
@@ -73,8 +75,10 @@ export function guardedFetch({ guard, dispatcher, images, written }: FetchOption
         redirect: "manual",
       });
       const location = response.headers.get("location");
-      if (!redirects.has(response.status) || location === null)
-        return limited(response, imageLimit, false, tooLarge);
+      if (!redirects.has(response.status) || location === null) {
+        const got = limited(response, imageLimit, false, tooLarge);
+        return images && got.ok ? unlessWithheld(got) : got;
+      }
       await response.body?.cancel();
       const next = new URL(location, url);
       // Keys are for the one that they were meant for.

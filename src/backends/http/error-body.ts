@@ -64,6 +64,12 @@ export function errorBodies(body: unknown): JsonObject[] {
 export const errorsIn = (body: unknown): JsonObject[] =>
   errorBodies(body).map((one) => (isObject(one.error) ? one.error : one));
 
+/** What FastAPI's servers list of a request, fal among them. */
+export const detailsIn = (body: unknown): JsonObject[] => {
+  const { detail } = soleObject(body) ?? {};
+  return Array.isArray(detail) ? detail.filter(isObject) : [];
+};
+
 /** An object, or the only one of a list; its error in the usual form. */
 export function soleObject(body: unknown): JsonObject | undefined {
   const value = Array.isArray(body) && body.length === 1 ? body[0] : body;
@@ -155,11 +161,22 @@ const notRequest: readonly (readonly [RegExp, number])[] = [
   [/^(?:Request failed during generation|Incomplete generation|Stream event)/, 500],
 ];
 
-/** xAI has words alone for a prompt that its filter refuses, beside the code of a key that may not do something. */
-const filtered = /^content violates usage guidelines\b/i;
+/**
+ * Filters that are told by words alone: xAI's of prompts, beside the code of a key that may not do something,
+ * and of images; Google's of prompts and of what Imagen draws; Bedrock's; those of models at Replicate.
+ */
+const filtered: readonly RegExp[] = [
+  /^content violates usage guidelines\b/i,
+  /^generated image rejected by content moderation\b/i,
+  /^(?:image generation failed with the following error: )?the prompt could not be submitted\. this prompt contains sensitive words\b/i,
+  /^(?:image generation failed with the following error: )?the response is blocked, as it may violate our policies\b/i,
+  /^th(?:is|e) [\w ()]+ blocked by our content filters\b/i,
+  /^nsfw content detected\b/i,
+  /^the input or output was flagged as sensitive\b/i,
+];
 
 /** Whether a server's message begins as that of a filter does. */
-export const tellsOfFilter = (said: string): boolean => filtered.test(said);
+export const tellsOfFilter = (said: string): boolean => filtered.some((words) => words.test(said));
 
 /**
  * The HTTP status that an error names, in a number or in words.

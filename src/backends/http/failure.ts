@@ -6,6 +6,7 @@ import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { isCutShort } from "../../core/json-end.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import {
+  detailsIn,
   errorsIn,
   messageIn,
   namesFilter,
@@ -133,7 +134,8 @@ function ofRequest(
 ): LintelError | undefined {
   const errors = errorsIn(body);
   const message = said ? `${refusedRequest}: ${withoutAddresses(said)}` : refusedRequest;
-  if (refusals.has(status) && (errors.some(isFlagged) || tellsOfFilter(messageIn(body)))) {
+  const flagged = errors.some(isFlagged) || detailsIn(body).some(namesFilter);
+  if (refusals.has(status) && (flagged || tellsOfFilter(messageIn(body)))) {
     return new LintelError("content_blocked", message);
   }
   if (status === 500 && isEmpty.test(said)) return new LintelError("invalid_value", message);

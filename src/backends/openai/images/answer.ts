@@ -10,6 +10,7 @@ import { type FetchImageOptions, fetchImage } from "../../http/fetch-image.js";
 import { asPng, imageOfBase64 } from "../../http/image.js";
 import { type LargeAnswer, piecesOf } from "../../http/large.js";
 import { previewOf } from "../../http/preview.js";
+import { withheldIn } from "../../http/withheld.js";
 import { ImageBody } from "./body.js";
 
 /** Most bytes of an answer with images. */
@@ -37,7 +38,7 @@ export async function readImages(
 ): Promise<Uint8Array[]> {
   const { images, text } = await readBody(answer, n, reading.large);
   const value = readObject(text);
-  const failure = failureIn(value);
+  const failure = failureIn(value) ?? withheldIn(value);
   if (failure) throw failure;
   // SiliconFlow has them in `images`.
   const found = value.data ?? value.images;
