@@ -19,7 +19,8 @@ const most = 64 * 1024;
  */
 export async function unlessWithheld(response: Response): Promise<Response> {
   const { body, status, statusText, headers } = response;
-  if (!body || !/\bjson\b/i.test(headers.get("content-type") ?? "")) return response;
+  const json = /\bjson\b/i.test(headers.get("content-type") ?? "");
+  if (!body || !json || Number(headers.get("content-length") ?? 0) > most) return response;
   const reader = body.getReader();
   const came = new Collected();
   let part = await reader.read();
