@@ -186,6 +186,23 @@ describe("fal", () => {
     expect((await drawn(opened(falAt(server.url)))).images).toHaveLength(1);
   });
 
+  it.each([
+    ["has_nsfw_concepts", true],
+    ["nsfw_content_detected", true],
+    ["has_nsfw_concepts", false],
+  ])("may have flagged an image: %s %s", async (member, flagged) => {
+    const server = await serve((exchange) => {
+      if (exchange.request.method === "GET") return drawing(exchange);
+      const answer = { ...JSON.parse(falAnswer(exchange).body.toString()) };
+      for (const name of ["has_nsfw_concepts", "nsfw_content_detected"]) delete answer[name];
+      return exchange.sendJson(200, { ...answer, [member]: [flagged] });
+    });
+    const { images, warnings } = await drawn(opened(falAt(server.url)));
+    const told =
+      "safety_check: the vendor's own check flagged an image, and may have made it black";
+    expect([images.length, warnings]).toEqual([1, flagged ? [told] : []]);
+  });
+
   it("is left alone once one image of several has failed", async () => {
     let slow: Exchange | undefined;
     const server = await serve(async (exchange) => {

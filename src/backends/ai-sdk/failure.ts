@@ -65,8 +65,16 @@ export function failureOf(thrown: unknown): LintelError {
   if (isNamed(thrown, "AI_InvalidResponseDataError") && "data" in thrown && !thrown.data) {
     return noReason(thrown);
   }
+  if (patienceOver.test(thrown.message)) {
+    // The vendor may still be at it, and wants money for it.
+    const options = { retry: "never", cause: thrown } as const;
+    return new LintelError("timeout", "the model server took too long", options);
+  }
   return reportedIn(thrown) ?? notUnderstood(thrown);
 }
+
+/** What providers say who asked for a job's end long enough. */
+const patienceOver = /\b(?:timed out|did not complete after \d+ polling attempts)\b/;
 
 /** The error for a stream that ended, though nobody said why. */
 export const noReason = (cause?: unknown): LintelError => brokenOff(cause, "no finish reason");

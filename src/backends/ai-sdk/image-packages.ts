@@ -4,7 +4,7 @@
 export interface ImagePackage {
   /** Keys of its options in `providerOptions`, the former one first: it reads but one of them. */
   readonly keys: readonly string[];
-  /** Options that are always sent: PNG where another format is the default. */
+  /** Options of each request: PNG where another format is the default, and more patience. */
   readonly options?: Readonly<Record<string, unknown>>;
   /** Our fields by the names of its options. */
   readonly tuning?: Readonly<Record<string, string>>;
@@ -23,6 +23,12 @@ export interface ImagePackage {
   /** Hosts that its answers point to. */
   readonly hosts?: readonly string[];
 }
+
+/**
+ * How long providers ask for what becomes of a job, milliseconds: their own minute is less than calls may take, and
+ * these end by themselves.
+ */
+const patience = 86_400_000;
 
 const steps = "num_inference_steps";
 const guidance = "guidance_scale";
@@ -50,7 +56,7 @@ const imagePackages: Readonly<Record<string, ImagePackage>> = {
   },
   "@ai-sdk/black-forest-labs": {
     keys: ["blackForestLabs"],
-    options: { outputFormat: "png" },
+    options: { outputFormat: "png", pollTimeoutMillis: patience },
     tuning: { [guidance]: "guidance", [steps]: "steps" },
     size: true,
     seed: true,
@@ -85,6 +91,8 @@ const imagePackages: Readonly<Record<string, ImagePackage>> = {
   "@ai-sdk/xai": { keys: ["xai"], size: false, seed: false, hosts: ["*.x.ai"] },
   "@ai-sdk/luma": {
     keys: ["luma"],
+    // It asks twice in a second.
+    options: { maxPollAttempts: patience / 500 },
     size: false,
     seed: false,
     hosts: ["*.lumalabs.ai", "*.cdn-luma.com"],

@@ -1,11 +1,16 @@
 /** Images by a provider of the AI SDK. */
 
-import type { ImageModelV3, ImageModelV3CallOptions } from "@ai-sdk/provider";
+import type {
+  ImageModelV3,
+  ImageModelV3CallOptions,
+  ImageModelV3ProviderMetadata,
+} from "@ai-sdk/provider";
 import type { Media, TextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../../core/call.js";
 import { imageDefaults } from "../../core/defaults.js";
 import { unsupported } from "../../core/errors.js";
 import { inlineImage, noSeed } from "../../core/image-events.js";
+import { isObject } from "../../core/json.js";
 import { firstSeed, nthSeed, seeds } from "../../core/seeds.js";
 import { callHeaders } from "../call-headers.js";
 import { askWithout } from "../completions/asking.js";
@@ -72,6 +77,7 @@ async function ask(
   for (const one of dropped) heed(known, call, one);
   const seedless = dropped.some(({ fields, ignored }) => ignored && fields.includes("seed"));
   const seed = seedless ? noSeed : (options.seed ?? noSeed);
+  if (isFlagged(result.providerMetadata)) call.warnings.add(flagged);
   if (result.images.length !== options.n) {
     throw nonsense(`made ${result.images.length} images instead of ${options.n}`);
   }
@@ -84,6 +90,14 @@ async function ask(
     ),
   );
 }
+
+const flagged = "safety_check: the vendor's own check flagged an image, and may have made it black";
+
+/** Whether a vendor says of an image that it is harmful: fal draws a black one in its place. */
+const isFlagged = (metadata: ImageModelV3ProviderMetadata | undefined): boolean =>
+  Object.values(metadata ?? {}).some(({ images }) =>
+    images?.some((image) => isObject(image) && image.nsfw === true),
+  );
 
 /** What the provider answers, asked again without a size where its vendor refuses one that nobody asked for. */
 function sent(
