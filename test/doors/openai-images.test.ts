@@ -54,6 +54,19 @@ describe("POST /v1/images/generations", () => {
     expect(await answered({ model: "image-1" })).toEqual(["url", "seed", "nsfw"]);
   });
 
+  test("what forms send empty is not set, and warned of as little", async () => {
+    const backend = images();
+    const server = await serve(backend);
+    const names = ["size", "response_format", "quality", "style", "background", "output_format"];
+    const empty = Object.fromEntries(names.map((name) => [name, ""]));
+    const { data, warnings } = await json(
+      await server.post(generations, { prompt: "a cat", seed: 7, ...empty, safety_check: false }),
+    );
+    expect(data).toEqual([{ url: expect.stringMatching(/^http/), seed: 7, nsfw: false }]);
+    expect(warnings).toBeUndefined();
+    expect(backend.asked[0]).toMatchObject({ width: 1024, height: 576 });
+  });
+
   test("of a size the same fault is said once", async () => {
     const server = await serve(images());
     const response = await server.post(generations, { prompt: "a cat", size: "4096x4096" });

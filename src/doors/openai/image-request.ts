@@ -70,7 +70,7 @@ export function readImage(json: JsonObject): ImageRequest {
   const user = readEndUser(json);
   const said = withMembers(json, Object.assign(changed, user.asked));
   const inline = stream || answersInline(said.model_id);
-  const form = json.response_format ?? (inline ? "b64_json" : "url");
+  const form = json.response_format || (inline ? "b64_json" : "url");
   const { message, violations } = decode(withMembers(said, { include_data: form === "b64_json" }));
   violations.push(...clashes, ...wrong);
   if (!size) {
@@ -152,7 +152,7 @@ export function wholeOpenAIImages(
 
 /** @returns `undefined` if it is no size; without numbers if none was asked for */
 function sizeOf(size: unknown): { width?: number; height?: number } | undefined {
-  if (size === undefined || size === null || size === "auto") return {};
+  if (size === undefined || size === null || size === "" || size === "auto") return {};
   const match = typeof size === "string" && /^(\d{1,6})x(\d{1,6})$/.exec(size);
   return match ? { width: Number(match[1]), height: Number(match[2]) } : undefined;
 }

@@ -113,7 +113,9 @@ export function checkParameters(
     const rule = rules.get(name);
     if (!rule) continue;
     const value = json[name];
-    if (value === undefined || value === null || isNeutral(value, rule)) continue;
+    // Forms send what nobody filled in.
+    const unset = value === undefined || value === null || value === "";
+    if (unset || isNeutral(value, rule)) continue;
     if (rule.otherwise === "warn") warnings.push(`${name}: not supported, ignored`);
     else {
       const why = rule.why ?? `this gateway supports ${inWords(rule.neutral)}`;
