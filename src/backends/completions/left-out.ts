@@ -11,7 +11,8 @@ const kinds: readonly (readonly [RegExp, string])[] = [
 
 /** Notes what is left out of one answer. */
 export class LeftOut {
-  readonly #said = new Set<string>();
+  /** Kinds of what was; as a rule there is nothing, and none is made. */
+  #said: Set<string> | undefined;
 
   /** Takes a message, or a piece of one, as servers of OpenAI's form have them. */
   ofMessage({ content, images, audio }: JsonObject): void {
@@ -25,14 +26,16 @@ export class LeftOut {
 
   /** Takes something by its type, or its media type. @returns whether it is left out */
   ofKind(type: string): boolean {
-    const kind = kinds.find(([words]) => words.test(type))?.[1];
-    if (kind !== undefined) this.#said.add(kind);
-    return kind !== undefined;
+    const kind = type === "" ? undefined : kinds.find(([words]) => words.test(type))?.[1];
+    if (kind === undefined) return false;
+    this.#said ??= new Set();
+    this.#said.add(kind);
+    return true;
   }
 
   /** What the caller is told; as a rule nothing. */
   warnings(): string[] {
-    return [...this.#said].map(
+    return [...(this.#said ?? [])].map(
       (kind) => `content: answers are text, left out: ${kind} of the model`,
     );
   }
