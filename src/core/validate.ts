@@ -54,11 +54,12 @@ const isImage = (call: Call): call is ImageCall =>
 function asTold(call: Call<"chat">): Call {
   const { warnings } = call;
   const request = withPlainImages(call.request);
-  const { tools, warning } =
-    request.tools.length > 1 ? offeredOnce(request.tools) : { tools: request.tools };
-  if (warning !== undefined) warnings.add(warning);
-  else if (request === call.request) return call;
-  return { ...call, request: { ...request, tools } };
+  const once = request.tools.length > 1 ? offeredOnce(request.tools) : undefined;
+  if (once?.warning === undefined) {
+    return request === call.request ? call : { ...call, request };
+  }
+  warnings.add(once.warning);
+  return { ...call, request: { ...request, tools: once.tools } };
 }
 
 /**

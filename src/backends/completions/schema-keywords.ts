@@ -75,8 +75,12 @@ export function withToldSchemas(request: LLMRequest, refused: ReadonlySet<string
 }
 
 /** Warnings of keywords without which more is allowed than a caller asked for. */
-export function keywordWarnings(request: LLMRequest, refused: ReadonlySet<string>): string[] {
-  if (![...refused].some(isKeyword)) return [];
+export function keywordWarnings(
+  request: LLMRequest,
+  refused: ReadonlySet<string>,
+): readonly string[] {
+  // As a rule nothing is refused.
+  if (refused.size === 0 || ![...refused].some(isKeyword)) return none;
   const warnings = new Set<string>();
   for (const { field, text, strict } of schemasIn(request)) {
     const lost = new Set<string>();
@@ -115,6 +119,8 @@ export function keywordsToRefuse(
   }
   return [...fields];
 }
+
+const none: readonly string[] = [];
 
 const un = "un(?:known|supported|recognized|expected)";
 const not = `(?:(?:is|are) )?(?:currently |yet )?(?:not (?:yet |currently )?(?:permitted|supported|allowed|recognized|implemented|valid)|${un}|disallowed)`;
