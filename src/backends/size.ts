@@ -3,7 +3,7 @@ import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Call } from "../core/call.js";
 import { imageDefaults } from "../core/defaults.js";
 import { LintelError } from "../core/errors.js";
-import { namesField } from "./completions/refusal.js";
+import { namesField } from "./completions/refusals/refusal.js";
 
 /**
  * Whether somebody asked for a width or a height: it is another than requests without one get.

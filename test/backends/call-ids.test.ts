@@ -2,7 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
 import { callIds, hasOtherIds, shortIds } from "../../src/backends/call-ids.js";
-import { refusedField } from "../../src/backends/completions/refusal.js";
+import { refusedField } from "../../src/backends/completions/refusals/refusal.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { say } from "../support/messages.js";
 import { bodies } from "./ai-sdk-calls.js";

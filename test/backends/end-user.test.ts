@@ -1,8 +1,8 @@
 /** What model servers are told of whom a call is for. */
 import { createHash } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { optionalFields } from "../../src/backends/completions/asking.js";
-import { endUser, refusedField } from "../../src/backends/completions/refusal.js";
+import { optionalFields } from "../../src/backends/completions/refusals/asking.js";
+import { endUser, refusedField } from "../../src/backends/completions/refusals/refusal.js";
 import { outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
 import { bodies, chatted, played } from "./ai-sdk-calls.js";

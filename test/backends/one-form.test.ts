@@ -1,9 +1,9 @@
 /** Models that answer in one form only, and callers who want the other. */
 import { describe, expect, it } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
-import { optionalFields } from "../../src/backends/completions/asking.js";
-import { streams, wholeAnswers } from "../../src/backends/completions/one-form.js";
-import { refusedField } from "../../src/backends/completions/refusal.js";
+import { optionalFields } from "../../src/backends/completions/refusals/asking.js";
+import { streams, wholeAnswers } from "../../src/backends/completions/refusals/one-form.js";
+import { refusedField } from "../../src/backends/completions/refusals/refusal.js";
 import { chatted, thrownBy } from "./ai-sdk-calls.js";
 import { backendFor, chatRequest, echo } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";

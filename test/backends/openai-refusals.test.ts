@@ -1,7 +1,7 @@
 /** What the openai backend learns from refusals. */
 import { describe, expect, it } from "vitest";
-import { optionalFields } from "../../src/backends/completions/asking.js";
-import { refusedField } from "../../src/backends/completions/refusal.js";
+import { optionalFields } from "../../src/backends/completions/refusals/asking.js";
+import { refusedField } from "../../src/backends/completions/refusals/refusal.js";
 import { fixture } from "./fixture.js";
 import { against, chat, complete } from "./openai-calls.js";
 import { echo } from "./openai-subject.js";

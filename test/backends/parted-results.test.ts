@@ -1,8 +1,8 @@
 /** Conversations before servers that take what came of calls directly behind these alone. */
 import { describe, expect, it } from "vitest";
 import type { LLMMessage } from "../../gen/lintel/v1/chat_pb.js";
-import { refusedField } from "../../src/backends/completions/refusal.js";
-import { partedResults } from "../../src/backends/completions/results.js";
+import { refusedField } from "../../src/backends/completions/refusals/refusal.js";
+import { partedResults } from "../../src/backends/completions/refusals/results.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { say } from "../support/messages.js";
 import { bodies } from "./ai-sdk-calls.js";

@@ -3,7 +3,7 @@ import { files } from "../../core/documents.js";
 import type { JsonObject } from "../../core/json.js";
 import { cacheControl } from "../../core/prompt-marks.js";
 import { besideCalls, tools } from "../completions/fields.js";
-import { strictness } from "../completions/tool-schemas.js";
+import { strictness } from "../completions/refusals/tool-schemas.js";
 import type { ChatPackage } from "./chat-package.js";
 import { claude, claudeOnBedrock } from "./claude.js";
 import { anthropicCounts, googleCounts, openaiCounts } from "./counts.js";

@@ -4,8 +4,8 @@ import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { unsupported } from "../../core/errors.js";
-import { chosenForChat } from "../completions/asking.js";
-import { neededBy } from "../completions/refusal.js";
+import { chosenForChat } from "../completions/refusals/asking.js";
+import { neededBy } from "../completions/refusals/refusal.js";
 import { effort, summaries } from "../completions/thoughts.js";
 import { readWarning } from "./warnings.js";
 

@@ -13,7 +13,7 @@ import { inlineImage, noSeed } from "../../core/image-events.js";
 import { isObject } from "../../core/json.js";
 import { firstSeed, nthSeed, seeds } from "../../core/seeds.js";
 import { callHeaders } from "../call-headers.js";
-import { askWithout } from "../completions/asking.js";
+import { askWithout } from "../completions/refusals/asking.js";
 import { nonsense } from "../http/failure.js";
 import { asPng, imageOfBase64 } from "../http/image.js";
 import { aboutSize, choosesSide, choosesSize, insistsOnSize } from "../size.js";

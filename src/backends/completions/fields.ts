@@ -14,7 +14,7 @@ import { parseMarked } from "../../core/long-numbers.js";
 import { markOf } from "../../core/prompt-marks.js";
 import { objectArguments } from "../../core/tool-calls.js";
 import { sameId } from "../call-ids.js";
-import { bareTools, strictness } from "./tool-schemas.js";
+import { bareTools, strictness } from "./refusals/tool-schemas.js";
 
 /** Stands for a request's tools, its choice among them and what was called, where a server takes none of it. */
 export const tools = "tools";

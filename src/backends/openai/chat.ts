@@ -8,21 +8,33 @@ import { onlyOffersTools, withoutCalls } from "../../core/tool-calls.js";
 import { promptCacheKey, toldCacheKey } from "../cache-key.js";
 import { callHeaders } from "../call-headers.js";
 import { callIds, hasOtherIds } from "../call-ids.js";
-import { type Attempt, askWithout, chosenForChat, optionalFields } from "../completions/asking.js";
-import { beyondContext } from "../completions/beyond-context.js";
-import { blankMessages, hasNullContent, nullContent, withoutBlank } from "../completions/blank.js";
 import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
-import { conversationFor, conversationToRefuse } from "../completions/conversation.js";
 import { tools } from "../completions/fields.js";
-import { streams, wholeAnswers } from "../completions/one-form.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
-import { aboutNeeded, endUser } from "../completions/refusal.js";
+import {
+  type Attempt,
+  askWithout,
+  chosenForChat,
+  optionalFields,
+} from "../completions/refusals/asking.js";
+import { beyondContext } from "../completions/refusals/beyond-context.js";
+import {
+  blankMessages,
+  hasNullContent,
+  nullContent,
+  withoutBlank,
+} from "../completions/refusals/blank.js";
+import { conversationFor, conversationToRefuse } from "../completions/refusals/conversation.js";
+import { streams, wholeAnswers } from "../completions/refusals/one-form.js";
+import { aboutNeeded, endUser } from "../completions/refusals/refusal.js";
 import {
   keywordsToRefuse,
   keywordWarnings,
   withToldSchemas,
-} from "../completions/schema-keywords.js";
+} from "../completions/refusals/schema-keywords.js";
+import { restoreNames, toolNamesToRefuse } from "../completions/refusals/tool-names.js";
+import { isStrict, strictness, toolSchemasToRefuse } from "../completions/refusals/tool-schemas.js";
 import { type ThinkTags, tagged, untagged } from "../completions/tagged.js";
 import {
   effort,
@@ -30,8 +42,6 @@ import {
   thinksBesideTools,
   thoughtsToRefuse,
 } from "../completions/thoughts.js";
-import { restoreNames, toolNamesToRefuse } from "../completions/tool-names.js";
-import { isStrict, strictness, toolSchemasToRefuse } from "../completions/tool-schemas.js";
 import { longestOfOpenai, type PassUser, toldUser } from "../end-user.js";
 import type { Answer } from "../http/answer.js";
 import { readRefused, refuses } from "../http/refused.js";

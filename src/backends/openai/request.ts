@@ -4,15 +4,15 @@ import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { jsonText } from "../../core/long-numbers.js";
 import { promptCacheKey } from "../cache-key.js";
 import { type IdOf, idsFor } from "../call-ids.js";
-import type { Optional } from "../completions/asking.js";
-import { beyondContext } from "../completions/beyond-context.js";
-import { nullContent } from "../completions/blank.js";
-import { conversationFor } from "../completions/conversation.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
-import { endUser } from "../completions/refusal.js";
-import { withToldSchemas } from "../completions/schema-keywords.js";
+import type { Optional } from "../completions/refusals/asking.js";
+import { beyondContext } from "../completions/refusals/beyond-context.js";
+import { nullContent } from "../completions/refusals/blank.js";
+import { conversationFor } from "../completions/refusals/conversation.js";
+import { endUser } from "../completions/refusals/refusal.js";
+import { withToldSchemas } from "../completions/refusals/schema-keywords.js";
+import { withToldNames } from "../completions/refusals/tool-names.js";
 import { thinkingBesideTools, thoughtFields } from "../completions/thoughts.js";
-import { withToldNames } from "../completions/tool-names.js";
 import type { Dialect } from "./dialect.js";
 
 /** How to write a request. */

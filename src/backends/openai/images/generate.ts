@@ -12,9 +12,9 @@ import {
 } from "../../../core/image-events.js";
 import { firstSeed, nthSeed } from "../../../core/seeds.js";
 import { callHeaders } from "../../call-headers.js";
-import { type Attempt, askWithout } from "../../completions/asking.js";
 import { eventsIn } from "../../completions/events-in.js";
-import { endUser } from "../../completions/refusal.js";
+import { type Attempt, askWithout } from "../../completions/refusals/asking.js";
+import { endUser } from "../../completions/refusals/refusal.js";
 import { longestOfOpenai, toldUser } from "../../end-user.js";
 import { extraText } from "../../extra-args.js";
 import type { Answer } from "../../http/answer.js";

@@ -1,6 +1,6 @@
 /** Keywords of JSON Schema that only some servers take, in schemas of tools and of the answer. */
-import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
-import { jsonText, parseMarked } from "../../core/long-numbers.js";
+import type { LLMRequest } from "../../../../gen/lintel/v1/chat_pb.js";
+import { jsonText, parseMarked } from "../../../core/long-numbers.js";
 import { keywordFor, keywordsIn, type Leaving, schemaWithout } from "./told-schemas.js";
 
 /** How it is remembered that a keyword is refused, in whatever schema, and where calls or answers keep to it to the letter. */

@@ -1,6 +1,6 @@
 /** Conversations for servers that take what came of calls directly behind these alone, of each call, and of nothing else. */
-import type { LLMMessage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
-import { messageOf } from "../../core/chat-messages.js";
+import type { LLMMessage, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
+import { messageOf } from "../../../core/chat-messages.js";
 
 /** Stands among what a server refused for results apart from their calls, and calls and results without each other. */
 export const partedResults = "results apart from their calls";

@@ -1,7 +1,7 @@
 /** Images, files and sounds in what tools said, which many servers know in what users say alone. */
-import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
-import { messageOf, textOf } from "../../core/chat-messages.js";
-import { markOf } from "../../core/prompt-marks.js";
+import type { LLMMessage } from "../../../../gen/lintel/v1/chat_pb.js";
+import { messageOf, textOf } from "../../../core/chat-messages.js";
+import { markOf } from "../../../core/prompt-marks.js";
 import { asOne } from "./turns.js";
 
 /** Stands among what a server refused for these: they are the user's to it, behind what the tools said. */

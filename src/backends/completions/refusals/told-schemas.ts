@@ -1,6 +1,6 @@
 /** JSON Schemas without the keywords that a server refuses. */
-import { isObject, type JsonObject } from "../../core/json.js";
-import { referredIn } from "../../core/schema-references.js";
+import { isObject, type JsonObject } from "../../../core/json.js";
+import { referredIn } from "../../../core/schema-references.js";
 
 /** Keywords without which a schema says nothing: they stay. */
 const needed: ReadonlySet<string> = new Set([

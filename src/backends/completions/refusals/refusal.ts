@@ -1,21 +1,21 @@
 /** Finds out which optional field a server refused, so that it can be asked again without. */
 
-import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
-import { isJson } from "../../core/chat-messages.js";
-import { areReadable, files } from "../../core/documents.js";
-import { unsupported } from "../../core/errors.js";
-import { isObject, type JsonObject, parseJson } from "../../core/json.js";
-import { mustCall } from "../../core/tool-calls.js";
-import { callIds } from "../call-ids.js";
-import { errorBodies, messageIn, wordsIn } from "../http/error-body.js";
-import { string } from "../http/json.js";
-import type { Refused } from "../http/refused.js";
+import type { LLMMessage, LLMRequest } from "../../../../gen/lintel/v1/chat_pb.js";
+import { isJson } from "../../../core/chat-messages.js";
+import { areReadable, files } from "../../../core/documents.js";
+import { unsupported } from "../../../core/errors.js";
+import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
+import { mustCall } from "../../../core/tool-calls.js";
+import { callIds } from "../../call-ids.js";
+import { errorBodies, messageIn, wordsIn } from "../../http/error-body.js";
+import { string } from "../../http/json.js";
+import type { Refused } from "../../http/refused.js";
+import { tools } from "../fields.js";
+import { refusesOfThoughts, signedThoughts, thinkingBesideTools } from "../thoughts.js";
 import { beyondContext, refusesBeyondContext } from "./beyond-context.js";
 import { blankMessages, nullContent, refusesBlank, refusesNull } from "./blank.js";
-import { tools } from "./fields.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 import { partedResults, refusesParted } from "./results.js";
-import { refusesOfThoughts, signedThoughts, thinkingBesideTools } from "./thoughts.js";
 import { refusesToolNames } from "./tool-names.js";
 import { refusesToolParts, toolParts } from "./tool-parts.js";
 import { refusesToolSchemas } from "./tool-schemas.js";

@@ -1,12 +1,12 @@
 /** Asks again without what a server refuses, of every backend that can go without. */
-import type { Call } from "../../core/call.js";
-import { chatDefaults } from "../../core/defaults.js";
-import type { Warnings } from "../../core/warnings.js";
-import type { Refused } from "../http/refused.js";
+import type { Call } from "../../../core/call.js";
+import { chatDefaults } from "../../../core/defaults.js";
+import type { Warnings } from "../../../core/warnings.js";
+import type { Refused } from "../../http/refused.js";
+import { tools } from "../fields.js";
+import { effort, signedThoughts } from "../thoughts.js";
 import { beyondContext } from "./beyond-context.js";
-import { tools } from "./fields.js";
 import { aboutValue, endUser, refusedField, wordsOf } from "./refusal.js";
-import { effort, signedThoughts } from "./thoughts.js";
 
 /** Fields that a server may refuse and that a request can go without. */
 export const optionalFields = [

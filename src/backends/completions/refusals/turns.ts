@@ -1,8 +1,8 @@
 /** Conversations for chat templates, and interfaces, that know fewer kinds of turns, or take them in one order alone. */
-import type { ContentPart, LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
-import { messageOf } from "../../core/chat-messages.js";
-import { markOf } from "../../core/prompt-marks.js";
-import { Thoughts } from "../../core/reasoning.js";
+import type { ContentPart, LLMMessage } from "../../../../gen/lintel/v1/chat_pb.js";
+import { messageOf } from "../../../core/chat-messages.js";
+import { markOf } from "../../../core/prompt-marks.js";
+import { Thoughts } from "../../../core/reasoning.js";
 
 /** Stands among what a server refused for system messages behind others: it gets one, at the beginning. */
 export const lateSystems = "system messages behind others";

@@ -1,5 +1,5 @@
 /** What is said of tools, and of an answer's form, beside their schemas, which only some servers take. */
-import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMRequest } from "../../../../gen/lintel/v1/chat_pb.js";
 
 /** Stands among what a server refused for tools without parameters: it is told that these are an object without any. */
 export const bareTools = "tools without parameters";

@@ -1,8 +1,8 @@
 /** Conversations in the forms that servers take: what they may refuse of one, and what they are told instead. */
-import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
-import { withoutCalls } from "../../core/tool-calls.js";
+import type { LLMMessage } from "../../../../gen/lintel/v1/chat_pb.js";
+import { withoutCalls } from "../../../core/tool-calls.js";
+import { tools } from "../fields.js";
 import { blankMessages, withoutBlank } from "./blank.js";
-import { tools } from "./fields.js";
 import { hasPartedResults, partedResults, withResultsBehind } from "./results.js";
 import { hasToolParts, toolParts, withPartsBehind } from "./tool-parts.js";
 import { inTurns, turnsToRefuse } from "./turns.js";

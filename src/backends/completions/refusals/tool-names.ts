@@ -5,7 +5,7 @@ import type {
   LLMRequest,
   LLMResponse,
   ToolCall,
-} from "../../../gen/lintel/v1/chat_pb.js";
+} from "../../../../gen/lintel/v1/chat_pb.js";
 
 /** Stands among what a server refused for names that are not of letters, digits, `_` and `-` with a letter first, or longer than 64. */
 export const otherNames = "names of tools";

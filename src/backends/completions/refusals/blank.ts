@@ -1,6 +1,6 @@
 /** Messages that say nothing, as some callers keep them: vendors refuse them. */
-import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
-import { usesTools } from "../../core/tool-calls.js";
+import type { LLMMessage } from "../../../../gen/lintel/v1/chat_pb.js";
+import { usesTools } from "../../../core/tool-calls.js";
 
 /** Stands among the fields that a server refused for messages without words. */
 export const blankMessages = "blank messages";
