@@ -2,8 +2,7 @@
 
 import { connect } from "node:net";
 import { withoutBrackets } from "./hostname.js";
-
-const pipes = process.platform === "win32";
+import { pipes } from "./socket-path.js";
 
 /**
  * Whether anything accepts connections there. Never throws.

@@ -5,7 +5,7 @@ import { createHash } from "node:crypto";
 const longestPath = 103;
 
 /** Windows, where Node has named pipes in place of Unix sockets. They lie in no folder. */
-const pipes = process.platform === "win32";
+export const pipes = process.platform === "win32";
 const pipePattern = /^\\\\[.?]\\pipe\\[^\\]{1,200}$/;
 
 /** Whether a path is one that a socket can have. */

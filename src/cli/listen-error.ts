@@ -1,13 +1,13 @@
 /** Why an address can't be listened on, in one line. */
 import { existsSync, lstatSync } from "node:fs";
 import { dirname } from "node:path";
+import { pipes } from "../socket-path.js";
 
 const reasons: Readonly<Record<string, string>> = {
   EADDRINUSE: "another program uses this address",
-  EACCES:
-    process.platform === "win32"
-      ? "not permitted (another program has it alone, or Windows keeps it: netsh interface ipv4 show excludedportrange tcp)"
-      : "not permitted (ports below 1024 need privileges)",
+  EACCES: pipes
+    ? "not permitted (another program has it alone, or Windows keeps it: netsh interface ipv4 show excludedportrange tcp)"
+    : "not permitted (ports below 1024 need privileges)",
   EPERM: "not permitted",
   EADDRNOTAVAIL: "this machine has no such address",
   ENOTFOUND: "there is no such host name",
@@ -34,7 +34,7 @@ export function listenError(error: unknown): string | undefined {
   }
   const host = address ?? hostname ?? "";
   if (port === undefined || port < 0) {
-    const reason = process.platform === "win32" ? undefined : socketReasons(host)[code];
+    const reason = pipes ? undefined : socketReasons(host)[code];
     return `can't listen on ${host}: ${reason ?? reasons[code] ?? message}`;
   }
   const where = `${host.includes(":") ? `[${host}]` : host}:${port}`;

@@ -2,6 +2,7 @@
 import { lstat, rm } from "node:fs/promises";
 import type { Server } from "node:net";
 import { listens } from "../listens.js";
+import { pipes } from "../socket-path.js";
 import type { Address, ListenOptions } from "./settings.js";
 
 /**
@@ -43,7 +44,7 @@ export async function bind(server: Server, wanted: ListenOptions): Promise<Addre
 /** Whether nobody listens on a socket any more, because its process was killed. */
 async function isLeftover(path: string): Promise<boolean> {
   // A pipe ends with its process, and to look at one is to connect to it.
-  if (process.platform === "win32") return false;
+  if (pipes) return false;
   const info = await lstat(path).catch(() => undefined);
   if (!info?.isSocket()) return false;
   return (await listens({ path })) === "refused";
