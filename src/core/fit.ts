@@ -10,7 +10,7 @@ import { invalidFields, unsupported } from "./errors.js";
 import { marksFor, withFewerParts, withoutTools } from "./fit-messages.js";
 import { capOf, type Parameter, planOf, type Values } from "./parameters.js";
 import type { Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
-import type { Warnings } from "./warnings.js";
+import { notSupported, type Warnings } from "./warnings.js";
 
 /** A request of either operation. */
 type Request = LLMRequest | TextToImageRequest;
@@ -176,7 +176,7 @@ function refuseOrWarn(parameter: Parameter, policy: UnsupportedPolicy, warnings:
   if (policy === "reject" || (policy === "default" && changes)) {
     throw unsupported(name);
   }
-  warnings.add(`${name}: not supported by this model, ignored`);
+  warnings.add(notSupported(name));
 }
 
 function cutToCap(

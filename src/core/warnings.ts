@@ -1,5 +1,9 @@
 /** What callers are told beside an answer: what was dropped, or could not be done. */
 
+/** What is said of something that was asked for, and left out. @param what a field, as a rule */
+export const notSupported = (what: string): string =>
+  `${what}: not supported by this model, ignored`;
+
 /** Warnings in the order in which they came, each once. */
 export class Warnings implements Iterable<string> {
   readonly #said: string[] = [];

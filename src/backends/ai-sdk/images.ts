@@ -12,6 +12,7 @@ import { unsupported } from "../../core/errors.js";
 import { inlineImage, noSeed } from "../../core/image-events.js";
 import { isObject } from "../../core/json.js";
 import { firstSeed, nthSeed, seeds } from "../../core/seeds.js";
+import { notSupported } from "../../core/warnings.js";
 import { callHeaders } from "../call-headers.js";
 import { askWithout } from "../completions/refusals/asking.js";
 import { nonsense } from "../http/failure.js";
@@ -157,7 +158,7 @@ function heed(
     const key = changing[field as keyof typeof changing];
     if (key === undefined || !choosesSide(request, key, imagePackage(name).side)) continue;
     if (modelSettings?.unsupported === "ignore") {
-      warnings.add(`${field}: not supported by this model, ignored`);
+      warnings.add(notSupported(field));
       continue;
     }
     throw unsupported(field);

@@ -1,7 +1,9 @@
 /** How much is to be thought, as a request says it to its provider. */
+
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import { isJson } from "../../core/chat-messages.js";
 import { mustCall } from "../../core/tool-calls.js";
+import { notSupported } from "../../core/warnings.js";
 import { effort, signedThoughts, summaries } from "../completions/thoughts.js";
 import { chatPackage } from "./chat-packages.js";
 import { noSummaries, saysEffort, type Told } from "./efforts.js";
@@ -42,7 +44,7 @@ export function effortOf(
     warn: (text) => warnings.add(`${effort}: ${text}`),
   });
   if (!told && thinking && reasoningEffort !== "none") {
-    warnings.add(`${effort}: not supported by this model, ignored`);
+    warnings.add(notSupported(effort));
   }
   const { reasoningSummary, ...options } = told?.options ?? {};
   return {

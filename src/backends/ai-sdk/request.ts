@@ -1,4 +1,5 @@
 /** Requests for completions, as the AI SDK's common interface has them. */
+
 import type {
   LanguageModelV3,
   LanguageModelV3CallOptions,
@@ -8,6 +9,7 @@ import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { onlyOffersTools, usesTools } from "../../core/tool-calls.js";
+import { notSupported } from "../../core/warnings.js";
 import { promptCacheKey, toldCacheKey } from "../cache-key.js";
 import { callHeaders } from "../call-headers.js";
 import { callIds, hasOtherIds, idsFor } from "../call-ids.js";
@@ -144,8 +146,6 @@ export async function optionsOf(
 
 const streamOptions = "stream_options";
 
-const unsupported = "not supported by this model, ignored";
-
 /** Warnings of what a provider leaves out without a word, and a caller is served without. */
 function leftOut(
   request: LLMRequest,
@@ -158,11 +158,11 @@ function leftOut(
   const beside = refused.has(besideCalls) && messages.some(saysBesideCalls);
   return [
     ...keywordWarnings(request, refused),
-    ...(losesDetail(messages, name) ? [`image_url.detail: ${unsupported}`] : []),
-    ...(strict ? [`${strictness}: ${unsupported}`] : []),
-    ...(beside ? [`messages: ${besideCalls} is ${unsupported}`] : []),
+    ...(losesDetail(messages, name) ? [notSupported("image_url.detail")] : []),
+    ...(strict ? [notSupported(strictness)] : []),
+    ...(beside ? [`messages: ${besideCalls} is not supported by this model, ignored`] : []),
     ...(forgetsCalls && messages.some(usesTools)
-      ? [`messages: tool_calls in them are ${unsupported}`]
+      ? ["messages: tool_calls in them are not supported by this model, ignored"]
       : []),
   ];
 }

@@ -7,6 +7,7 @@ import type { CallSignal } from "../../core/cancellation.js";
 import { detailsOf, tokenUsage } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { invalidValue, overflow } from "../../core/errors.js";
+import { notSupported } from "../../core/warnings.js";
 import { nothing } from "../marked-thoughts.js";
 import type { AnswerReader, Heard } from "./answer.js";
 import { ChannelReader } from "./channels.js";
@@ -117,11 +118,11 @@ function readerOf(
 function warningsOf(loaded: LoadedModel, request: LLMRequest, isAlone: boolean): string[] {
   const warnings: string[] = [];
   if (!loaded.tools && request.tools.length > 0) {
-    warnings.push("tools: not supported by this model, ignored");
+    warnings.push(notSupported("tools"));
   }
   if (request.reasoningEffort !== "" && request.reasoningEffort !== "none") {
     if (!loaded.hasEffort) {
-      warnings.push("reasoning_effort: not supported by this model, ignored");
+      warnings.push(notSupported("reasoning_effort"));
     } else if (isAlone) {
       warnings.push("reasoning_effort: this model can't think before an answer in a form, ignored");
     }

@@ -1,10 +1,12 @@
 /** Runs completions on one server. */
+
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
 import { once } from "../../core/iterate.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { onlyOffersTools, withoutCalls } from "../../core/tool-calls.js";
+import { notSupported } from "../../core/warnings.js";
 import { promptCacheKey, toldCacheKey } from "../cache-key.js";
 import { callHeaders } from "../call-headers.js";
 import { callIds, hasOtherIds } from "../call-ids.js";
@@ -133,7 +135,6 @@ function fieldsOf(
   return more.length === 0 ? fields : [...fields, ...more];
 }
 
-const noStrictness = `${strictness}: not supported by this model, ignored`;
 const noThoughtsBesideTools = `${effort}: not supported by this model beside tools, ignored`;
 
 /** Sends the request, without what the server refuses. */
@@ -159,7 +160,7 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
       const asStream = stream ? !refused.has(streams) : refused.has(wholeAnswers);
       const options = { dialect: models.dialect, stream: asStream, refused, cap, user, cacheKey };
       const body = writeRequest(request, options);
-      if (refused.has(strictness) && isStrict(request)) call.warnings.add(noStrictness);
+      if (refused.has(strictness) && isStrict(request)) call.warnings.add(notSupported(strictness));
       for (const text of keywordWarnings(request, refused)) call.warnings.add(text);
       const thinksLess = refused.has(thinkingBesideTools) && thinksBesideTools(request);
       if (thinksLess && chosenForChat(call, effort)) call.warnings.add(noThoughtsBesideTools);

@@ -1,7 +1,7 @@
 /** Asks again without what a server refuses, of every backend that can go without. */
 import type { Call } from "../../../core/call.js";
 import { chatDefaults } from "../../../core/defaults.js";
-import type { Warnings } from "../../../core/warnings.js";
+import { notSupported, type Warnings } from "../../../core/warnings.js";
 import type { Refused } from "../../http/refused.js";
 import { tools } from "../fields.js";
 import { effort, signedThoughts } from "../thoughts.js";
@@ -106,7 +106,7 @@ async function askAgain<T, F extends string>(
     if (value && ours().includes(field)) question.learn(defaultOf(field));
     else if (!value || !(chosen(field) || ofOneCaller.has(field))) question.learn(field);
     // Later calls are warned by the core.
-    if (chosen(field)) warnings.add(`${field}: not supported by this model, ignored`);
+    if (chosen(field)) warnings.add(notSupported(field));
   }
   return attempt.answer;
 }
