@@ -143,8 +143,8 @@ export class MarkedThoughts {
     const piece = this.#held;
     this.#held = "";
     if (!this.#behind || this.#ended) return this.#ended ? "" : piece;
-    const { text, stopped } = this.#behind.push(piece);
-    this.#ended = stopped;
+    const { text, stop } = this.#behind.push(piece);
+    this.#ended = stop !== undefined;
     return isLast ? text + this.#behind.flush() : text;
   }
 }

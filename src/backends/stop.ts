@@ -11,19 +11,22 @@ export class StopScanner {
 
   /**
    * Takes the next piece.
-   * @returns the text that may go out, and whether a stop text was found behind it
+   * @returns the text that may go out, and the stop text that was found behind it
    */
-  push(piece: string): { readonly text: string; readonly stopped: boolean } {
-    if (this.#stops.length === 0) return { text: piece, stopped: false };
+  push(piece: string): { readonly text: string; readonly stop?: string } {
+    if (this.#stops.length === 0) return { text: piece };
     const text = this.#held + piece;
-    const found = this.#stops.map((stop) => text.indexOf(stop)).filter((at) => at >= 0);
-    if (found.length > 0) {
+    const [first] = this.#stops
+      .map((stop) => ({ stop, at: text.indexOf(stop) }))
+      .filter(({ at }) => at >= 0)
+      .sort((one, other) => one.at - other.at);
+    if (first) {
       this.#held = "";
-      return { text: text.slice(0, Math.min(...found)), stopped: true };
+      return { text: text.slice(0, first.at), stop: first.stop };
     }
     const keep = Math.max(...this.#stops.map((stop) => overlap(text, stop)));
     this.#held = text.slice(text.length - keep);
-    return { text: text.slice(0, text.length - keep), stopped: false };
+    return { text: text.slice(0, text.length - keep) };
   }
 
   /** What was held back, once no more text comes. */

@@ -54,6 +54,12 @@ export function messageChoice(
   };
 }
 
+/** The last choice of a completion, with the text of `stop` that ended it; absent: none is told, and it stays as it is. */
+export function stoppedBy(choice: LLMChoice, stopSequence: string | undefined): LLMChoice {
+  if (stopSequence !== undefined) choice.stopSequence = stopSequence;
+  return choice;
+}
+
 /** What a message says in words, in its parts of text, too: what others have besides no model reads. */
 export const textOf = ({ content, parts }: LLMMessage): string =>
   parts.length === 0

@@ -1,6 +1,6 @@
 /** The pieces of a streamed completion, joined to a whole one. */
 import type { LLMResponse, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
-import { messageChoice } from "./chat-messages.js";
+import { messageChoice, stoppedBy } from "./chat-messages.js";
 import { Thoughts } from "./reasoning.js";
 import { joinCalls } from "./tool-calls.js";
 
@@ -9,6 +9,7 @@ export class Gathered {
   #last: LLMResponse | undefined;
   #content = "";
   #finishReason = "";
+  #stopSequence: string | undefined;
   readonly #calls: ToolCall[] = [];
   readonly #thoughts = new Thoughts();
   #length = 0;
@@ -29,8 +30,9 @@ export class Gathered {
     };
     const choice = message.choices[0];
     if (!choice) return;
-    const { delta, finishReason } = choice;
+    const { delta, finishReason, stopSequence } = choice;
     if (finishReason) this.#finishReason = finishReason;
+    if (stopSequence !== undefined) this.#stopSequence = stopSequence;
     if (!delta) return;
     const { content, toolCalls, reasoningContent = "", reasoningDetails = "" } = delta;
     this.#length += content.length + reasoningContent.length + reasoningDetails.length;
@@ -46,7 +48,7 @@ export class Gathered {
     if (!this.#last || reason === "") return undefined;
     const calls = joinCalls(this.#calls);
     const choice = messageChoice(this.#content, reason, calls, this.#thoughts.all);
-    return { ...this.#last, choices: [choice] };
+    return { ...this.#last, choices: [stoppedBy(choice, this.#stopSequence)] };
   }
 }
 

@@ -128,6 +128,8 @@ export interface Answer {
   readonly text: string;
   readonly pieces: readonly string[];
   readonly finishReason: string;
+  /** The text that ended it. */
+  readonly stopSequence: string | undefined;
   readonly prompt: number;
   readonly completion: number;
 }
@@ -151,6 +153,7 @@ export async function answer(
     text: pieces.join(""),
     pieces,
     finishReason: last?.choices[0]?.finishReason ?? "",
+    stopSequence: last?.choices[0]?.stopSequence,
     prompt: last?.usage?.promptTokens ?? -1,
     completion: last?.usage?.completionTokens ?? -1,
   };

@@ -318,12 +318,12 @@ describe("stop texts", () => {
     const scanner = new StopScanner(stops);
     let out = "";
     for (const piece of pieces) {
-      const { text, stopped } = scanner.push(piece);
+      const { text, stop } = scanner.push(piece);
       out += text;
       // Nothing of a stop text comes after all.
-      if (stopped) return { out: out + scanner.flush(), stopped };
+      if (stop !== undefined) return { out: out + scanner.flush(), stop };
     }
-    return { out: out + scanner.flush(), stopped: false };
+    return { out: out + scanner.flush() };
   }
 
   it("are found wherever they are cut, and are not part of the answer", () => {
@@ -331,7 +331,7 @@ describe("stop texts", () => {
     for (let a = 0; a <= text.length; a++) {
       for (let b = a; b <= text.length; b++) {
         const cut = [text.slice(0, a), text.slice(a, b), text.slice(b)];
-        expect(through(["STOP"], cut)).toEqual({ out: "one ", stopped: true });
+        expect(through(["STOP"], cut)).toEqual({ out: "one ", stop: "STOP" });
       }
     }
   });
@@ -339,16 +339,15 @@ describe("stop texts", () => {
   it("let everything through that only begins like them", () => {
     expect(through(["STOP", "STAY"], ["S", "T", "A", "R", "T", " ST"])).toEqual({
       out: "START ST",
-      stopped: false,
     });
   });
 
   it("take the first one that is complete", () => {
-    expect(through(["b", "abc"], [..."xabc"])).toEqual({ out: "xa", stopped: true });
-    expect(through(["aab"], [..."aaab"])).toEqual({ out: "a", stopped: true });
-    expect(through(["d", "b"], ["abcd"])).toEqual({ out: "a", stopped: true });
-    expect(through(["d", "b"], ["ab", "cd"])).toEqual({ out: "a", stopped: true });
-    expect(through(["b"], ["abcb"])).toEqual({ out: "a", stopped: true });
+    expect(through(["b", "abc"], [..."xabc"])).toEqual({ out: "xa", stop: "b" });
+    expect(through(["aab"], [..."aaab"])).toEqual({ out: "a", stop: "aab" });
+    expect(through(["d", "b"], ["abcd"])).toEqual({ out: "a", stop: "b" });
+    expect(through(["d", "b"], ["ab", "cd"])).toEqual({ out: "a", stop: "b" });
+    expect(through(["b"], ["abcb"])).toEqual({ out: "a", stop: "b" });
   });
 
   it("hold back what any of them may begin with", () => {
@@ -356,8 +355,8 @@ describe("stop texts", () => {
       ["abcd", "cx"],
       ["cx", "abcd"],
     ]) {
-      expect(through(stops, ["-abc", "d"])).toEqual({ out: "-", stopped: true });
-      expect(through(stops, ["-abc", "x"])).toEqual({ out: "-ab", stopped: true });
+      expect(through(stops, ["-abc", "d"])).toEqual({ out: "-", stop: "abcd" });
+      expect(through(stops, ["-abc", "x"])).toEqual({ out: "-ab", stop: "cx" });
     }
   });
 
@@ -369,7 +368,7 @@ describe("stop texts", () => {
   });
 
   it("may be none", () => {
-    expect(through([], ["a", "b"])).toEqual({ out: "ab", stopped: false });
-    expect(through([""], ["a", "b"])).toEqual({ out: "ab", stopped: false });
+    expect(through([], ["a", "b"])).toEqual({ out: "ab" });
+    expect(through([""], ["a", "b"])).toEqual({ out: "ab" });
   });
 });

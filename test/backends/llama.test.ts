@@ -159,17 +159,17 @@ describe("stop", () => {
       backend,
       chatRequest("stop test", { maxTokens: 40, stop: ["never this", printable] }),
     );
-    expect(stopped.finishReason).toBe("stop");
+    expect([stopped.finishReason, stopped.stopSequence]).toEqual(["stop", printable]);
     expect(stopped.text).toBe(free.text.slice(0, free.text.indexOf(printable)));
   });
 
   it("gives out what only looked like a stop text", async () => {
     const free = await answer(backend, chatRequest("hello", { maxTokens: 6 }));
-    const { text, finishReason } = await answer(
+    const { text, finishReason, stopSequence } = await answer(
       backend,
       chatRequest("hello", { maxTokens: 6, stop: [`${free.text}and more`] }),
     );
-    expect({ text, finishReason }).toEqual({ text: free.text, finishReason: "length" });
+    expect([text, finishReason, stopSequence]).toEqual([free.text, "length", undefined]);
   });
 });
 

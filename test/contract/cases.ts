@@ -8,6 +8,8 @@ export interface ChatOutcome {
   /** What the model thought. */
   readonly thoughts?: string;
   readonly finishReason?: string;
+  /** The text of `stop` that ended it; empty: none is told. */
+  readonly stopSequence?: string;
   readonly totalTokens?: number;
   readonly model?: string;
   /** Some warning that holds these words. */
@@ -85,6 +87,21 @@ export const chatCases: readonly Case<ChatOutcome>[] = [
     name: "a stop at max_tokens",
     request: { ...hello, model: "short" },
     expected: { text: "cut", finishReason: "length" },
+  },
+  {
+    name: "a text of stop that the model server names",
+    request: { ...hello, model: "stopped", stop: ["END", '".'] },
+    expected: { text: "say", finishReason: "stop", stopSequence: '".' },
+  },
+  {
+    name: "a text that ended it, and that nobody asked for",
+    request: { ...hello, model: "stopped", stop: ["END"] },
+    expected: { text: "say", finishReason: "stop", stopSequence: "" },
+  },
+  {
+    name: "a text of stop of an answer that was cut",
+    request: { ...hello, model: "stopped-short", stop: ["END", '".'] },
+    expected: { text: "say", finishReason: "length", stopSequence: "" },
   },
   {
     name: "a model that reports no usage",

@@ -13,7 +13,7 @@ function check(outcome: object, expected: { warning?: string; error?: object }):
   if (!expected.error) expect(outcome).not.toHaveProperty("error");
 }
 
-describe.each(drivers)("$name", ({ chat, image, streams, uncounted, cuts }) => {
+describe.each(drivers)("$name", ({ chat, image, streams, uncounted, cuts, namesNoStop }) => {
   // One for each: a model that fails on one door would soon be taken out on all.
   let lintel: Lintel;
   beforeAll(async () => {
@@ -24,12 +24,13 @@ describe.each(drivers)("$name", ({ chat, image, streams, uncounted, cuts }) => {
   if (chat) {
     it.each(chatCases)("chat: $name", async (row) => {
       const expected = (cuts && row.whereCut) || row.expected;
-      const { text, thoughts, totalTokens, ...rest } = expected;
+      const { text, thoughts, totalTokens, stopSequence, ...rest } = expected;
       check(await chat(lintel.url, row), {
         ...rest,
         // Whole answers tell an error only.
         ...(text !== undefined && (!rest.error || streams) && { text }),
         ...(thoughts !== undefined && { thoughts }),
+        ...(stopSequence !== undefined && { stopSequence: namesNoStop ? "" : stopSequence }),
         ...(totalTokens !== undefined && !uncounted && { totalTokens }),
       });
       if (!expected.error) expect(text).toBeDefined();

@@ -32,6 +32,8 @@ export interface Driver {
   readonly streams: boolean;
   /** Whether its answers tell no token counts. */
   readonly uncounted?: boolean;
+  /** Whether its clients know no name for the text of `stop` that ended an answer. */
+  readonly namesNoStop?: boolean;
   /** Whether it cuts a `max_tokens` above the model's cap to that. */
   readonly cuts?: boolean;
   chat?(base: string, row: Case<ChatOutcome>): Promise<ChatOutcome>;
@@ -48,6 +50,7 @@ const chatOverJson =
       text: json.choices[0].message.content,
       thoughts: json.choices[0].message.reasoning_content ?? "",
       finishReason: json.choices[0].finish_reason,
+      stopSequence: json.choices[0].stop_sequence ?? "",
       totalTokens: json.usage.total_tokens,
       model: json.model,
       warning: warningOf(json.warnings),
@@ -70,6 +73,7 @@ const chatOverSse =
         .map((c) => c.choices[0]?.finish_reason)
         .filter(Boolean)
         .at(-1),
+      stopSequence: chunks.map((c) => c.choices[0]?.stop_sequence ?? "").join(""),
       ...(counted && { totalTokens: chunks.at(-1).usage.total_tokens }),
       model: chunks[0].model,
       warning: warningOf(chunks.at(-1).warnings),
@@ -112,6 +116,7 @@ const answerIn = ({ status, incomplete_details, output, usage, model, warnings }
   finishReason: { completed: "stop", max_output_tokens: "length" }[
     (incomplete_details?.reason ?? status) as string
   ],
+  stopSequence: "",
   totalTokens: usage.total_tokens,
   model,
   warning: warningOf(warnings, ours),
@@ -149,6 +154,7 @@ const completeOverRpc =
         text: answer.choices[0]?.message?.content,
         thoughts: answer.choices[0]?.message?.reasoningContent ?? "",
         finishReason: answer.choices[0]?.finishReason,
+        stopSequence: answer.choices[0]?.stopSequence ?? "",
         totalTokens: answer.usage?.totalTokens,
         model: answer.model,
         warning: warningOf(answer.warnings),
@@ -178,6 +184,7 @@ const chatOverRpc =
         text,
         thoughts,
         finishReason: last.choices[0]?.finishReason,
+        stopSequence: last.choices[0]?.stopSequence ?? "",
         totalTokens: last.usage?.totalTokens,
         model: last.model,
         warning: warningOf(last.warnings),
@@ -222,12 +229,18 @@ export const drivers: readonly Driver[] = [
     uncounted: true,
     chat: chatOverSse("/v1/chat/completions", {}, false),
   },
-  { name: "OpenAI Responses JSON", streams: false, chat: chatOverResponses },
-  { name: "OpenAI Responses SSE", streams: true, chat: chatOverResponseEvents },
+  { name: "OpenAI Responses JSON", streams: false, namesNoStop: true, chat: chatOverResponses },
+  { name: "OpenAI Responses SSE", streams: true, namesNoStop: true, chat: chatOverResponseEvents },
   { name: "Anthropic JSON", streams: false, cuts: true, chat: chatOverMessages },
   { name: "Anthropic SSE", streams: true, cuts: true, chat: chatOverMessageEvents },
-  { name: "Google JSON", streams: false, cuts: true, chat: chatOverGenerate },
-  { name: "Google SSE", streams: true, cuts: true, chat: chatOverGenerateEvents },
+  { name: "Google JSON", streams: false, cuts: true, namesNoStop: true, chat: chatOverGenerate },
+  {
+    name: "Google SSE",
+    streams: true,
+    cuts: true,
+    namesNoStop: true,
+    chat: chatOverGenerateEvents,
+  },
   unary("gRPC", grpc),
   streaming("gRPC", grpc),
   unary("gRPC-Web", grpcWeb),

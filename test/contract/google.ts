@@ -62,6 +62,7 @@ const reasons: Readonly<Record<string, string>> = { STOP: "stop", MAX_TOKENS: "l
 const outcome = (last: Json, parts: readonly Json[]): ChatOutcome => ({
   ...{ text: textOf(parts), thoughts: textOf(parts, true), model: last.modelVersion },
   finishReason: reasons[last.candidates[0].finishReason] as string,
+  stopSequence: "",
   totalTokens: last.usageMetadata.totalTokenCount,
   warning: warningOf(last.warnings, ours) as string,
 });

@@ -28,7 +28,15 @@ function inOurNames({ error }: { error: Failure }): { error: Failure } {
   return { error: { ...error, ...(error.fields && { fields: error.fields.map(ours) }) } };
 }
 
-const reasons: Readonly<Record<string, string>> = { end_turn: "stop", max_tokens: "length" };
+const reasons: Readonly<Record<string, string>> = {
+  ...{ end_turn: "stop", stop_sequence: "stop", max_tokens: "length" },
+};
+
+/** Why it ended. @throws Error where a text is named beside another reason, or none beside this */
+function endOf({ stop_reason: reason, stop_sequence: stop }: Json) {
+  if ((reason === "stop_sequence") !== (stop !== null)) throw new Error(`${reason}, ${stop}`);
+  return { finishReason: reasons[reason] as string, stopSequence: stop ?? "" };
+}
 
 const totalOf = (usage: Json) =>
   usage.input_tokens +
@@ -45,7 +53,7 @@ export const chatOverMessages: Chat = async (base, { request, token }) => {
     json.content.map((block: Json) => (block.type === type ? block[type] : "")).join("");
   return {
     ...{ text: said("text"), thoughts: said("thinking"), model: json.model },
-    finishReason: reasons[json.stop_reason] as string,
+    ...endOf(json),
     totalTokens: totalOf(json.usage),
     warning: warningOf(json.warnings, ours) as string,
   };
@@ -65,7 +73,7 @@ export const chatOverMessageEvents: Chat = async (base, { request, token }) => {
   return {
     ...{ text: said("text"), thoughts: said("thinking") },
     model: find("message_start").message.model,
-    finishReason: reasons[last.delta.stop_reason] as string,
+    ...endOf(last.delta),
     totalTokens: totalOf(last.usage),
     warning: warningOf(last.warnings, ours) as string,
   };

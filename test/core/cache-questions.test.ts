@@ -6,7 +6,7 @@ import { createToken, hashToken } from "../../src/core/tokens.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { caching, hit, hour, miss, saidIn } from "../support/caching.js";
 import { hello, routing } from "../support/routing.js";
-import { callsTools, piece, says, thinks, thought } from "../support/scripted.js";
+import { callsTools, piece, says, stopsAt, thinks, thought } from "../support/scripted.js";
 
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 0, 1) }));
 afterEach(() => void vi.useRealTimers());
@@ -62,6 +62,15 @@ describe("who asks the same", () => {
       { finishReason: "", delta: { role: "assistant", content: "Hi there" } },
       { finishReason: "stop", delta: { content: "" } },
     ]);
+  });
+
+  test("gets the text of stop that ended it, whole and streamed", async () => {
+    const { ask, backend } = caching(stopsAt("Hi", "END"));
+    for (const method of ["chat", "complete", "chat"] as const) {
+      const { messages } = await ask({ stop: ["END"] }, {}, method);
+      expect(messages.at(-1)?.choices[0]).toMatchObject({ stopSequence: "END" });
+    }
+    expect(backend.asked).toHaveLength(1);
   });
 
   test("gets thoughts, calls of tools, details of usage, estimates and warnings, too", async () => {

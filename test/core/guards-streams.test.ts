@@ -12,7 +12,15 @@ import { toolCall } from "../../src/core/tool-calls.js";
 import { Warnings } from "../../src/core/warnings.js";
 import { type PatternSettings, patternChecker } from "../../src/guards/pattern.js";
 import { never } from "../support/calls.js";
-import { breaksAfter, hangsAfter, piece, says, thinks, thought } from "../support/scripted.js";
+import {
+  breaksAfter,
+  hangsAfter,
+  piece,
+  says,
+  stopsAt,
+  thinks,
+  thought,
+} from "../support/scripted.js";
 import { asked, got, letters } from "./guarded-answers.js";
 import { guarded, guardOf, mail, user } from "./guarding.js";
 
@@ -81,6 +89,16 @@ describe("a stream", () => {
     const { content, thoughts } = got((await ask(user("Hello"), "chat")).messages);
     expect([content, thoughts]).toEqual(["Hello, world!", ""]);
   });
+
+  test.each(["chat", "complete"] as const)(
+    "has the text of stop that ended it (%s)",
+    async (method) => {
+      const { ask } = guarded([mail("mask", answers)], stopsAt(`It is ${secret}.`, "END"));
+      const { messages } = await ask({ ...user("Hello"), stop: ["END"] }, method);
+      expect(got(messages).content).toBe("It is [email].");
+      expect(messages.at(-1)).toMatchObject({ choices: [{ stopSequence: "END" }] });
+    },
+  );
 
   test("has calls when they are complete, also where it says something between their pieces", async () => {
     const part = (id: string, name: string, args: string) => ({

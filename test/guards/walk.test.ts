@@ -113,6 +113,7 @@ test.each<[DescMessage, (message: never, map: MapText) => unknown, Record<string
       "LLMResponse.model": model,
       "LLMResponse.warnings": "words of the gateway",
       "LLMChoice.finish_reason": "one of a few words, whatever a model server says",
+      "LLMChoice.stop_sequence": "one of the texts that the caller named",
     },
   ],
 ])("every text of $name is looked at, or has a reason", (schema, looks, reasons) => {

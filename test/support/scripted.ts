@@ -5,7 +5,7 @@ import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Backend, Handlers } from "../../src/core/backend.js";
 import type { Handle } from "../../src/core/call.js";
-import { deltaChoice, detailsOf, tokenUsage } from "../../src/core/chat-messages.js";
+import { deltaChoice, detailsOf, stoppedBy, tokenUsage } from "../../src/core/chat-messages.js";
 import { asksForSize } from "../../src/core/defaults.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
 import { reasoningChoice, reasoningOf } from "../../src/core/reasoning.js";
@@ -81,6 +81,13 @@ export function says(...pieces: string[]): Handle<"chat"> {
     yield [piece("", "stop", [7, pieces.length])];
   };
 }
+
+/** Says a text, which ended at another that the caller named. */
+export const stopsAt = (text: string, stop: string, reason = "stop"): Handle<"chat"> =>
+  async function* () {
+    yield [piece(text)];
+    yield [{ ...piece("", reason, [1, 1]), choices: [stoppedBy(deltaChoice("", reason), stop)] }];
+  };
 
 /** Streams thoughts and then an answer, a step for each, then the end with usage, the thoughts' tokens counted. */
 export function thinks(thoughts: readonly LLMResponse[], ...pieces: string[]): Handle<"chat"> {

@@ -3,14 +3,14 @@
 import type { LanguageModelV3CallOptions, LanguageModelV3StreamPart } from "@ai-sdk/provider";
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
-import { messageChoice } from "../../core/chat-messages.js";
+import { messageChoice, stoppedBy } from "../../core/chat-messages.js";
 import { reasoningOf } from "../../core/reasoning.js";
 import { LeftOut } from "../completions/left-out.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/refusals/asking.js";
 import { aboutNeeded } from "../completions/refusals/refusal.js";
 import { keywordsToRefuse, withToldSchemas } from "../completions/refusals/schema-keywords.js";
 import { restoreCallNames, restoreNames } from "../completions/refusals/tool-names.js";
-import { callPiece, piece, thoughtPiece } from "../completions/stream.js";
+import { callPiece, lastPiece, piece, thoughtPiece } from "../completions/stream.js";
 import { type ThinkTags, tagged, untagged, untaggedStream } from "../completions/tagged.js";
 import { CallParts, callsIn } from "./calls.js";
 import { chatPackage } from "./chat-packages.js";
@@ -28,7 +28,7 @@ import { heed, refuseLost } from "./heed.js";
 import { ThoughtParts, thoughtsIn } from "./reasoning.js";
 import { type ChatCall, type Configured, optionalFieldsOf, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
-import { detailsOf, noteLeftOut, refusalOf, toldOfAnswer } from "./untold.js";
+import { detailsOf, noteLeftOut, refusalOf, stopOf, toldOfAnswer } from "./untold.js";
 import { unwrapped } from "./written.js";
 
 /** A chat model with what is configured for it. */
@@ -60,6 +60,7 @@ async function* streamed(
     let refusal = "";
     let ofAnthropic = false;
     let cached: number | undefined;
+    let stop: string | undefined;
     const calls = new CallParts();
     const thoughts = new ThoughtParts();
     const left = new LeftOut();
@@ -74,6 +75,7 @@ async function* streamed(
         if (refusal !== "") yield [piece(stamp, refusal)];
         heedFailure(part.rawValue);
         noteLeftOut(part.rawValue, left);
+        if (call.request.stop.length > 0) stop = stopOf(part.rawValue) ?? stop;
         ofAnthropic ||= beginsMessage(part.rawValue);
         const told = toldOfAnswer(part.rawValue);
         if (told) {
@@ -99,7 +101,7 @@ async function* streamed(
         if (brokeOff(part.finishReason)) throw noReason();
         const counts = countsOf(part.usage, cached);
         const last = { ...stamp, warnings: left.warnings() };
-        yield [piece(last, "", finishReasonOf(part.finishReason), counts)];
+        yield [lastPiece(last, finishReasonOf(part.finishReason), counts, stop)];
         return;
       } else {
         const called = calls.read(part);
@@ -151,11 +153,14 @@ async function generated(
     warnings: left.warnings(),
     usage: countsOf(result.usage, told.cached),
     choices: [
-      messageChoice(
-        content,
-        finishReasonOf(result.finishReason, told.incomplete),
-        callsIn(result.content),
-        details === "" ? thought : { ...thought, reasoningDetails: details },
+      stoppedBy(
+        messageChoice(
+          content,
+          finishReasonOf(result.finishReason, told.incomplete),
+          callsIn(result.content),
+          details === "" ? thought : { ...thought, reasoningDetails: details },
+        ),
+        stopOf(result.response?.body),
       ),
     ],
   };

@@ -1,6 +1,6 @@
 /** What vendors send, and their providers leave out or don't know. */
 import { isObject, type JsonObject } from "../../core/json.js";
-import { firstChoice } from "../completions/completion.js";
+import { firstChoice, readStop } from "../completions/completion.js";
 import type { LeftOut } from "../completions/left-out.js";
 import { string } from "../http/json.js";
 
@@ -12,6 +12,13 @@ export function detailsOf(raw: unknown): string {
   const { reasoning_details: details } = saidIn(raw);
   const told = Array.isArray(details) ? details.filter(isObject) : [];
   return told.length > 0 ? JSON.stringify(told) : "";
+}
+
+/** Which text of `stop` ended an answer, in Anthropic's form and in OpenAI's; `undefined` where that is not told. */
+export function stopOf(raw: unknown): string | undefined {
+  if (!isObject(raw)) return undefined;
+  const { stop_sequence: stop } = isObject(raw.delta) ? raw.delta : raw;
+  return string(stop) || readStop(firstChoice(raw) ?? {});
 }
 
 /** Notes what a chunk or a whole answer has besides text, in OpenAI's form: its providers pass over it. */

@@ -4,6 +4,7 @@ import {
   detailsOf,
   messageChoice,
   partOf,
+  stoppedBy,
   tokenUsage,
   type UsageDetails,
 } from "../../core/chat-messages.js";
@@ -33,6 +34,7 @@ export function readCompletion(text: string): LLMResponse {
   if (failure) throw failure;
   const choice = firstChoice(answer);
   const finishReason = choice && readEnd(choice);
+  const stopSequence = choice && readStop(choice);
   // Livepeer's workers and others have it in `delta`. Gemini has none where all went into
   // thoughts, or a filter came first: the reason says so.
   const message = choice?.message ?? choice?.delta ?? (finishReason && {});
@@ -53,11 +55,14 @@ export function readCompletion(text: string): LLMResponse {
     usage: readUsage(answer.usage),
     // Ollama and others leave the reason null in whole answers that are complete.
     choices: [
-      messageChoice(
-        readText(message),
-        finishReason ?? "stop",
-        readCalls(message),
-        readThoughts(message),
+      stoppedBy(
+        messageChoice(
+          readText(message),
+          finishReason ?? "stop",
+          readCalls(message),
+          readThoughts(message),
+        ),
+        stopSequence,
       ),
     ],
   };
@@ -204,6 +209,12 @@ export function readEnd(choice: JsonObject): string | undefined {
   const reason = readFinishReason(choice.finish_reason);
   if (reason !== undefined) readFinishReason(choice.native_finish_reason);
   return reason;
+}
+
+/** The text at which it stopped, as Lintel, vLLM and SGLang tell it: the latter two also tokens, by their numbers. */
+export function readStop(choice: JsonObject): string | undefined {
+  const { stop_sequence, stop_reason, matched_stop } = choice;
+  return string(stop_sequence || stop_reason || matched_stop) || undefined;
 }
 
 /** The error for a server that gave up, for whatever reason. */

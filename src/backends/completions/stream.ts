@@ -1,6 +1,6 @@
 /** Reads the events of a streamed completion. */
 import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
-import { deltaChoice } from "../../core/chat-messages.js";
+import { deltaChoice, stoppedBy } from "../../core/chat-messages.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { type Reasoning, reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { brokenOff, failureIn } from "../http/failure.js";
@@ -12,6 +12,7 @@ import {
   isEstimated,
   readEnd,
   readObject,
+  readStop,
   readText,
   readUsage,
   stampOf,
@@ -34,6 +35,7 @@ type Stamp = Omit<LLMResponse, "usage" | "choices">;
 export class CompletionStream {
   #stamp: Stamp | undefined;
   #finishReason: string | undefined;
+  #stopSequence: string | undefined;
   #usage: LLMTokenUsage | undefined;
   #estimated = false;
   /** Whether there are pieces: a message beside them, or after them, is all of them again. */
@@ -99,8 +101,10 @@ export class CompletionStream {
     if (content !== "") this.#add(piece(this.#stamp, content), out);
     if (calls.length > 0) this.#add(callPiece(this.#stamp, calls), out);
     const finishReason = readEnd(choice);
-    if (finishReason) this.#finishReason = finishReason;
-    else if (calls.length === 0 && !usage) this.#learn(data, content, thought);
+    if (finishReason) {
+      this.#finishReason = finishReason;
+      this.#stopSequence = readStop(choice);
+    } else if (calls.length === 0 && !usage) this.#learn(data, content, thought);
   }
 
   /** A chunk that is like an earlier one but for its text. */
@@ -153,7 +157,7 @@ export class CompletionStream {
     }
     const warnings = this.#leftOut.warnings();
     const stamp = { ...this.#stamp, usageEstimated: this.#estimated, warnings };
-    this.#add(piece(stamp, "", this.#finishReason, this.#usage), out);
+    this.#add(lastPiece(stamp, this.#finishReason, this.#usage, this.#stopSequence), out);
   }
 }
 
@@ -175,6 +179,18 @@ export function piece(
     usage,
     choices: [deltaChoice(content, finishReason)],
   };
+}
+
+/** The last message of a stream. @param stopSequence the text of `stop` that ended it, where that is told */
+export function lastPiece(
+  stamp: Stamp,
+  finishReason: string | undefined,
+  usage: LLMTokenUsage | undefined,
+  stopSequence: string | undefined,
+): LLMResponse {
+  const last = piece(stamp, "", finishReason, usage);
+  for (const choice of last.choices) stoppedBy(choice, stopSequence);
+  return last;
 }
 
 /** A message of a stream that has calls of tools, or pieces of them. */
@@ -199,6 +215,6 @@ export function asStream(whole: LLMResponse): LLMResponse[] {
     ...(Object.keys(thought).length === 0 ? [] : [thoughtPiece(stamp, thought)]),
     ...(content === "" ? [] : [piece(stamp, content)]),
     ...(toolCalls.length === 0 ? [] : [callPiece(stamp, toolCalls)]),
-    piece(stamp, "", choices[0]?.finishReason, usage),
+    lastPiece(stamp, choices[0]?.finishReason, usage, choices[0]?.stopSequence),
   ];
 }

@@ -1,6 +1,6 @@
 /** Thoughts that a server leaves in the text, since nobody told it to take them out. */
 import type { LLMChoice, LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
-import { deltaChoice, messageChoice } from "../../core/chat-messages.js";
+import { deltaChoice, messageChoice, stoppedBy } from "../../core/chat-messages.js";
 import { reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { MarkedThoughts, thinkTags, thoughtTags } from "../marked-thoughts.js";
 
@@ -33,8 +33,9 @@ export function untagged(whole: LLMResponse, reader: MarkedThoughts | undefined)
   const text = said.text + held.text;
   if (text === message.content) return whole;
   const reasoning = reasoningOf(said.thought + held.thought);
-  const { finishReason } = choice;
-  return { ...whole, choices: [messageChoice(text, finishReason, message.toolCalls, reasoning)] };
+  const { finishReason, stopSequence } = choice;
+  const told = messageChoice(text, finishReason, message.toolCalls, reasoning);
+  return { ...whole, choices: [stoppedBy(told, stopSequence)] };
 }
 
 /**

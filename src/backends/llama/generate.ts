@@ -4,7 +4,7 @@ import { randomInt } from "node:crypto";
 import type { Token } from "node-llama-cpp";
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { CallSignal } from "../../core/cancellation.js";
-import { detailsOf, tokenUsage } from "../../core/chat-messages.js";
+import { detailsOf, stoppedBy, tokenUsage } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { invalidValue, overflow } from "../../core/errors.js";
 import { notSupported } from "../../core/warnings.js";
@@ -83,13 +83,9 @@ export async function* generate(
     const thinks = loaded.thoughts || loaded.channels;
     const details = detailsOf(undefined, undefined, thinks ? thoughts : undefined);
     const usage = tokenUsage(prompt.length, count, details);
-    yield [
-      {
-        ...piece(request, "", told.reason(finishReason)),
-        usage,
-        warnings: warningsOf(loaded, request, isAlone),
-      },
-    ];
+    const last = piece(request, "", told.reason(finishReason));
+    for (const choice of last.choices) stoppedBy(choice, told.stop);
+    yield [{ ...last, usage, warnings: warningsOf(loaded, request, isAlone) }];
   } finally {
     // Nobody waits until the sequence's last evaluation is through.
     void loaded.end(evaluation);

@@ -19,7 +19,7 @@ export class Told {
   readonly #reader: CallReader | undefined;
   readonly #scanner: StopScanner;
   #called = 0;
-  #isStopped = false;
+  #stop: string | undefined;
 
   /**
    * @param stops texts that end what is said; in thoughts and in calls they are text as any other: half a call is none
@@ -38,14 +38,19 @@ export class Told {
     this.#reader = isText ? new CallReader(tools, known) : undefined;
   }
 
-  /** Whether a text was found that ends what is said. */
+  /** The text that was found which ends what is said. */
+  get stop(): string | undefined {
+    return this.#stop;
+  }
+
+  /** Whether one was found. */
   get isStopped(): boolean {
-    return this.#isStopped;
+    return this.#stop !== undefined;
   }
 
   /** Whether the caller wants no more than there is. */
   get isDone(): boolean {
-    return this.#isStopped || this.#hasAllCalls;
+    return this.isStopped || this.#hasAllCalls;
   }
 
   get #hasAllCalls(): boolean {
@@ -82,10 +87,10 @@ export class Told {
 
   *#tell(read: Read): Generator<readonly LLMResponse[]> {
     for (const part of read) {
-      if (this.#isStopped) return;
+      if (this.isStopped) return;
       if (typeof part === "string") {
-        const { text, stopped } = this.#scanner.push(part);
-        this.#isStopped = stopped;
+        const { text, stop } = this.#scanner.push(part);
+        this.#stop = stop;
         yield* this.#say(text);
       } else if (!this.#hasAllCalls) {
         yield* this.#say(this.#scanner.flush());

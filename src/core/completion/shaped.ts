@@ -1,5 +1,5 @@
 /** What whole answers and streams have in common on their way into the contract's shape. */
-import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
 import { LintelError } from "../errors.js";
 import { areObjects, isJsonOf } from "../json.js";
@@ -47,6 +47,13 @@ export abstract class Shaped extends Relay<Batch> {
     const reason = finishReasonOf(said, calls);
     if (reason !== "stop") this.call.attributes.finishReason = reason;
     return reason;
+  }
+
+  /** Which of the texts that the caller named ended it, of what a model server says. */
+  protected stoppedBy(reason: string, said: string | undefined): string | undefined {
+    if (said === undefined || reason !== "stop") return undefined;
+    // Servers stop at texts of their own, too, and tell tokens and reasons by the same name.
+    return (this.call.request as LLMRequest).stop.includes(said) ? said : undefined;
   }
 
   /** Passes on what a step says; where that is nothing, it asks on. */

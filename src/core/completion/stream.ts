@@ -2,7 +2,7 @@
 import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { cutShort } from "../adapt.js";
 import type { Call } from "../call.js";
-import { deltaChoice } from "../chat-messages.js";
+import { deltaChoice, stoppedBy } from "../chat-messages.js";
 import { type Reasoning, reasoningChoice, reasoningOf } from "../reasoning.js";
 import { mostItems } from "../rules.js";
 import { settle, settled } from "../settle.js";
@@ -24,6 +24,7 @@ export class Stream extends Shaped {
   readonly #stamp: Stamp;
   #usage: LLMTokenUsage | undefined;
   #finishReason = "";
+  #stopSequence: string | undefined;
   #bytes = 0;
   /** Letters of what is only to be seen again of thoughts. */
   #details = 0;
@@ -74,7 +75,10 @@ export class Stream extends Shaped {
     const text = this.#text.push(delta?.content ?? "");
     if (text !== "") this.#say(text, out);
     if (delta && delta.toolCalls.length > 0) this.#callTools(delta.toolCalls, out);
-    if (choice.finishReason) this.#finishReason = choice.finishReason;
+    if (choice.finishReason) {
+      this.#finishReason = choice.finishReason;
+      this.#stopSequence = choice.stopSequence;
+    }
   }
 
   #think({ reasoningContent = "", reasoningDetails = "" }: Reasoning, out: LLMResponse[]): void {
@@ -133,7 +137,8 @@ export class Stream extends Shaped {
     const calls = this.#calls?.end(isCut(reason)) ?? [];
     if (calls.length > 0) out.push(response(this.#stamp, noUsage, deltaChoice("", "", calls)));
     const estimated = settle(this.call, this.#usage, this.#said, this.#usageEstimated);
-    const choice = deltaChoice("", reason);
+    const stop = this.stoppedBy(reason, this.#stopSequence);
+    const choice = stoppedBy(deltaChoice("", reason), stop);
     const last = response(this.#stamp, settled(this.call), choice);
     last.usageEstimated = estimated;
     last.warnings = [...this.call.warnings];

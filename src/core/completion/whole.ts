@@ -1,6 +1,6 @@
 /** A completion that comes as one message. */
 import { cutShort } from "../adapt.js";
-import { messageChoice } from "../chat-messages.js";
+import { messageChoice, stoppedBy } from "../chat-messages.js";
 import { type Reasoning, reasoningOf } from "../reasoning.js";
 import { mostItems } from "../rules.js";
 import { settle, settled } from "../settle.js";
@@ -31,7 +31,8 @@ export class Whole extends Shaped {
     const bytes = Buffer.byteLength(content) + thought + (called?.bytes ?? 0);
     const estimated = settle(this.call, message.usage, bytes, message.usageEstimated);
     const told = hidesReasoning(this.call.request) ? undefined : reasoning;
-    const answer = messageChoice(content, reason, calls, told);
+    const stop = this.stoppedBy(reason, choice.stopSequence);
+    const answer = stoppedBy(messageChoice(content, reason, calls, told), stop);
     const whole = response(newStamp(this.call.attributes.model ?? ""), settled(this.call), answer);
     whole.usageEstimated = estimated;
     for (const text of message.warnings) this.call.warnings.add(text);

@@ -11,7 +11,7 @@ import type {
   ToolCall,
 } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
-import { deltaChoice, isJson, messageOf } from "../chat-messages.js";
+import { deltaChoice, isJson, messageOf, stoppedBy } from "../chat-messages.js";
 import { LintelError } from "../errors.js";
 import { reasoningChoice, reasoningOf, Thoughts } from "../reasoning.js";
 import { settled } from "../settle.js";
@@ -122,12 +122,12 @@ class GuardedStream {
   async take(message: LLMResponse, out: LLMResponse[]): Promise<void> {
     this.#last = message;
     const [choice] = message.choices;
-    const { delta, finishReason = "" } = choice ?? {};
+    const { delta, finishReason = "", stopSequence } = choice ?? {};
     if (delta) await this.#takeDelta(delta, out);
     if (finishReason === "") return;
     await this.#end(out);
     // Its text is among those that were looked at.
-    out.push({ ...message, choices: [deltaChoice("", finishReason)] });
+    out.push({ ...message, choices: [stoppedBy(deltaChoice("", finishReason), stopSequence)] });
   }
 
   /** The last message of an answer that was blocked, with what the model took so far. */

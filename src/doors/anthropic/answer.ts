@@ -19,9 +19,11 @@ const stopReasons: Readonly<Record<string, string>> = {
   content_filter: "refusal",
 };
 
-/** Why a message ended. Which text stopped it nobody tells. */
-export const stopReasonOf = (finishReason: string): string =>
-  stopReasons[finishReason] ?? "end_turn";
+/** Why a message ended, and at which text of `stop_sequences`, where the model server tells: members of it. */
+export const endText = (finishReason: string, stopSequence?: string): string =>
+  stopSequence === undefined
+    ? `"stop_reason":"${stopReasons[finishReason] ?? "end_turn"}","stop_sequence":null`
+    : `"stop_reason":"stop_sequence","stop_sequence":${toJsonString(stopSequence)}`;
 
 /** What a message begins with. */
 export const messageHead = ({ id, model }: Pick<LLMResponse, "id" | "model">): string =>
@@ -37,10 +39,9 @@ export function wholeMessage(
   hidesThoughts = false,
 ): string {
   const { choices, usage, usageEstimated } = response;
-  const { message, finishReason = "stop" } = choices[0] ?? {};
-  const reason = stopReasonOf(finishReason);
+  const { message, finishReason = "stop", stopSequence } = choices[0] ?? {};
   const content = message ? blocksOf(message, hidesThoughts).join(",") : "";
-  return `{${messageHead(response)},"content":[${content}],"stop_reason":"${reason}","stop_sequence":null,"usage":${usageText(usage)}${extras(usageEstimated, warnings)}}`;
+  return `{${messageHead(response)},"content":[${content}],${endText(finishReason, stopSequence)},"usage":${usageText(usage)}${extras(usageEstimated, warnings)}}`;
 }
 
 function blocksOf(message: LLMMessage, hidesThoughts: boolean) {

@@ -9,14 +9,7 @@ import { extras } from "../json/chat.js";
 import { type EventEncoder, type EventSink, typedEvent } from "../json/sse.js";
 import { TextEvents } from "../json/text-events.js";
 import { Totals } from "../json/totals.js";
-import {
-  messageHead,
-  stopReasonOf,
-  textBlock,
-  thinkingBlock,
-  toolBlock,
-  usageText,
-} from "./answer.js";
+import { endText, messageHead, textBlock, thinkingBlock, toolBlock, usageText } from "./answer.js";
 import { CallsInTurn } from "./calls-in-turn.js";
 import { messagesError } from "./error.js";
 import { lateExtra, signatureOf } from "./signature.js";
@@ -63,6 +56,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
   readonly #calls = new Map<number, { readonly index: number; readonly id: string }>();
   readonly #turns = new CallsInTurn();
   #finishReason = "";
+  #stopSequence: string | undefined;
 
   constructor(...given: Required<Parameters<typeof messageEncoder>>) {
     const [running, asked, notes, hidesThoughts, inJson] = given;
@@ -84,7 +78,9 @@ class MessageEncoder implements EventEncoder<"chat"> {
       if (delta?.reasoningDetails) this.#note({ reasoningDetails: delta.reasoningDetails }, to);
       if (delta?.content) this.#say("text", delta.content, to);
       for (const call of delta?.toolCalls ?? []) to.add(this.#called(this.#turns.take(call)));
-      if (choice.finishReason !== "") this.#finishReason = choice.finishReason;
+      if (choice.finishReason === "") continue;
+      this.#finishReason = choice.finishReason;
+      this.#stopSequence = choice.stopSequence;
     }
   }
 
@@ -96,8 +92,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
     const calls = this.#called(this.#turns.end()) + this.#close();
     // What came too late for another block.
     const late = this.#thoughts || this.#aside !== "" ? this.#tellLate() : "";
-    const reason = stopReasonOf(this.#finishReason);
-    const delta = `"delta":{"stop_reason":"${reason}","stop_sequence":null}`;
+    const delta = `"delta":{${endText(this.#finishReason, this.#stopSequence)}}`;
     const { usage, estimated, warnings } = this.#totals;
     if (this.#turns.hasRest) warnings.push(leftOut);
     const last = `${delta},"usage":${usageText(usage)}${extras(estimated, warnings)}`;

@@ -9,11 +9,15 @@ export function wholeChat(response: LLMResponse, warnings: readonly string[]): s
   const { id, created, model, choices, usage, usageEstimated } = response;
   // Only texts are left to JSON.stringify, which takes twice as long for the whole object.
   const text = choices.map(
-    ({ index, message, finishReason }) =>
-      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}${reasoningText(message)}${callsText(message?.toolCalls, false)}},"finish_reason":${JSON.stringify(finishReason)}}`,
+    ({ index, message, finishReason, stopSequence }) =>
+      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}${reasoningText(message)}${callsText(message?.toolCalls, false)}},"finish_reason":${JSON.stringify(finishReason)}${stopText(stopSequence)}}`,
   );
   return `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${created},"model":${JSON.stringify(model)},"choices":[${text.join(",")}],"usage":${usageText(usage)}${extras(usageEstimated, warnings)}}`;
 }
+
+/** Which text of `stop` ended a choice, where that is told, as it follows other members. */
+export const stopText = (stopSequence: string | undefined): string =>
+  stopSequence === undefined ? "" : `,"stop_sequence":${toJsonString(stopSequence)}`;
 
 /** `usage`, as far as it is known. */
 export function usageText(usage: LLMTokenUsage | undefined): string {

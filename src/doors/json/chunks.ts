@@ -7,7 +7,7 @@ import type { Running } from "../../core/gateway.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { inOnePiece, putTogether } from "../../core/one-piece.js";
 import { newStamp, type Stamp } from "../../core/stamp.js";
-import { callsText, extras, reasoningText, usageText } from "./chat.js";
+import { callsText, extras, reasoningText, stopText, usageText } from "./chat.js";
 import { errorObject } from "./error.js";
 import { type EventEncoder, type EventSink, event } from "./sse.js";
 import { TextEvents } from "./text-events.js";
@@ -73,7 +73,8 @@ class ChunkEncoder implements EventEncoder<"chat"> {
       if (content !== "") this.#text(content, "content", this.#content, to);
       if (toolCalls.length > 0) to.add(event(this.#open + this.#calls(toolCalls)));
       if (finishReason !== "") {
-        to.add(event(this.#open + this.#last(finishReason, this.#ending())));
+        const stop = stopText(choice.stopSequence);
+        to.add(event(this.#open + this.#last(finishReason, this.#ending(), stop)));
       }
     }
   }
@@ -127,9 +128,10 @@ class ChunkEncoder implements EventEncoder<"chat"> {
     return this.#form.fullDelta || !this.#started;
   }
 
-  #last(reason: string, more: string): string {
+  /** @param beside what the choice says besides, @param more what the chunk does: both as they follow other members */
+  #last(reason: string, more: string, beside = ""): string {
     const empty = this.#full ? '"role":"assistant","content":""' : "";
-    return `{"index":0,"delta":{${empty}},"finish_reason":${toJsonString(reason)}}]${more}}`;
+    return `{"index":0,"delta":{${empty}},"finish_reason":${toJsonString(reason)}${beside}}]${more}}`;
   }
 
   #counts(): string {

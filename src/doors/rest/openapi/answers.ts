@@ -87,6 +87,7 @@ function chatSchemas(contract: Contract): Record<string, Part> {
       index,
       message: refer("CompletionMessage"),
       finish_reason: choice("finish_reason", { enum: finishReasons }),
+      "stop_sequence?": choice("stop_sequence", text),
     }),
     CompletionMessage: object("The answer, to be handed back as a message of the conversation.", {
       role,
@@ -121,6 +122,7 @@ function chatSchemas(contract: Contract): Record<string, Part> {
         "tool_calls?": message("tool_calls", list(refer("ChunkCall"), { minItems: 1 })),
       }),
       finish_reason: choice("finish_reason", { enum: [...finishReasons, "error", null] }),
+      "stop_sequence?": choice("stop_sequence", text),
     }),
     ChunkCall: object("A piece of a call: those with one `index` are one call.", {
       index: call("index", count),
