@@ -1,5 +1,6 @@
 /** The events of a streamed generation, as backends give them and as the core hands them on. */
 import type { Media, Progress, StreamTextToImageResponse } from "../../gen/lintel/v1/image_pb.js";
+import { wellFormed } from "./well-formed.js";
 
 type Event = StreamTextToImageResponse["event"];
 
@@ -42,15 +43,31 @@ export function doneEvent(warnings: Iterable<string>): StreamTextToImageResponse
 /** What backends say for the seed of an image whose model takes none. */
 export const noSeed = -1;
 
+/** What a model server tells of an image besides. */
+export interface ToldOfImage {
+  /** What a check of the model's own found. Default: false. */
+  readonly nsfw?: boolean;
+  /** What it made of the prompt; empty: it does not tell. */
+  readonly revisedPrompt?: string;
+}
+
 /**
  * A generated image as a backend answers it: its bytes, a PNG, inline.
  * @param seed the one that was used, or `noSeed`
- * @param nsfw what a check of the model's own found; default false
  */
 export function inlineImage(
   data: Uint8Array,
   seed: number,
-  { nsfw = false }: { readonly nsfw?: boolean } = {},
+  { nsfw = false, revisedPrompt = "" }: ToldOfImage = {},
 ): Media {
-  return { $typeName: "lintel.v1.Media", url: "", seed, nsfw, data, mimeType: "image/png" };
+  const media: Media = {
+    $typeName: "lintel.v1.Media",
+    url: "",
+    seed,
+    nsfw,
+    data,
+    mimeType: "image/png",
+  };
+  if (revisedPrompt !== "") media.revisedPrompt = wellFormed(revisedPrompt);
+  return media;
 }

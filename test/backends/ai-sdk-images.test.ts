@@ -29,7 +29,7 @@ describe("OpenAI by its provider", () => {
     const server = await serve((exchange) =>
       exchange.sendJson(200, {
         created: 1,
-        data: Array(exchange.json().n).fill({ b64_json }),
+        data: ["A", "", "C"].map((revised_prompt) => ({ b64_json, revised_prompt })),
         usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
       }),
     );
@@ -39,6 +39,7 @@ describe("OpenAI by its provider", () => {
     const { images } = await drawn(backend, { modelId: "gpt-image-1", numImagesPerPrompt: 3 });
     expect(images.map(({ data }) => pixels(data))).toEqual(Array(3).fill(pixels(png)));
     expect(images.map(({ seed }) => seed)).toEqual(Array(3).fill(noSeed));
+    expect(images.map(({ revisedPrompt }) => revisedPrompt)).toEqual(["A", undefined, "C"]);
     expect(server.requests).toHaveLength(1);
     expect(JSON.parse(String(server.requests[0]?.body))).toMatchObject({ n: 3, size: "64x48" });
   });

@@ -1,5 +1,7 @@
 /** Calls for images to `openai` backends, and scripted servers that go when a test is over. */
+
 import { expect, onTestFinished } from "vitest";
+import type { Media } from "../../gen/lintel/v1/image_pb.js";
 import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import { never } from "../support/calls.js";
@@ -28,7 +30,7 @@ export async function against(models: string, script: Script, config: object = {
 /** Images and previews of one call. */
 export async function generate(backend: Backend, more: object, signal?: AbortSignal) {
   const call = callOf("streamTextToImage", imageRequest({ ...small, ...more }), signal);
-  const images: { seed: number; data: Uint8Array }[] = [];
+  const images: Media[] = [];
   const previews: Uint8Array[] = [];
   const steps: number[] = [];
   /** Whose each preview is. */

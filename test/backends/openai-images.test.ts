@@ -41,6 +41,8 @@ describe("OpenAI", () => {
     const request = { modelId: "dall-e-3", ...square, numImagesPerPrompt: 2 };
     const { images } = await generate(backend, request);
     expect(images.map(({ seed }) => seed)).toEqual([noSeed, noSeed]);
+    const revised = "A simple red circle centred on white.";
+    expect(images.map(({ revisedPrompt }) => revisedPrompt)).toEqual([revised, revised]);
     const body = {
       ...{ model: "dall-e-3", prompt: "a red circle", n: 1 },
       ...{ size: "1024x1024", response_format: "b64_json" },

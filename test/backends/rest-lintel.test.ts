@@ -53,7 +53,8 @@ async function both(at: (url: string) => Backend = restAt): Promise<Lintel> {
           yield [progressEvent({ index: 0, images: 1, step: 1, steps: 2 })];
           warnings.add("a late word");
           const png = picture(width, height, Number(seed));
-          yield [imageEvent(0, inlineImage(png, Number(seed))), doneEvent([])];
+          const made = inlineImage(png, Number(seed), { revisedPrompt: `${request.prompt}!` });
+          yield [imageEvent(0, made), doneEvent([])];
         },
       },
       [chatModel("m"), imageModel("draw")],
@@ -110,13 +111,13 @@ it("fetches images and stores them anew, pixel by pixel", async () => {
     ...{ seed: 4294967295, num_images_per_prompt: 1 },
   };
   const answer = (await (await post(front, "/text-to-image", request)).json()) as {
-    images: { url: string; seed: number }[];
+    images: { url: string; seed: number; revised_prompt: string }[];
     warnings: string[];
   };
   expect(answer.warnings).toContain("a late word");
   const streamed = await (await post(front, "/text-to-image", { ...request, stream: true })).text();
   expect(streamed).toMatch(/"type":"done".*"a late word"/);
-  expect(answer.images).toHaveLength(2);
+  expect(answer.images.map((image) => image.revised_prompt)).toEqual(["a!", "b!"]);
   for (const [i, { url, seed }] of answer.images.entries()) {
     expect(seed).toBe(i === 0 ? 4294967295 : 0);
     expect(url.startsWith(front.url)).toBe(true);

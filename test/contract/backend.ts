@@ -72,6 +72,7 @@ const chats: Record<string, Handle<"chat">> = {
 const images: Record<string, Handle<"streamTextToImage">> = {
   "image-1": paints(),
   fixed: paints(),
+  revising: paints(2, { revisedPrompt: 'a "röd" circle' }),
   small: paints(),
   // biome-ignore lint/correctness/useYield: fails before it has anything to yield
   "no-brush": async function* () {

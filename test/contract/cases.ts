@@ -23,6 +23,8 @@ export interface ImageOutcome {
   /** Of each image, as `WIDTHxHEIGHT`. */
   readonly sizes?: readonly string[];
   readonly nsfw?: readonly boolean[];
+  /** What was made of the prompt of each; empty: nobody tells. */
+  readonly revised?: readonly string[];
   readonly warning?: string;
   readonly error?: Failure;
 }
@@ -275,6 +277,12 @@ export const imageCases: readonly Case<ImageOutcome>[] = [
     expected: { seeds: [4294967295, 0, 1, 2] },
   },
   { name: "loras", request: { ...picture, loras: '{"style": 0.5}' }, expected: painted },
+  {
+    name: "a prompt that the model server made another of",
+    request: { ...picture, model_id: "revising", num_images_per_prompt: 2 },
+    expected: { seeds: [7, 8], revised: ['a "röd" circle', 'a "röd" circle'] },
+  },
+  { name: "a prompt that it drew", request: picture, expected: { revised: [""] } },
   {
     name: "no safety check",
     request: { ...picture, safety_check: false },

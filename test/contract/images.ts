@@ -27,11 +27,18 @@ async function sizeAt(url: string): Promise<string> {
   return `${width}x${height}`;
 }
 
+type Looks = Pick<Media, "url" | "seed" | "nsfw" | "revisedPrompt">;
+
+/** An image in JSON. */
+const inJson = ({ revised_prompt: revisedPrompt, ...rest }: Json): Looks =>
+  ({ ...rest, revisedPrompt }) as Looks;
+
 /** What pictures look like, in the table's terms. */
-async function looksOf(images: readonly Pick<Media, "url" | "seed" | "nsfw">[]) {
+async function looksOf(images: readonly Looks[]) {
   return {
     seeds: images.map((m) => m.seed),
     nsfw: images.map((m) => m.nsfw),
+    revised: images.map((m) => m.revisedPrompt ?? ""),
     sizes: await Promise.all(images.map((m) => sizeAt(m.url))),
   };
 }
@@ -40,7 +47,7 @@ export const imageOverJson: Image = async (base, { request, token }) => {
   const response = await post(base, "/text-to-image", request, token);
   const json: Json = await response.json();
   if (!response.ok) return failureOf(json, response);
-  return { ...(await looksOf(json.images)), warning: warningOf(json.warnings) };
+  return { ...(await looksOf(json.images.map(inJson))), warning: warningOf(json.warnings) };
 };
 
 const openaiNames: Readonly<Record<string, string>> = {
@@ -59,7 +66,7 @@ export const imageOverOpenAI: Image = async (base, { request, token }) => {
   const response = await post(base, "/v1/images/generations", asOpenAI(request), token);
   const json: Json = await response.json();
   if (!response.ok) return inOurNames(failureOf(json, response));
-  return { ...(await looksOf(json.data)), warning: warningOf(json.warnings, ours) };
+  return { ...(await looksOf(json.data.map(inJson))), warning: warningOf(json.warnings, ours) };
 };
 
 /** The contract's names of fields. */
@@ -79,7 +86,7 @@ export const imageOverOpenAIEvents: Image = async (base, { request, token }) => 
   const { error, warnings } = all.at(-1);
   if (error) return failureOf({ error, detail: {} });
   const images = all.map(({ b64_json, size, ...rest }) => ({
-    ...rest,
+    ...inJson(rest),
     url: `data:image/png;base64,${b64_json}`,
   }));
   const looks = await looksOf(images);
@@ -92,7 +99,7 @@ export const imageOverSse: Image = async (base, { request, token }) => {
   if (!response.ok) return failureOf(await response.json(), response);
   const done = (await events(response)).at(-1);
   if (done.type !== "done") return failureOf(done);
-  return { ...(await looksOf(done.images)), warning: warningOf(done.warnings) };
+  return { ...(await looksOf(done.images.map(inJson))), warning: warningOf(done.warnings) };
 };
 
 const imageRequest = (request: object) =>

@@ -7,7 +7,13 @@ import type { Backend, Handlers } from "../../src/core/backend.js";
 import type { Handle } from "../../src/core/call.js";
 import { deltaChoice, detailsOf, stoppedBy, tokenUsage } from "../../src/core/chat-messages.js";
 import { asksForSize } from "../../src/core/defaults.js";
-import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../src/core/image-events.js";
+import {
+  doneEvent,
+  imageEvent,
+  inlineImage,
+  progressEvent,
+  type ToldOfImage,
+} from "../../src/core/image-events.js";
 import { reasoningChoice, reasoningOf } from "../../src/core/reasoning.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { chatModel, imageModel } from "./models.js";
@@ -162,7 +168,7 @@ export function png(seed: number, width = 8, height = 8): Buffer {
 }
 
 /** Makes images of one colour each, of the size that was asked for, with `steps` progress events for each. */
-export function paints(steps = 2, different: { nsfw?: boolean } = {}): Handle<"streamTextToImage"> {
+export function paints(steps = 2, different: ToldOfImage = {}): Handle<"streamTextToImage"> {
   return async function* ({ request, signal }) {
     const images = request.numImagesPerPrompt ?? 1;
     // Small, where nobody asked for a size of their own.

@@ -17,6 +17,7 @@ import { callHeaders } from "../call-headers.js";
 import { askWithout } from "../completions/refusals/asking.js";
 import { nonsense } from "../http/failure.js";
 import { asPng, imageOfBase64 } from "../http/image.js";
+import { string } from "../http/json.js";
 import { aboutSize, choosesSide, choosesSize, insistsOnSize } from "../size.js";
 import { attempt } from "./chat.js";
 import { imagePackage, tuningOf } from "./image-packages.js";
@@ -83,13 +84,20 @@ async function ask(
     throw nonsense(`made ${result.images.length} images instead of ${options.n}`);
   }
   return Promise.all(
-    result.images.map(async (image) =>
+    result.images.map(async (image, index) =>
       inlineImage(
         typeof image === "string" ? await imageOfBase64(image) : await asPng(image),
         seed,
+        { revisedPrompt: revisedPromptOf(result.providerMetadata, index) },
       ),
     ),
   );
+}
+
+/** What a vendor made of the prompt of an image, as OpenAI, xAI and Vertex tell it; empty: it does not. */
+function revisedPromptOf(metadata: ImageModelV3ProviderMetadata | undefined, index: number) {
+  const told = Object.values(metadata ?? {}).map(({ images }) => images?.[index]);
+  return told.map((image) => (isObject(image) ? string(image.revisedPrompt) : "")).join("");
 }
 
 const flagged = "safety_check: the vendor's own check flagged an image, and may have made it black";

@@ -135,7 +135,10 @@ async function mediaOf(
   // What is no seed is not made one: the core refuses it.
   const said = typeof image.seed === "number" ? image.seed : Number.NaN;
   const seed = image.seed == null ? unsaid : said;
-  return inlineImage(data, seed, { nsfw: image.nsfw === true });
+  return inlineImage(data, seed, {
+    nsfw: image.nsfw === true,
+    revisedPrompt: string(image.revised_prompt),
+  });
 }
 
 async function progressOf(value: JsonObject, images: number, steps: number) {

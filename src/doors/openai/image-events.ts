@@ -10,6 +10,7 @@ import { toJsonLine } from "../../core/json-string.js";
 import { pngSize } from "../../core/png-size.js";
 import { nowSeconds } from "../../core/stamp.js";
 import { errorObject } from "../json/error.js";
+import { mediaText } from "../json/media.js";
 import { type EventEncoder, type EventSink, typedEvent } from "../json/sse.js";
 
 /** What the events say of a picture besides: nothing of it is asked of a model here. */
@@ -78,9 +79,7 @@ class OpenaiImageEncoder implements EventEncoder<"streamTextToImage"> {
   #completed({ media }: ImageReady): string {
     if (!media) return "";
     const before = this.#close();
-    const { data, seed, nsfw } = media;
-    const made = `"seed":${seed},"nsfw":${nsfw}`;
-    this.#last = `${pictureText(data)},${usage},${made}`;
+    this.#last = `${pictureText(media.data)},${usage},${mediaText(media)}`;
     this.#ready++;
     return before + (this.#ready < this.#images ? this.#close() : "");
   }

@@ -11,6 +11,7 @@ import { nowSeconds } from "../../core/stamp.js";
 import { compileDecoder } from "../json/decode.js";
 import { answerForm } from "../json/fields.js";
 import { fieldsOf } from "../json/known.js";
+import { mediaText } from "../json/media.js";
 import type { JsonText } from "../json/parts.js";
 import type { Names } from "../json/rename.js";
 import { endUserFields, readEndUser } from "./end-user.js";
@@ -141,10 +142,11 @@ export function wholeOpenAIImages(
   notes: readonly string[],
 ): JsonText {
   const warnings = [...notes, ...response.warnings];
-  const images = response.images.flatMap(({ url, seed, nsfw, data }, i) => {
+  const images = response.images.flatMap((media, i) => {
+    const { url, data } = media;
     const comma = i > 0 ? "," : "";
-    if (data.length === 0) return [comma + JSON.stringify({ url, seed, nsfw })];
-    return [`${comma}{"b64_json":"`, data, `","seed":${seed},"nsfw":${nsfw}}`];
+    if (data.length === 0) return [`${comma}{"url":${JSON.stringify(url)},${mediaText(media)}}`];
+    return [`${comma}{"b64_json":"`, data, `",${mediaText(media)}}`];
   });
   const rest = warnings.length > 0 ? `,"warnings":${JSON.stringify(warnings)}` : "";
   return [`{"created":${nowSeconds()},"data":[`, ...images, `]${rest}}`];

@@ -8,12 +8,13 @@ import { pngUrl } from "../../core/base64.js";
 import type { LintelError } from "../../core/errors.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { errorBody } from "../json/error.js";
+import { mediaText } from "../json/media.js";
 import { type EventEncoder, event } from "../json/sse.js";
 
 /** A whole answer as JSON text. */
 export function wholeImages(response: TextToImageResponse): string {
   const { images, warnings } = response;
-  return `{"images":[${images.map(mediaText).join(",")}]${more({ warnings })}}`;
+  return `{"images":[${images.map(imageText).join(",")}]${more({ warnings })}}`;
 }
 
 /** Writes the messages of one stream as events: `progress`, `image`, and `done` with all images. */
@@ -38,7 +39,7 @@ export function imageEncoder(): EventEncoder<"streamTextToImage"> {
       }
       case "image": {
         if (!value.media) return "";
-        const image = mediaText(value.media);
+        const image = imageText(value.media);
         images[value.index] = image;
         return event(`{"type":"image","index":${value.index},"image":${image}}`);
       }
@@ -65,7 +66,8 @@ const more = ({ warnings }: { readonly warnings: readonly string[] }): string =>
   warnings.length > 0 ? `,"warnings":${toJsonLine(warnings)}` : "";
 
 /** An image as JSON. A `data:` URL has no letter to escape, and it would be looked at millions of them. */
-function mediaText({ url, seed, nsfw }: Media): string {
+function imageText(media: Media): string {
+  const { url } = media;
   const address = url.startsWith("data:") ? `"${url}"` : toJsonString(url);
-  return `{"url":${address},"seed":${seed},"nsfw":${nsfw}}`;
+  return `{"url":${address},${mediaText(media)}}`;
 }

@@ -8,6 +8,7 @@ import type { Answer } from "../../http/answer.js";
 import { failureIn, nonsense } from "../../http/failure.js";
 import { type FetchImageOptions, fetchImage } from "../../http/fetch-image.js";
 import { asPng, imageOfBase64 } from "../../http/image.js";
+import { string } from "../../http/json.js";
 import { type LargeAnswer, piecesOf } from "../../http/large.js";
 import { previewOf } from "../../http/preview.js";
 import { withheldIn } from "../../http/withheld.js";
@@ -25,17 +26,19 @@ export interface Reading {
   readonly large: LargeAnswer;
 }
 
+/** An image that was made. */
+export interface Made {
+  readonly png: Uint8Array;
+  /** What the server made of the prompt; empty: it does not tell. */
+  readonly revisedPrompt: string;
+}
+
 /**
  * Reads a whole answer; what is left of it after an error is the caller's to abort.
  * @param n how many images it must have
- * @returns PNG bytes
  * @throws LintelError as the server reports it, or `upstream_failed`
  */
-export async function readImages(
-  answer: Answer,
-  n: number,
-  reading: Reading,
-): Promise<Uint8Array[]> {
+export async function readImages(answer: Answer, n: number, reading: Reading): Promise<Made[]> {
   const { images, text } = await readBody(answer, n, reading.large);
   const value = readObject(text);
   const failure = failureIn(value) ?? withheldIn(value);
@@ -44,8 +47,17 @@ export async function readImages(
   const found = value.data ?? value.images;
   const data = Array.isArray(found) ? found : [];
   if (data.length !== n) throw nonsense(`made ${data.length} images instead of ${n}`);
-  return Promise.all(data.map((entry) => readImage(entry, images, reading)));
+  return Promise.all(
+    data.map(async (entry) => ({
+      png: await readImage(entry, images, reading),
+      revisedPrompt: revisedPromptOf(entry),
+    })),
+  );
 }
+
+/** DALL·E, xAI and SGLang tell it. */
+const revisedPromptOf = (entry: unknown): string =>
+  isObject(entry) ? string(entry.revised_prompt) : "";
 
 async function readBody(answer: Answer, n: number, large: LargeAnswer) {
   const length = Number(answer.headers["content-length"]);
@@ -78,7 +90,7 @@ async function readImage(
 /** What an event of a streamed generation says. */
 export type ImageEvent =
   | { readonly kind: "partial"; readonly index: number; readonly png: Uint8Array }
-  | { readonly kind: "completed"; readonly png: Uint8Array };
+  | ({ readonly kind: "completed" } & Made);
 
 /**
  * Reads an event; `undefined` for one that does not matter here.
@@ -93,7 +105,8 @@ export async function readImageEvent(event: ServerEvent): Promise<ImageEvent | u
   const { type, b64_json, partial_image_index } = value;
   if (typeof b64_json !== "string") return undefined;
   if (type === "image_generation.completed") {
-    return { kind: "completed", png: await imageOfBase64(b64_json) };
+    const png = await imageOfBase64(b64_json);
+    return { kind: "completed", png, revisedPrompt: revisedPromptOf(value) };
   }
   if (type !== "image_generation.partial_image") return undefined;
   const index = typeof partial_image_index === "number" ? partial_image_index : 0;

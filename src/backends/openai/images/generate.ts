@@ -106,8 +106,8 @@ async function* whole(
     const seedless = server.models.refusedFor(call.request.modelId).has("seed");
     const seed = seedless ? noSeed : (part.seed ?? noSeed);
     const told = { images: part.images, steps: stepsOf(call) };
-    const events = images.flatMap((png, i) =>
-      madeEvents({ index: part.first + i, ...told }, inlineImage(png, seed)),
+    const events = images.flatMap(({ png, revisedPrompt }, i) =>
+      madeEvents({ index: part.first + i, ...told }, inlineImage(png, seed, { revisedPrompt })),
     );
     large.leave();
     yield events;
@@ -122,7 +122,8 @@ async function* streamed(call: ImageCall, part: Part, answer: Answer): Events {
     const said = await readImageEvent(event);
     if (said?.kind === "partial") yield [preview(call, part, said.index, said.png)];
     if (said?.kind === "completed") {
-      yield [imageEvent(part.first, inlineImage(said.png, part.seed ?? noSeed))];
+      const { png, revisedPrompt } = said;
+      yield [imageEvent(part.first, inlineImage(png, part.seed ?? noSeed, { revisedPrompt }))];
       answer.drain();
       return;
     }

@@ -160,6 +160,7 @@ function imageSchemas(contract: Contract): Record<string, Part> {
       url: medium("url", uri),
       seed: medium("seed", { ...count, maximum: 2 ** 32 - 1 }),
       nsfw: medium("nsfw", flag),
+      "revised_prompt?": medium("revised_prompt", text),
     }),
     Images: object(commentOf(contract.message("TextToImageResponse")), { images, ...warnings }),
     ImageEvent: {
