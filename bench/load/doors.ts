@@ -1,5 +1,6 @@
-/** One chat as clients of each door over HTTP/1 write it; `-sse`: streamed. */
+/** One chat as clients of each door over HTTP/1 write it; `-sse`: streamed, `agent`: with a long conversation. */
 import { chatBody, question, system } from "../contestants/contestant.js";
+import { agentChat, agentMessages, agentResponses } from "./agent.js";
 
 const model = "bench";
 const messages = [{ role: "user", content: question }];
@@ -21,6 +22,9 @@ const requests = {
   google: [`/v1/models/${model}:generateContent`, gemini],
   "google-sse": [`/v1/models/${model}:streamGenerateContent?alt=sse`, gemini],
   connect: ["/lintel.v1.ChatService/Complete", chatBody(model, false)],
+  agent: ["/v1/chat/completions", agentChat(model)],
+  "agent-anthropic": ["/v1/messages", agentMessages(model)],
+  "agent-responses": ["/v1/responses", agentResponses(model)],
 } as const;
 
 /** A door, and how it is to answer. */

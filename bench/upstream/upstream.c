@@ -30,7 +30,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS = 64, PACE_NS = 20 * 1000 * 1000, ROOM = 1 << 16, FDS = 1 << 16 };
+enum { EVENTS = 64, PACE_NS = 20 * 1000 * 1000, ROOM = 1 << 20, FDS = 1 << 16 };
 enum { IMAGE = 2 * 1024 * 1024 };
 
 typedef struct {

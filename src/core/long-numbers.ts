@@ -6,8 +6,11 @@ import { isTooDeep, parseJson } from "./json.js";
 import { endOfString } from "./json-keys.js";
 import { randomId } from "./random-id.js";
 
-/** Not known to anybody, who could write it otherwise. */
-const mark = `${randomId(24)}:`;
+/**
+ * Not known to anybody, who could write it otherwise. It begins with a letter that texts of one byte a letter can't
+ * have, and others hardly do: what has none, as nearly all texts, is soon looked through for it.
+ */
+const mark = `\ue000${randomId(24)}:`;
 /**
  * How those among a JSON text's numbers begin that may be such: with an exponent, of many digits, or -0. The others, of
  * which there may be millions, are not looked at one by one. No row is without a bound here: V8 keeps each sign of `\d{16,}`

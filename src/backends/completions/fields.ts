@@ -24,7 +24,7 @@ export const besideCalls = "text beside tool_calls";
 
 /**
  * What a request says of tools; nothing where it has none: servers refuse a choice among none. In their schemas
- * numbers are marked that JavaScript has none for, so that `jsonText` writes them as they were.
+ * numbers are marked that JavaScript has none for, so that `jsonBody` writes them as they were.
  * @param refused what the server has refused; absent: nothing
  */
 export function toolFields(request: LLMRequest, refused: ReadonlySet<string> = nothing) {

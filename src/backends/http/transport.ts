@@ -41,7 +41,7 @@ export interface Request {
   /** With its query. */
   readonly path: string;
   /** JSON. */
-  readonly body?: string;
+  readonly body?: string | Uint8Array;
   /** Sent with this request besides the transport's own; names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Media types that are understood. Default: JSON and event streams. */
@@ -123,7 +123,7 @@ export class Transport {
     );
     const usual = own === undefined && accept === json && body !== undefined;
     const headers = usual ? this.#usual : this.#headers(accept, own, body !== undefined);
-    const bytes = body === undefined ? null : bodyBytes(body);
+    const bytes = typeof body === "string" ? bodyBytes(body) : (body ?? null);
     const options = { origin, method, path, headers, body: bytes };
     if (waits) this.#waiting.set(exchange, options);
     else if (full) this.#askAside(exchange, options);

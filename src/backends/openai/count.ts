@@ -4,9 +4,9 @@ import type { Call } from "../../core/call.js";
 import { tokenCount } from "../../core/chat-messages.js";
 import { once } from "../../core/iterate.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
-import { jsonText } from "../../core/long-numbers.js";
 import { callHeaders } from "../call-headers.js";
 import { answerLimit } from "../completions/reading.js";
+import { jsonBody } from "../http/json-body.js";
 import { errorBodyOf, refuses } from "../http/refused.js";
 import { counting, countOf, countsNone, lacksCounting } from "../token-counts.js";
 import type { Server } from "./chat.js";
@@ -36,7 +36,7 @@ async function count(
   const answer = await transport.send({
     method: "POST",
     path,
-    body: jsonText(asked),
+    body: jsonBody(asked),
     headers: callHeaders(call),
     signal,
   });

@@ -1,7 +1,6 @@
 /** Writes requests as OpenAI-compatible servers read them. */
 
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
-import { jsonText } from "../../core/long-numbers.js";
 import { promptCacheKey } from "../cache-key.js";
 import { type IdOf, idsFor } from "../call-ids.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
@@ -13,6 +12,7 @@ import { endUser } from "../completions/refusals/refusal.js";
 import { withToldSchemas } from "../completions/refusals/schema-keywords.js";
 import { withToldNames } from "../completions/refusals/tool-names.js";
 import { thinkingBesideTools, thoughtFields } from "../completions/thoughts.js";
+import { jsonBody } from "../http/json-body.js";
 import type { Dialect } from "./dialect.js";
 
 /** How to write a request. */
@@ -30,11 +30,11 @@ export interface RequestOptions {
 }
 
 /** The body of `POST /chat/completions`. */
-export const writeRequest = (request: LLMRequest, options: RequestOptions): string =>
+export const writeRequest = (request: LLMRequest, options: RequestOptions): string | Uint8Array =>
   // What is undefined is not written.
-  jsonText(requestFields(request, options));
+  jsonBody(requestFields(request, options));
 
-/** The fields of `POST /chat/completions`, for `jsonText`, those that are not set as `undefined`. */
+/** The fields of `POST /chat/completions`, for `jsonBody`, those that are not set as `undefined`. */
 export function requestFields(asked: LLMRequest, options: RequestOptions) {
   const { dialect, stream, refused } = options;
   const request = refused.size > 0 ? told(asked, refused) : asked;

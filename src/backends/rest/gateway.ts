@@ -1,13 +1,13 @@
 /** Another gateway, as a client of its REST operations sees it. */
 import type { Call } from "../../core/call.js";
 import type { JsonObject } from "../../core/json.js";
-import { jsonText } from "../../core/long-numbers.js";
 import type { BackendMethod } from "../../core/methods.js";
 import { sessionHeaders } from "../cache-key.js";
 import { callHeaders } from "../call-headers.js";
 import { timeLeft } from "../deadline.js";
 import type { Answer } from "../http/answer.js";
 import type { FetchImageOptions } from "../http/fetch-image.js";
+import { jsonBody } from "../http/json-body.js";
 import { readRefused, refuses } from "../http/refused.js";
 import type { Transport } from "../http/transport.js";
 import { failureOf } from "./failure.js";
@@ -42,7 +42,7 @@ export async function ask(
     ...callHeaders(call),
     ...(left !== undefined && { "x-request-timeout-ms": String(Math.ceil(left)) }),
   };
-  const request = { method: "POST", path: at(path), body: jsonText(body), headers } as const;
+  const request = { method: "POST", path: at(path), body: jsonBody(body), headers } as const;
   const answer = await transport.send({ ...request, signal, connect: connectMs });
   if (!refuses(answer)) return answer;
   const refused = await readRefused(answer, call, failureOf);
