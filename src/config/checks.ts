@@ -9,6 +9,7 @@ import { checkDefaults } from "./default-checks.js";
 import { checkPassHeaders } from "./header-checks.js";
 import { checkMirrors } from "./mirror-checks.js";
 import { checkModels } from "./model-checks.js";
+import { checkPrices } from "./price-checks.js";
 import { type Finding, formatPath, type Path } from "./problems.js";
 import { absoluteAddress, conflict, parseListen } from "./quantities.js";
 import { type Fields, fields, list, texts } from "./raw.js";
@@ -33,7 +34,7 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...checkModelLists(backends),
     ...duplicates(models, ["models"], "name"),
     ...duplicates(list(fields(config.limits).models), ["limits", "models"], "model"),
-    ...duplicates(list(config.prices), ["prices"], "model"),
+    ...checkPrices(list(config.prices)),
     ...duplicates(list(config.guards), ["guards"], "name"),
     ...checkListen(config.listen, directory),
     ...checkAdmin(config, directory),

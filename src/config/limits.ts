@@ -7,7 +7,7 @@ import type { LimitParts } from "../core/limits/step.js";
 import type { LimitStore } from "../core/limits/store.js";
 import type { CountingSettings } from "../state/counting.js";
 import { limitsOf, limitsSchema, ownLimitsOf } from "./caller-limits.js";
-import { modelPattern } from "./fields.js";
+import { modelPattern, name } from "./fields.js";
 import { period, size, waitOrNone } from "./quantities.js";
 import { redisSettings } from "./redis.js";
 import type { Config } from "./schema.js";
@@ -43,11 +43,35 @@ export const limitSettingsSchema = z.strictObject({
 const anyPrice = () => z.number().min(0).max(1_000_000);
 const price = () => anyPrice().default(0);
 
+const targetSchema = z
+  .strictObject({
+    backend: name.optional().describe("Name of the backend. Default: any."),
+    model: modelPattern
+      .optional()
+      .describe("What it calls the model; one * stands for anything. Default: whatever."),
+  })
+  .refine(({ backend, model }) => backend !== undefined || model !== undefined, {
+    error: "must have a backend, a model, or both",
+    // Of a key that was meant as one of them enough is said.
+    when: ({ issues }) => issues.length === 0,
+  });
+
 const priceSchema = z
   .strictObject({
     model: modelPattern.describe(
-      "Name; one * in it stands for anything. The first entry that fits counts.",
+      "Name; one * in it stands for anything. The first entry that fits a call counts.",
     ),
+    target: targetSchema
+      .optional()
+      .describe("Of calls that such a target answers. Default: whoever answers."),
+    prompt_above: z
+      .int()
+      .min(1)
+      .max(1_000_000_000)
+      .optional()
+      .describe(
+        "Of calls whose prompts have more tokens than this: all that they take. Default: of all.",
+      ),
     input: price().describe("Per million tokens of prompts."),
     cached_input: anyPrice()
       .optional()
@@ -58,11 +82,14 @@ const priceSchema = z
     output: price().describe("Per million tokens of completions."),
     image: price().describe("Per image."),
   })
-  .transform(({ cached_input: cachedInput, cache_write_input: cacheWriteInput, ...one }) => ({
-    ...one,
-    cachedInput,
-    cacheWriteInput,
-  }));
+  .transform(
+    ({
+      cached_input: cachedInput,
+      cache_write_input: cacheWriteInput,
+      prompt_above: promptAbove,
+      ...one
+    }) => ({ ...one, cachedInput, cacheWriteInput, promptAbove }),
+  );
 
 /** The section `prices` of the configuration. */
 export const pricesSchema = z.array(priceSchema);

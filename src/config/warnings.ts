@@ -4,6 +4,7 @@ import { certificateWarnings } from "./certificate-warnings.js";
 import { mediaWarnings } from "./media-warnings.js";
 import { nameWarnings } from "./name-warnings.js";
 import { orderWarnings } from "./order-warnings.js";
+import { priceWarnings } from "./price-warnings.js";
 import { formatListen, isPublic } from "./quantities.js";
 import { quotaWarnings } from "./quota-warnings.js";
 import { safetyWarnings } from "./safety-warnings.js";
@@ -67,6 +68,7 @@ export function warningsOf(config: Config): string[] {
     ...mediaWarnings(config),
     ...nameWarnings(config),
     ...orderWarnings(config),
+    ...priceWarnings(config),
     ...quotaWarnings(config),
     ...safetyWarnings(config),
     ...teamWarnings(config),

@@ -39,6 +39,8 @@ export interface Attributes {
   alias?: string | undefined;
   /** Name of the backend that answered, or was asked last. */
   backend?: string | undefined;
+  /** What that backend calls the model. */
+  backendModel?: string | undefined;
   /** How many backends were asked. */
   attempts: number;
   /** How many of these because an earlier one had failed or was slow. */
@@ -109,6 +111,7 @@ export const newAttributes = (door: string, guarded?: null): Attributes => ({
   countedAs: undefined,
   alias: undefined,
   backend: undefined,
+  backendModel: undefined,
   attempts: 0,
   retries: undefined,
   tried: [],

@@ -63,7 +63,7 @@ export function logCall(
     error: error?.message,
     cause: causeOf(error),
   } satisfies Record<
-    Exclude<keyof Attributes, "asked" | "countedAs" | "alias" | "guarded">,
+    Exclude<keyof Attributes, "asked" | "countedAs" | "alias" | "backendModel" | "guarded">,
     unknown
   > &
     Record<string, unknown>;

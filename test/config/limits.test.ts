@@ -23,6 +23,7 @@ prices:
   - { model: gpt-5*, input: 2.5, cached_input: 0.25 }
   - { model: claude-*, input: 3, cached_input: 0.3, cache_write_input: 3.75 }
   - { model: flux, image: 0.04 }
+  - { model: chat, target: { backend: cloud, model: g* }, prompt_above: 200000, output: 2 }
 `);
     expect(limitParts(config, store)).toMatchObject({
       settings: {
@@ -41,6 +42,12 @@ prices:
         { model: "gpt-5*", input: 2.5, cachedInput: 0.25, output: 0, image: 0 },
         { model: "claude-*", input: 3, cachedInput: 0.3, cacheWriteInput: 3.75, output: 0 },
         { model: "flux", input: 0, output: 0, image: 0.04 },
+        {
+          model: "chat",
+          target: { backend: "cloud", model: "g*" },
+          promptAbove: 200_000,
+          output: 2,
+        },
       ],
       store,
     });
@@ -129,6 +136,22 @@ test.each<[string, string[]]>([
     [
       "lintel.yaml:3:12: prices[0].input: must be a number",
       "lintel.yaml:4:12: prices[1].model: is the same as that of prices[0]; must be unique",
+    ],
+  ],
+  [
+    "prices:\n  - { model: a, target: { backend: b } }\n  - { model: a, target: { backend: b }, prompt_above: 5 }\n  - { model: a, target: { backend: c } }\n  - { model: a }\n  - { model: a, target: { model: d } }\n  - { model: a, target: { backend: c } }\n",
+    [
+      "lintel.yaml:3:5: prices[1]: counts for no call, since prices[0] fits all of its calls; must stand before it",
+      "lintel.yaml:6:5: prices[4]: counts for no call, since prices[3] fits all of its calls; must stand before it",
+      "lintel.yaml:7:14: prices[5].model: is the same as that of prices[2]; must be unique",
+    ],
+  ],
+  [
+    "prices:\n  - { model: a, target: {}, prompt_above: 0 }\n  - { model: b, target: { backends: b } }\n",
+    [
+      "lintel.yaml:2:25: prices[0].target: must have a backend, a model, or both",
+      "lintel.yaml:2:43: prices[0].prompt_above: must be at least 1",
+      'lintel.yaml:3:27: prices[1].target.backends: unknown key (did you mean "backend"?)',
     ],
   ],
   [

@@ -43,6 +43,17 @@ test("an alias goes before a wildcard", () => {
   expect(length).toBe(1);
 });
 
+test("a price of a backend that is not there is never looked at", () => {
+  const price = (backend: string) => `prices: [{ model: chat, target: { backend: ${backend} } }]`;
+  expect(said(price("a"))).toEqual([]);
+  expect(said(price("aa"))).toEqual([
+    'prices[0].target.backend: there is no backend "aa" (did you mean "a"?), so that it is the price of no call here',
+  ]);
+  // Where the file lists none, those that are found.
+  expect(warningsOf(valid(price("ollama")))).toEqual([]);
+  expect(warningsOf(valid(price("olama")))).toHaveLength(1);
+});
+
 test("a table of prices may have it beside the name which counts, limits may not", () => {
   const both = "[{ model: old }, { model: chat }]";
   expect(said(`prices: ${both}`)).toEqual([]);

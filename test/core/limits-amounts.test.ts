@@ -159,6 +159,42 @@ describe("budgets", () => {
     }
   });
 
+  it("are reserved by the dearest target, and settled by the one that answered", async () => {
+    const budget = { amount: 1, period: "month" } as const;
+    const targets = ["chat-1", "chat-2"].map((model, priority) => {
+      return { backend: "scripted", model, priority };
+    });
+    const models = [{ name: "both", targets }];
+    const table: Price[] = [
+      { model: "both", target: { model: "chat-2" }, input: 1000, output: 2000 },
+      { model: "both", output: 1000 },
+    ];
+    const { core } = limited({ caller: { budget } }, { prices: table, models });
+    // Either is estimated at 8 × 0.001 + 256 × 0.002 = 0.52; the first takes 3 × 0.001.
+    const dear = limited(
+      { caller: { budget: { ...budget, amount: 0.51 } } },
+      { prices: table, models },
+    );
+    const both = { ...chat, model: "both" };
+    expect((await outcome(dear.core, "chat", both)).error?.message).toContain("this request alone");
+    let passed = 0;
+    while ((await outcome(core, "chat", both)).code === "ok") passed++;
+    expect(passed).toBe(Math.floor((1 - 0.52) / 0.003) + 1);
+  });
+
+  it("count what a prompt above a length costs, by its estimate and then by what it was", async () => {
+    const budget = { amount: 0.9, period: "month" } as const;
+    const table: Price[] = [
+      { model: "chat-1", promptAbove: 7, output: 3000 },
+      { model: "chat-1", output: 1000 },
+    ];
+    // Estimated at 8 tokens, and so at 256 × 0.003 = 0.768; it was 7, and 3 × 0.001.
+    const { core } = limited({ caller: { budget } }, { prices: table });
+    let passed = 0;
+    while ((await outcome(core, "chat", chat)).code === "ok") passed++;
+    expect(passed).toBe(Math.floor((0.9 - 0.768) / 0.003) + 1);
+  });
+
   it("that only running calls fill refuse for a moment, and clients may come again", async () => {
     const budget = { amount: 0.6, period: "month" } as const;
     const { handle } = hangsAfter();

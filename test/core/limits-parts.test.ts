@@ -8,9 +8,9 @@ import {
   usedCounters,
 } from "../../src/core/limits/history.js";
 import { periodAt } from "../../src/core/limits/period.js";
-import { costOf, priceOf } from "../../src/core/limits/prices.js";
+import { costOf, priceOf, type Served } from "../../src/core/limits/prices.js";
 import { scopes } from "../../src/core/limits/rules.js";
-import type { LimitSettings } from "../../src/core/limits/settings.js";
+import type { LimitSettings, Price } from "../../src/core/limits/settings.js";
 import type { UsageHistory } from "../../src/core/usage/history.js";
 import { noon } from "../support/limits.js";
 
@@ -21,8 +21,31 @@ it("counts budgets to the billionth", () => {
   // Stores count whole ones.
   expect(costOf({ model: "m", input: 0.0375 }, { promptTokens: 1 })).toBe(38);
   expect(costOf({ model: "m", output: 1.1 }, { completionTokens: 3 })).toBe(3300);
-  expect(priceOf([{ model: "gpt-4*" }, { model: "*", input: 1 }], "gpt-4o")?.model).toBe("gpt-4*");
-  expect(priceOf([{ model: "gpt-4" }], "gpt-4o")).toBeUndefined();
+});
+
+it("finds the first price that fits", () => {
+  const free: Price = { model: "free" };
+  const first = (prices: Price[], served: Served = {}, model = "chat") =>
+    prices.indexOf(priceOf(prices, model, served) ?? free);
+  expect(first([{ model: "gpt-4*" }, { model: "*", input: 1 }], {}, "gpt-4o")).toBe(0);
+  expect(first([{ model: "gpt-4" }], {}, "gpt-4o")).toBe(-1);
+  const prices: Price[] = [
+    { model: "chat", target: { backend: "cloud", model: "big*" }, promptAbove: 1000 },
+    { model: "chat", target: { backend: "cloud", model: "big*" } },
+    { model: "chat", target: { model: "small" } },
+    { model: "chat", target: { backend: "cloud" } },
+    { model: "chat", promptAbove: 2000 },
+  ];
+  const big = { backend: "cloud", backendModel: "big-1" };
+  expect(first(prices, { ...big, promptTokens: 1001 })).toBe(0);
+  expect(first(prices, { ...big, promptTokens: 1000 })).toBe(1);
+  expect(first(prices, big)).toBe(1);
+  expect(first(prices, { backend: "own", backendModel: "small" })).toBe(2);
+  expect(first(prices, { backend: "cloud", backendModel: "other" })).toBe(3);
+  expect(first(prices, { backend: "own", backendModel: "big-1", promptTokens: 2001 })).toBe(4);
+  // Nobody was asked.
+  expect(first(prices)).toBe(-1);
+  expect(first([{ model: "chat", promptAbove: 0 }])).toBe(-1);
 });
 
 it("writes durations in the form of OpenAI", () => {

@@ -93,7 +93,9 @@ describe("a mirror", () => {
     const records: object[] = [];
     const prices = [
       { model: "m", output: 1_000_000 },
-      { model: "s", input: 1000, output: 2000 },
+      { model: "s", target: { backend: "real" }, output: 1 },
+      { model: "s", promptAbove: 7, output: 1 },
+      { model: "s", target: { backend: "shadow", model: "s" }, input: 1000, output: 2000 },
     ];
     const sink = { keep: async (record: object) => void records.push(record) };
     const usage = { sink: sink as never, prices };

@@ -3,6 +3,7 @@ import type { Handle } from "../../src/core/call.js";
 import { detailsOf, tokenUsage } from "../../src/core/chat-messages.js";
 import { LintelError } from "../../src/core/errors.js";
 import { imageEvent, inlineImage } from "../../src/core/image-events.js";
+import type { Price } from "../../src/core/limits/settings.js";
 import { silent } from "../../src/core/log.js";
 import type { Input, MethodName } from "../../src/core/methods.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
@@ -176,6 +177,47 @@ describe("one record for each call", () => {
     expect(sink.records).toHaveLength(20);
     expect(sink.records.every((it) => it.outcome === "ok" && it.backend === "scripted")).toBe(true);
     expect(sink.records.some(({ attempts }) => attempts === 2)).toBe(true);
+  });
+
+  test("by the price of the target that answered, and of a prompt of its length", async () => {
+    const sink = new Sink();
+    const served = [chatModel("big"), chatModel("small")];
+    const chat: Handle<"chat"> = async function* ({ request: { model } }) {
+      if (model === "big") throw new LintelError("upstream_unreachable", "away");
+      yield [piece("a")];
+      yield [piece("", "stop", [7, 3])];
+    };
+    const own = scripted(
+      { chat: breaksAfter(new LintelError("unavailable", "no")) },
+      served,
+      "own",
+    );
+    const targets = [
+      { backend: "own", model: "big" },
+      { backend: "cloud", model: "big", priority: 1 },
+      { backend: "cloud", model: "small", priority: 2 },
+    ];
+    const spends = async (...prices: Price[]) => {
+      const core = coreOf(
+        [own, scripted({ chat }, served, "cloud")],
+        { models: [{ name: "chat", targets }] },
+        { usage: { sink, prices } },
+      );
+      await run(core, "complete", { model: "chat", messages });
+      expect(sink.records.at(-1)).toMatchObject({ backend: "cloud", attempts: 3, outcome: "ok" });
+      return sink.records.at(-1)?.spend;
+    };
+    const all = { model: "chat", input: 1, output: 1 };
+    const cloud = { model: "chat", input: 2, output: 10 };
+    expect(await spends({ ...cloud, target: { backend: "own" } }, all)).toBe(10_000);
+    expect(await spends({ ...cloud, target: { backend: "cloud" } }, all)).toBe(44_000);
+    expect(await spends({ ...cloud, target: { model: "big" } }, all)).toBe(10_000);
+    expect(await spends({ ...cloud, target: { backend: "cloud", model: "sm*" } }, all)).toBe(
+      44_000,
+    );
+    expect(await spends({ ...cloud, promptAbove: 6 }, all)).toBe(44_000);
+    expect(await spends({ ...cloud, promptAbove: 7 }, all)).toBe(10_000);
+    expect(await spends({ ...cloud, target: { backend: "own" } })).toBeUndefined();
   });
 
   test("a model without a price has no spend", async () => {

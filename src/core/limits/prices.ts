@@ -1,6 +1,6 @@
 /** What calls cost, in whole billionths of the price table's unit: sums of them are exact. */
 import { fits } from "../pattern.js";
-import type { Price } from "./settings.js";
+import type { Price, PricedTarget } from "./settings.js";
 
 /** Billionths in one unit. */
 export const unit = 1e9;
@@ -16,13 +16,39 @@ export interface Amounts {
   readonly images?: number | undefined;
 }
 
+/** What of a call its price may hang on besides its model: who answers it, and how long its prompt is. */
+export interface Served {
+  readonly backend?: string | undefined;
+  /** What that backend calls the model. */
+  readonly backendModel?: string | undefined;
+  readonly promptTokens?: number | undefined;
+}
+
 /**
- * The price of a model.
+ * The price of a call.
+ * @param model under which it counts
  * @returns `undefined` if the table does not have it
  */
-export function priceOf(prices: readonly Price[], model: string): Price | undefined {
-  return prices.find((price) => fits(price.model, model));
+export function priceOf(
+  prices: readonly Price[],
+  model: string,
+  { backend, backendModel, promptTokens = 0 }: Served,
+): Price | undefined {
+  return prices.find(
+    ({ model: pattern, target, promptAbove = -1 }) =>
+      fits(pattern, model) &&
+      promptTokens > promptAbove &&
+      (!target || isOf(target, backend, backendModel)),
+  );
 }
+
+const isOf = (target: PricedTarget, backend = "", model = ""): boolean =>
+  (target.backend ?? backend) === backend &&
+  (target.model === undefined || fits(target.model, model));
+
+/** Whether the price of one model's calls may hang on more than the model. */
+export const isConditional = ({ target, promptAbove }: Price): boolean =>
+  target !== undefined || promptAbove !== undefined;
 
 /** What something costs, in billionths of a unit. */
 export function costOf(

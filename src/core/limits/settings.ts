@@ -66,10 +66,22 @@ export interface LimitSettings {
   readonly models: readonly ModelLimits[];
 }
 
-/** What models cost. */
+/** Targets whose answers have a price of their own. What is absent is any. */
+export interface PricedTarget {
+  /** Its name. */
+  readonly backend?: string | undefined;
+  /** What the backend calls the model; a name, or a pattern with one `*`. */
+  readonly model?: string | undefined;
+}
+
+/** What models cost. The first entry that fits a call counts. */
 export interface Price {
-  /** Name, or pattern with one `*`; the first entry that fits counts. */
+  /** Name, or pattern with one `*`. */
   readonly model: string;
+  /** Of calls that one of these answers. Default: of all. */
+  readonly target?: PricedTarget | undefined;
+  /** Of calls whose prompts have more tokens than this. Default: of all. */
+  readonly promptAbove?: number | undefined;
   /** Per million tokens of prompts. Default 0. */
   readonly input?: number | undefined;
   /** Per million of those that the model server had in a cache. Default: as `input`. */

@@ -11,7 +11,7 @@ import type { AlertParts } from "./alerts.js";
 import type { Budgets, Claimed } from "./budgets.js";
 import { demandOf } from "./demand.js";
 import { tellStandings } from "./headers.js";
-import { type Amounts, costOf, priceOf } from "./prices.js";
+import { type Amounts, costOf, isConditional, priceOf, type Served } from "./prices.js";
 import type { Rule, Rules } from "./rules.js";
 import type { LimitSettings, Price } from "./settings.js";
 import type { Claim, LimitStore, Reservation, Verdict } from "./store.js";
@@ -49,6 +49,16 @@ const longestRetry = 61_000;
  * @throws LintelError `rate_limited`, with the limit and its scope
  */
 export function limit({ rules, prices, store, budgets, bounds }: LimitStepParts): Middleware {
+  const conditional = prices.some(isConditional);
+
+  const plan = (call: Call, applying: readonly Rule[], model: string): Plan => {
+    if (!applying.some(({ counter }) => counter.estimated)) return new Plan(applying, {});
+    const demand = demandOf(call, bounds);
+    if (!conditional) return new Plan(applying, demand, [priceOf(prices, model, demand) ?? free]);
+    const of = (served: Served) => priceOf(prices, model, served) ?? free;
+    return new Plan(applying, demand, pricesOf(call, demand, of), of);
+  };
+
   const settle = (
     reservation: Reservation,
     amounts: readonly number[],
@@ -85,13 +95,11 @@ export function limit({ rules, prices, store, budgets, bounds }: LimitStepParts)
     const applying = rules.for(call.caller, user, model);
     budgets.begin(call.caller, applying);
     if (applying.length === 0) return next(call);
-    const plan = applying.some(({ counter }) => counter.estimated)
-      ? new Plan(applying, demandOf(call, bounds), priceOf(prices, model))
-      : new Plan(applying, {});
-    if (plan.claims.length === 0) return next(call);
-    const verdict = store.reserve(plan.claims, leftOf(call));
-    if (!(verdict instanceof Promise)) return admit(next, call, plan, verdict);
-    return deferred(async () => admit(next, call, plan, await verdict));
+    const planned = plan(call, applying, model);
+    if (planned.claims.length === 0) return next(call);
+    const verdict = store.reserve(planned.claims, leftOf(call));
+    if (!(verdict instanceof Promise)) return admit(next, call, planned, verdict);
+    return deferred(async () => admit(next, call, planned, await verdict));
   };
 }
 
@@ -99,6 +107,15 @@ const leftOf = ({ deadline }: Call) =>
   deadline === undefined ? undefined : Math.max(0, deadline - performance.now());
 
 const free: Price = { model: "*" };
+
+/** Of each target that may answer. */
+const pricesOf = ({ targets = [] }: Call, { promptTokens }: Amounts, of: (by: Served) => Price) => [
+  ...new Set(
+    targets.map(({ backend, model }) =>
+      of({ backend: backend.name, backendModel: model.id, promptTokens }),
+    ),
+  ),
+];
 
 /** What a call claims of its limits, and what it comes to in the end. */
 class Plan {
@@ -110,11 +127,20 @@ class Plan {
   /** Whether it claims of a budget. */
   readonly spends: boolean;
   readonly #demand: Amounts;
-  readonly #price: Price;
+  /** Of which the dearest counts until it is known who answers. */
+  readonly #prices: readonly Price[];
+  /** The price in the end; absent: there is but one. */
+  readonly #priceOf: ((by: Served) => Price) | undefined;
 
-  constructor(rules: readonly Rule[], demand: Amounts, price: Price = free) {
+  constructor(
+    rules: readonly Rule[],
+    demand: Amounts,
+    prices: readonly Price[] = [],
+    priceOf?: (by: Served) => Price,
+  ) {
     this.#demand = demand;
-    this.#price = price;
+    this.#prices = prices;
+    this.#priceOf = priceOf;
     const claims: Claim[] = [];
     const claiming: Rule[] = [];
     let open = false;
@@ -136,7 +162,8 @@ class Plan {
   /** What the call took, as far as it got. */
   actual(attributes: Attributes): number[] {
     const taken = takenBy(attributes);
-    return this.rules.map((rule) => this.#amountOf(rule, taken));
+    const prices = this.#priceOf ? [this.#priceOf(attributes)] : this.#prices;
+    return this.rules.map((rule) => this.#amountOf(rule, taken, prices));
   }
 
   /** What a call took that never ran: it was made all the same. */
@@ -150,7 +177,7 @@ class Plan {
     return this.#amountOf(rule, { promptTokens }) > most;
   }
 
-  #amountOf({ quantity }: Rule, amounts: Amounts): number {
+  #amountOf({ quantity }: Rule, amounts: Amounts, prices = this.#prices): number {
     switch (quantity) {
       case "requests":
       case "concurrent":
@@ -160,7 +187,7 @@ class Plan {
       case "images":
         return amounts.images ?? 0;
       case "spend":
-        return costOf(this.#price, amounts);
+        return prices.reduce((most, price) => Math.max(most, costOf(price, amounts)), 0);
     }
   }
 }

@@ -91,13 +91,16 @@ export class Attempts {
     else this.#tools.mirrors?.begin(this.#call);
     metadata.set("x-lintel-attempts", String(1 + (attributes.retries ?? 0)));
     attributes.backend = target.backend.name;
+    attributes.backendModel = target.model.id;
     return { attempt, probe };
   }
 
   /** One was answered first. */
   won(attempt: Attempt, first: IteratorResult<Batch>): void {
     this.#winner = attempt;
-    this.#call.attributes.backend = attempt.record.backend;
+    const { attributes } = this.#call;
+    attributes.backend = attempt.record.backend;
+    attributes.backendModel = attempt.record.model;
     attempt.win(first);
     if (this.#running.length > 1) {
       this.drop(new LintelError("cancelled", "another model server was faster"), attempt);

@@ -154,7 +154,13 @@ export class MirroredCall implements Enrolled {
   #tell(own: Call, { record }: Attempt, failure: LintelError | undefined): void {
     const { id, method, attributes: of, observation, log } = this.#call;
     const { attributes } = own;
-    const price = priceOf(this.#parts.prices, record.model);
+    const { backend, model } = record;
+    const { promptTokens } = attributes;
+    const price = priceOf(this.#parts.prices, model, {
+      backend,
+      backendModel: model,
+      promptTokens,
+    });
     const spend = price && costOf(price, attributes);
     const mirrored: Mirrored = { method, of, record, attributes, spend };
     observation?.mirrors?.answered(mirrored);

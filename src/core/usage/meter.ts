@@ -116,7 +116,7 @@ class Metered extends Steps<Batch> implements Waiter<IteratorResult<Batch>> {
     const { id, method, caller, attributes } = this.#call;
     const { door, user, model, backend, attempts } = attributes;
     const taken = takenBy(attributes);
-    const price = model === undefined ? undefined : priceOf(this.#parts.prices, model);
+    const price = model === undefined ? undefined : priceOf(this.#parts.prices, model, attributes);
     return {
       id: newId(),
       at: this.#at,
