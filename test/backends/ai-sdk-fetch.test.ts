@@ -14,7 +14,7 @@ function fetchOf(own: readonly string[], images = true, allow: readonly string[]
   const guard = new Guard({ own, allow });
   const dispatcher = new Agent();
   onTestFinished(async () => void (await Promise.all([guard.close(), dispatcher.destroy()])));
-  return guardedFetch({ guard, dispatcher, images });
+  return guardedFetch({ guard, connections: { current: dispatcher }, images });
 }
 
 describe("a redirect of what a provider gets", () => {

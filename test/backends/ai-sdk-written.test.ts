@@ -17,7 +17,12 @@ async function answered(script: Script, body = offering, where: WrittenIn = "alw
   const guard = new Guard({ own: [url], allow: [] });
   const dispatcher = new Agent();
   onTestFinished(async () => void (await Promise.all([guard.close(), dispatcher.destroy()])));
-  const send = guardedFetch({ guard, dispatcher, images: false, written: where });
+  const send = guardedFetch({
+    guard,
+    connections: { current: dispatcher },
+    images: false,
+    written: where,
+  });
   return send(url, { method: "POST", body });
 }
 

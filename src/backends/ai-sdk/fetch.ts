@@ -22,7 +22,7 @@ export const askingForUsage = { [usageHeader]: "1" };
 export interface FetchOptions {
   readonly guard: Guard;
   /** For requests to the provider itself. */
-  readonly dispatcher: Dispatcher;
+  readonly connections: { readonly current: Dispatcher };
   /** Whether answers may have images in them. */
   readonly images: boolean;
   /** Where arguments of calls are objects. Default: nowhere. */
@@ -43,7 +43,7 @@ const redirects = new Set([301, 302, 303, 307, 308]);
  * come from an answer: so it is guarded, redirects too. All answers are limited in
  * size, as they are once unpacked.
  */
-export function guardedFetch({ guard, dispatcher, images, written }: FetchOptions): Fetch {
+export function guardedFetch({ guard, connections, images, written }: FetchOptions): Fetch {
   const guarded = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
     let url = new URL(input);
     const method = init.method?.toUpperCase() ?? "GET";
@@ -51,6 +51,7 @@ export function guardedFetch({ guard, dispatcher, images, written }: FetchOption
       guard.trust(url.origin);
       const request = withUsage(init);
       const body = typeof request.body === "string" ? { body: asWritten(request.body) } : {};
+      const dispatcher = connections.current;
       const response = await send(url, { ...request, ...body, dispatcher, redirect: "manual" });
       if (!response.ok) return refused(response, init.signal);
       const type = response.headers.get("content-type") ?? "";
@@ -67,7 +68,7 @@ export function guardedFetch({ guard, dispatcher, images, written }: FetchOption
     if (isInlineImage(url.href)) return new Response(bytesOfBase64(url.href));
     let { headers } = init;
     for (let hops = 0; hops <= mostRedirects; hops++) {
-      const via = guard.isOwn(url) ? dispatcher : await guard.admit(url, hops > 0);
+      const via = guard.isOwn(url) ? connections.current : await guard.admit(url, hops > 0);
       const response = await send(url, {
         ...init,
         ...(headers && { headers }),

@@ -11,6 +11,7 @@ import { LintelError, toLintelError } from "../../core/errors.js";
 import { modelOf } from "../../core/model.js";
 import { Guard } from "../http/guard.js";
 import { agentTo } from "../http/pools.js";
+import { Renewed } from "../http/renewed.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
 import { Running } from "../running.js";
 import { chat, complete } from "./chat.js";
@@ -43,7 +44,7 @@ export class AiSdkBackend implements Backend {
   readonly #config: AiSdkConfig;
   readonly #entries: ReadonlyMap<string, Entry>;
   readonly #guard: Guard;
-  readonly #agent: Agent;
+  readonly #agent: Renewed<Agent>;
   readonly #running = new Running();
   readonly #loading: Promise<void>;
   #models: readonly Model[] = [];
@@ -57,11 +58,8 @@ export class AiSdkBackend implements Backend {
     );
     const { connect, first_token, idle } = config.timeouts;
     const { baseURL } = config.options;
-    this.#agent = agentTo({
-      connect: { timeout: connect },
-      headersTimeout: first_token,
-      bodyTimeout: idle,
-    });
+    const timeouts = { headersTimeout: first_token, bodyTimeout: idle };
+    this.#agent = new Renewed(() => agentTo({ connect: { timeout: connect }, ...timeouts }));
     this.#guard = new Guard({
       own: typeof baseURL === "string" && URL.canParse(baseURL) ? [baseURL] : [],
       allow: [...config.allow_hosts, ...(imagePackage(config.package).hosts ?? [])],
@@ -190,7 +188,7 @@ export class AiSdkBackend implements Backend {
     try {
       const images = this.#config.models.some(({ task }) => task === "image");
       const { counts, written } = chatPackage(this.#config.package);
-      const fetch = guardedFetch({ guard: this.#guard, dispatcher: this.#agent, images, written });
+      const fetch = guardedFetch({ guard: this.#guard, connections: this.#agent, images, written });
       const provider = await loadProvider(this.#config, countingFetch(fetch, counts));
       for (const entry of this.#entries.values()) {
         try {

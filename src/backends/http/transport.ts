@@ -10,6 +10,7 @@ import { Exchange } from "./exchange.js";
 import { poolTo } from "./pools.js";
 import type { Proxies } from "./proxy.js";
 import { intoSharedBuffer } from "./reading.js";
+import { Renewed } from "./renewed.js";
 import { bodyBytes } from "./request-body.js";
 import type { Pool } from "./undici.js";
 import { userAgent } from "./user-agent.js";
@@ -71,7 +72,7 @@ export const byLowerName = (headers: Readonly<Record<string, string>>): Record<s
 
 /** Speaks to one origin. Redirects are not followed: an operator names the server that is meant. */
 export class Transport {
-  readonly #pool: Pool;
+  readonly #pool: Renewed<Pool>;
   readonly #options: TransportOptions;
   readonly #running = new Roster<Exchange>();
   /** Those that run beside them, over a connection of their own, which is made when it is needed. */
@@ -89,7 +90,7 @@ export class Transport {
   constructor(options: TransportOptions) {
     this.#options = options;
     this.#usual = this.#headers(json, undefined, true);
-    this.#pool = poolOf(options, options.connections);
+    this.#pool = new Renewed(() => poolOf(options, options.connections));
   }
 
   /**
@@ -133,7 +134,7 @@ export class Transport {
 
   #dispatch(exchange: Exchange, options: Dispatcher.DispatchOptions): void {
     this.#running.add(exchange);
-    this.#pool.dispatch(options, exchange);
+    this.#pool.current.dispatch(options, exchange);
   }
 
   #askAside(exchange: Exchange, options: Dispatcher.DispatchOptions): void {
@@ -166,7 +167,8 @@ export class Transport {
     // Those that wait first: they would take the places of the others.
     const all = [...this.#waiting.keys(), ...this.#running, ...this.#aside];
     for (const exchange of all) exchange.fail(this.#closed);
-    for (const pool of [this.#pool, this.#spare]) if (pool && !pool.destroyed) await pool.destroy();
+    await this.#pool.destroy();
+    if (this.#spare && !this.#spare.destroyed) await this.#spare.destroy();
   }
 }
 
