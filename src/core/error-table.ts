@@ -80,10 +80,10 @@ export type ErrorCode = keyof typeof errorTable;
 
 /**
  * What may be done about a failure that came before the first message: ask any
- * target again, ask another one since this one can't, or nothing, because it
- * would fail again or may have had an effect.
+ * target again, ask another one since this one can't, ask another one though the request
+ * may be why this one failed, or nothing, because it would fail again or may have had an effect.
  */
-export type Retry = "anywhere" | "elsewhere" | "never";
+export type Retry = "anywhere" | "elsewhere" | "doubtful" | "never";
 
 /** For those that don't say it themselves; all others never. */
 export const retryOf: { readonly [C in ErrorCode]?: Retry } = {

@@ -212,6 +212,23 @@ describe("where another server may do it, it is asked:", () => {
   });
 });
 
+describe("a server's own fault, for which the request may be to blame, is not tried there again:", () => {
+  it.each([500, 505, 507, 599])("%i", async (status) => {
+    const error = await failure(answering(status, { error: { message: "no" } }));
+    expect(error).toMatchObject({ code: "upstream_failed", retry: "doubtful" });
+  });
+
+  it("in an answer of status 200, and in a stream, too", async () => {
+    const error = { message: "Internal server error", type: "server_error" };
+    for (const script of [
+      answering(200, { error }),
+      (exchange: Exchange) => exchange.stream({ error }),
+    ]) {
+      expect(await failure(script)).toMatchObject({ code: "upstream_failed", retry: "doubtful" });
+    }
+  });
+});
+
 describe("the status of a refusal counts, and when to come again, where its body", () => {
   const cut = '{"error":{"message":"busy"';
 

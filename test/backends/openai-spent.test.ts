@@ -148,15 +148,15 @@ describe("the gateway's own trouble is", () => {
   );
 
   it.each([
-    "Failed to create new sequence: out of memory",
-    "model runner has unexpectedly stopped",
-    "no model requires more system memory",
-    "error reading llama-server chat response: unexpected EOF",
-    "mlx runner failed: out of memory",
-  ])("and no other 500 is: %s", async (message) => {
+    ["Failed to create new sequence: out of memory", "doubtful"],
+    ["model runner has unexpectedly stopped", "never"],
+    ["no model requires more system memory", "doubtful"],
+    ["error reading llama-server chat response: unexpected EOF", "never"],
+    ["mlx runner failed: out of memory", "doubtful"],
+  ])("and no other 500 is, for which the request may be to blame: %s", async (message, retry) => {
     expect(await failure(answering(500, { error: { message } }))).toMatchObject({
       code: "upstream_failed",
-      retry: "never",
+      retry,
     });
   });
 

@@ -63,6 +63,7 @@ describe("failover", () => {
       );
     expect(await at("anywhere")).toBe("good");
     expect(await at("elsewhere")).toBe("good");
+    expect(await at("doubtful")).toBe("good");
     await expect(at("never")).rejects.toEqual(failure("upstream_failed"));
   });
   it.each(["unavailable", "overloaded"] as const)(

@@ -24,6 +24,21 @@ import {
 import { breaksAfter, hangsAfter, says, scripted } from "../support/scripted.js";
 
 describe("health", () => {
+  it("counts a fault for which the request may be to blame against the first that has it, not against all that were asked", async () => {
+    const broken = () => fails("upstream_failed", { retry: "doubtful" });
+    const all = ["a", "b", "c"].map((name) => backend(name, broken()));
+    const { core } = bench(all, { retry: { budget: 1, floor: 100 } });
+    for (let i = 0; i < 4; i++) {
+      await expect(run(core, "chat", hello)).rejects.toEqual(failure("upstream_failed"));
+    }
+    expect(all.map(({ asked }) => asked.length)).toEqual([4, 4, 4]);
+    expect(["a", "b", "c"].map((name) => stateOf(core, name)?.failures)).toEqual([4, 0, 0]);
+    // One that others answer is its own: a goes out, and those that come then are counted where they begin.
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("upstream_failed"));
+    await expect(run(core, "chat", hello)).rejects.toEqual(failure("upstream_failed"));
+    expect(["a", "b", "c"].map((name) => stateOf(core, name)?.state)).toEqual(["out", "in", "in"]);
+    expect(stateOf(core, "b")).toMatchObject({ failures: 1 });
+  });
   it("takes a target out that fails, tries it with one call at a time, and takes it back in", async () => {
     const door = gate("a");
     const a = backend("a", inTurn(...Array(5).fill(fails("upstream_failed")), door.handle));

@@ -85,6 +85,13 @@ export function isOfTarget(status: number, body: unknown, said: string): boolean
   );
 }
 
-/** Whether LM Studio says, with the status for bad requests, that its model did not survive one. */
+/**
+ * Whether LM Studio says, with the status for bad requests, or Ollama that its model did not survive one: it is
+ * not to end those of others, too.
+ */
 export const hasCrashed = (status: number, said: string): boolean =>
-  status === 400 && /^the model has crashed\b/i.test(said);
+  (status === 400 && /^the model has crashed\b/i.test(said)) ||
+  (status === 500 &&
+    /\bmodel runner has unexpectedly stopped\b|^error reading llama.server chat response\b/i.test(
+      said,
+    ));

@@ -46,10 +46,14 @@ export const upstreamFailed = (status: number, retry: Retry): LintelError =>
 /** What a gateway says of the server behind it, or Cloudflare, which has numbers of its own for it. */
 const passing: ReadonlySet<number> = new Set([502, 520, 521, 523, 525, 526, 530]);
 
-/** A gateway's failure may pass; a server that refuses our key, leads elsewhere, or has no such path, operation or model any more, did nothing yet. */
+/**
+ * A gateway's failure may pass; a server that refuses our key, leads elsewhere, or has no such path, operation or model any more, did
+ * nothing yet. A fault of its own, as a 500 is, it may have for what is asked.
+ */
 function retryOfStatus(status: number): Retry {
   if (passing.has(status)) return "anywhere";
-  return [301, 302, 307, 308, 401, 402, 403, 404, 405, 410, 412, 501].includes(status)
-    ? "elsewhere"
-    : "never";
+  if ([301, 302, 307, 308, 401, 402, 403, 404, 405, 410, 412, 501].includes(status)) {
+    return "elsewhere";
+  }
+  return status >= 500 ? "doubtful" : "never";
 }

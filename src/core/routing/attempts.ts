@@ -18,6 +18,8 @@ export class Attempts {
   readonly #candidates: Candidates;
   readonly #detached: boolean;
   #running: Attempt[] = [];
+  /** Whether one failed for which the request may be to blame. */
+  #doubtful = false;
   #winner: Attempt | undefined;
   #asked = 0;
   /** Of the prompt; absent: nobody wanted to know. */
@@ -121,7 +123,10 @@ export class Attempts {
     if (this.#winner === attempt) this.#winner = undefined;
     // Ahead of the end, which hands the place on.
     target.endpoint.heed(failure, this.#tools.clock.now());
-    const own = failure.leaving || isDeadline(this.#call, failure.code);
+    // What several fail at is about the request: nobody is to take all of them out with one that breaks them.
+    const alike = failure.retry === "doubtful" && this.#doubtful;
+    if (failure.retry === "doubtful") this.#doubtful = true;
+    const own = failure.leaving || alike || isDeadline(this.#call, failure.code);
     attempt.end(failure, own);
     attempt.giveUp(failure);
     this.#candidates.failed(target, failure);

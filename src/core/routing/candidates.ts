@@ -99,7 +99,8 @@ export class Candidates {
     this.#failure = failure;
     this.#tried = (this.#tried ?? new Set()).add(target);
     const { retry, leaving } = failure;
-    if (retry === "elsewhere" || leaving) this.#unfit = (this.#unfit ?? new Set()).add(target);
+    const done = retry === "elsewhere" || retry === "doubtful" || leaving;
+    if (done) this.#unfit = (this.#unfit ?? new Set()).add(target);
   }
 
   /** What the caller sees where no attempt follows. */
