@@ -43,6 +43,7 @@ const early = (good: Script): Stage => ({
   "bad gateway": [answers(502), good],
   "service unavailable": [answers(503), good],
   "gateway timeout": [answers(504), good],
+  "server error": [answers(500), good],
 });
 
 /** A server whose list of models is always there. */
@@ -64,7 +65,7 @@ const kinds = [
       "connection refused": [drawing("openai/image"), drawing("openai/image")],
     },
     shown: {} as Stage,
-    final: { "server error": [answers(500), drawing("openai/image")] },
+    final: { "bad request": [answers(400), drawing("openai/image")] },
   },
   {
     kind: "rest",
@@ -82,7 +83,7 @@ const kinds = [
     shown: {
       "reset after the first step": [breaksAfter({ ...progress, step: 1 }), paintsByEvents],
     } as Stage,
-    final: { "server error": [answers(500), paintsByEvents] },
+    final: { "bad request": [answers(400), paintsByEvents] },
   },
 ];
 
@@ -115,7 +116,8 @@ describe.each(kinds)("servers of kind $kind", (kind) => {
       expect(posts(model)).toEqual([refused ? 0 : 1, 1]);
     });
     it.each(Object.keys(final))("nobody else is asked: %s", async (model) => {
-      expect(await ask(model)).toMatchObject({ error: { code: "upstream_failed" } });
+      const code = model === "bad request" ? "invalid_value" : "upstream_failed";
+      expect(await ask(model)).toMatchObject({ error: { code } });
       expect(posts(model)).toEqual([1, 0]);
     });
   });

@@ -21,12 +21,12 @@ const early: Stage = {
   "bad gateway": [answers(502), echo],
   "service unavailable": [answers(503), echo],
   "gateway timeout": [answers(504), echo],
+  "server error": [answers(500), echo],
   "refused key": [answers(401), echo],
 };
 
 /** After these nobody is. */
 const final: Record<string, { script: Script; code: ErrorCode }> = {
-  "server error": { script: answers(500), code: "upstream_failed" },
   "bad request": { script: answers(400), code: "invalid_value" },
 };
 
