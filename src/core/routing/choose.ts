@@ -15,13 +15,31 @@ export interface Choice {
 }
 
 /**
- * Chooses among the targets of the first tier where one is healthy and has room.
+ * Chooses among the targets of the first tier where one is healthy and has room; those that keep refusing
+ * come after all others.
  * @param targets by tier
  * @returns `"full"`: healthy ones there are, with room none; where no healthy one is, the same of
  *   those that said they are about to leave, or whose health check fails; where no such one is, and the
  *   call is patient, one is tried just now; `undefined`: nothing of all that
  */
 export function choose(targets: readonly Target[], choice: Choice): Target | "full" | undefined {
+  for (const { endpoint } of targets) {
+    if (endpoint.refusals.waits(choice.now)) return chooseRather(targets, choice);
+  }
+  return chooseAmong(targets, choice);
+}
+
+/** One that does not keep refusing, where such a one takes calls. */
+function chooseRather(targets: readonly Target[], choice: Choice): Target | "full" | undefined {
+  const { now, without } = choice;
+  const refusing = targets.filter(({ endpoint }) => endpoint.refusals.waits(now));
+  const passed = new Set([...(without ?? []), ...refusing]);
+  const other = chooseAmong(targets, { ...choice, without: passed });
+  const takes = other !== undefined && other !== "full" && other.endpoint.usable(now);
+  return takes ? other : chooseAmong(targets, choice);
+}
+
+function chooseAmong(targets: readonly Target[], choice: Choice): Target | "full" | undefined {
   const { now, without, affinity, random, patient } = choice;
   let full = false;
   let tried = false;

@@ -7,6 +7,7 @@ import { Health } from "./health.js";
 import { Latency } from "./latency.js";
 import { FairQueue, type Waiter } from "./queue.js";
 import { Quota, type QuotaSettings, QuotaUse } from "./quota.js";
+import { Refusals } from "./refusals.js";
 import { isAboutTarget } from "./rest.js";
 import type { HealthSettings } from "./settings.js";
 import type { Shares } from "./shares.js";
@@ -35,6 +36,8 @@ export class Endpoint {
   readonly backend: string;
   readonly model: string;
   readonly health: Health;
+  /** What it refuses for a limit of its own without a word until when. */
+  readonly refusals: Refusals;
   readonly queue: FairQueue;
   /** What each caller has running there; absent: nobody tells of other gateways. */
   readonly shares: Shares | undefined;
@@ -68,6 +71,7 @@ export class Endpoint {
     this.backend = backend;
     this.model = model;
     this.health = new Health(health, random);
+    this.refusals = new Refusals(health);
     this.#clock = clock;
     this.#events = events;
   }
@@ -161,6 +165,7 @@ export class Endpoint {
    * @param since when it began
    */
   answered(probe: boolean, since: number, now: number): void {
+    this.refusals.answered(since);
     const turn = this.health.answered(probe, since);
     if (turn === "back") this.#events.back(this);
     if (turn) this.serve(now);
@@ -190,11 +195,14 @@ export class Endpoint {
     if (this.lastResort(now) !== undefined) this.#wake(now);
   }
 
-  /** It is left alone where a failure says that it asked for that. */
+  /** It is left alone where a failure says that it asked for that, and passed over where it keeps refusing without a time. */
   heed(failure: LintelError, now: number): void {
-    const { askedDelay, leaving } = failure;
-    if (askedDelay === undefined || !isAboutTarget(failure)) return;
-    if (this.health.rests(askedDelay * 1000, now, leaving)) this.#wake(now);
+    const { askedDelay, leaving, code } = failure;
+    if (!isAboutTarget(failure)) return;
+    if (askedDelay === undefined) {
+      // Other failures count against its health.
+      if (code === "rate_limited") this.refusals.refused(now);
+    } else if (this.health.rests(askedDelay * 1000, now, leaving)) this.#wake(now);
   }
 
   /** It is known to be unfit, without a call. */

@@ -11,7 +11,7 @@ export interface EndpointSnapshot {
   /**
    * `in`: it takes calls; `out`: it failed too often, or its health check fails;
    * `due`: it was out, and the next call tries it; `probing`: one does;
-   * `resting`: it asked to be left alone for a while; `used_up`: nothing is left of its quota.
+   * `resting`: it asked to be left alone for a while, or keeps refusing; `used_up`: nothing is left of its quota.
    */
   readonly state: "in" | "out" | "due" | "probing" | "resting" | "used_up";
   /** Until it is tried again; 0 while it is in or due. */
@@ -60,7 +60,7 @@ export function snapshotOf(endpoint: Endpoint, now: number): EndpointSnapshot {
     backend,
     model,
     state,
-    outForMs: state === "in" ? 0 : Math.max(0, endpoint.usableAt(now) - now),
+    outForMs: state === "in" ? 0 : Math.max(0, backAt(endpoint, now) - now),
     inFlight,
     ...(Number.isFinite(maxInFlight) && { maxInFlight }),
     ...(quota && { quota: quota.snapshot(now) }),
@@ -73,11 +73,14 @@ export function snapshotOf(endpoint: Endpoint, now: number): EndpointSnapshot {
   };
 }
 
+const backAt = (endpoint: Endpoint, now: number) =>
+  Math.max(endpoint.usableAt(now), endpoint.refusals.until);
+
 function stateOf(endpoint: Endpoint, now: number): EndpointSnapshot["state"] {
   const { circuit } = endpoint.health;
   if (circuit.out && circuit.probing) return "probing";
   if (endpoint.isUsedUp(now)) return "used_up";
-  const resting = endpoint.health.isResting(now);
+  const resting = endpoint.health.isResting(now) || endpoint.refusals.waits(now);
   if (!circuit.out) return resting ? "resting" : "in";
   return circuit.due(now) && !resting ? "due" : "out";
 }
