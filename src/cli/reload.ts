@@ -1,10 +1,11 @@
 /** Takes over a changed configuration on SIGHUP, and when its file changes. */
 import { existsSync, type FSWatcher, watch } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { basename, resolve } from "node:path";
+import { basename, dirname, resolve } from "node:path";
 import { saysNothing } from "../config/file.js";
 import { type ConfigSources, loadConfig } from "../config/load.js";
 import { ConfigError, formatProblem } from "../config/problems.js";
+import { filesIn } from "../config/references.js";
 import type { Config } from "../config/schema.js";
 import { LintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
@@ -118,7 +119,7 @@ const settleMs = 200;
 const longestMs = 2000;
 
 /**
- * Reloads when the text of the file changes, or that of a certificate's. The folder is watched, since editors
+ * Reloads when the text of the file changes, or that of a certificate's or of a file that it refers to. The folder is watched, since editors
  * replace files, and so are those of links on the way to it, and of what they lead to; and the
  * file itself, which another folder holds where it is mounted into a container. A certificate
  * that is gone, for the moment, is waited for. Where a signal came while one was gone or wrong, and was refused,
@@ -133,6 +134,7 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
   const { cert, key, client_ca } = running.config.tls ?? {};
   // Other ones apply after a restart.
   const certificates = [cert, key, client_ca].filter((one) => one !== undefined);
+  const filesOf = (text = "") => [...certificates, ...filesIn(text, dirname(path))];
   const read = async (what: string) => {
     try {
       assertRegular(what);
@@ -141,13 +143,16 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
       return undefined;
     }
   };
+  const readAll = async (files: readonly string[]) =>
+    new Map(await Promise.all(files.map(async (one) => [one, await read(one)] as const)));
   let known = options.text;
-  let served = await Promise.all(certificates.map(read));
+  let served = await readAll(filesOf(known));
   /** The last reload that was of here: of what it refused another text alone makes one again. */
   let own: Promise<boolean> | undefined;
   let timer: NodeJS.Timeout | undefined;
   let changedAt: number | undefined;
   let watchers: FSWatcher[] = [];
+  let stopped = false;
   const changed = () => {
     changedAt ??= performance.now();
     if (performance.now() - changedAt > longestMs) return;
@@ -158,18 +163,24 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
     changedAt = undefined;
     // Another file may stand there now, and elsewhere. Where there is none, a folder tells when it is back.
     end();
-    const watched = [path, ...certificates].flatMap((one) => [
+    const about = await read(path);
+    if (stopped) return;
+    const files = filesOf(about ?? known);
+    const watched = [path, ...files].flatMap((one) => [
       ...foldersOf(one),
       ...(existsSync(one) ? [one] : []),
     ]);
     watchers = [...new Set(watched)].flatMap((what) => watcherOf(what) ?? []);
     const turn = last.get(running);
     const refused = turn !== own && (await turn) === true;
-    const [text, ...texts] = await Promise.all([path, ...certificates].map(read));
+    const text = await read(path);
+    const texts = await readAll(files);
     // Gone for the moment, while it is being replaced.
     if (text === undefined) return;
-    const there = !texts.includes(undefined);
-    const renewed = there ? certificates.find((_, i) => texts[i] !== served[i]) : undefined;
+    // What it refers to now may not be watched yet.
+    if (text !== about) return changed();
+    const there = files.every((one) => texts.get(one) !== undefined || !served.get(one));
+    const renewed = there ? files.find((one) => texts.get(one) !== served.get(one)) : undefined;
     const why = text !== known ? path : (renewed ?? (refused && there ? path : undefined));
     if (why === undefined) return;
     known = text;
@@ -195,6 +206,7 @@ export async function reloadOnChange(options: ReloadOptions): Promise<() => void
   // It may have changed while the gateway started.
   await look();
   return () => {
+    stopped = true;
     clearTimeout(timer);
     end();
   };

@@ -11,8 +11,9 @@ import {
   type Problem,
 } from "./problems.js";
 import { fewMilliseconds } from "./quantities.js";
+import type { Environment } from "./references.js";
 import { type Config, configSchema } from "./schema.js";
-import { type Environment, pathKey, readYaml, type YamlFile } from "./yaml.js";
+import { pathKey, readYaml, type YamlFile } from "./yaml.js";
 
 /** What is known about a text besides itself. */
 export interface TextOrigin {
@@ -38,7 +39,7 @@ export interface Parsed {
 /** Parses a configuration file. */
 export function parseConfig(text: string, origin: TextOrigin): Parsed {
   const { source, directory, env, fields } = origin;
-  const whole = readYaml(text, env);
+  const whole = readYaml(text, { env, directory });
   const yaml = fields ? partOf(whole, fields) : whole;
   if (yaml.syntax.length > 0) {
     return { problems: yaml.syntax.map((mistake) => ({ source, field: "", ...mistake })) };

@@ -12,6 +12,7 @@ import {
   type YAMLMap,
 } from "yaml";
 import type { Finding, Path, Position } from "./problems.js";
+import { type Referred, substitute } from "./references.js";
 import { syntaxMistakes } from "./syntax.js";
 
 /** A file that was read. */
@@ -20,9 +21,9 @@ export interface YamlFile {
   readonly value: unknown;
   /** Mistakes of syntax; with any of these, `value` means nothing. */
   readonly syntax: readonly { readonly position: Position; readonly message: string }[];
-  /** Mistakes in `${NAME}`, and variables that are written another way. */
+  /** Mistakes in `${NAME}` and `${file:PATH}`, and variables that are written another way. */
   readonly references: readonly Finding[];
-  /** Paths of values that came out of the environment, as `pathKey` writes them. */
+  /** Paths of values that came out of the environment, or of a file, as `pathKey` writes them. */
   readonly fromEnvironment: ReadonlySet<string>;
   /** Where a field stands; of a field that is not there, where its parent stands. */
   position(path: Path, atKey?: boolean): Position;
@@ -31,14 +32,8 @@ export interface YamlFile {
 /** A path as a key of a set. */
 export const pathKey = (path: Path): string => JSON.stringify(path);
 
-/** The values of environment variables. */
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-/**
- * Parses a file and puts environment variables in: `${NAME}`,
- * `${NAME:-default}` (where NAME is not set or empty), `$${` for a literal `${`.
- */
-export function readYaml(text: string, environment: Environment): YamlFile {
+/** Parses a file and puts in what its texts refer to: environment variables, and files. */
+export function readYaml(text: string, referred: Referred): YamlFile {
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, merge: true });
   const named = (node: unknown) => (isAlias(node) ? node.resolve(document) : node);
@@ -80,7 +75,7 @@ export function readYaml(text: string, environment: Environment): YamlFile {
       // It stands in a mapping that others merge.
       cameFromEnvironment(path, substituted.get(node));
     } else if (isScalar(node) && typeof node.value === "string" && node.value.includes("${")) {
-      const { value, wrong } = substitute(node.value, environment);
+      const { value, wrong } = substitute(node.value, referred);
       node.value = value;
       substituted.set(node, wrong);
       cameFromEnvironment(path, wrong);
@@ -191,28 +186,3 @@ const hasItself = "an alias or << names what stands around it, which would be in
 const offsetOf = (node: unknown): number => (node as Node | null)?.range?.[0] ?? 0;
 
 const keyOf = (key: unknown): string => String(isScalar(key) ? key.value : key);
-
-function substitute(text: string, environment: Environment) {
-  const wrong: string[] = [];
-  const value = text.replace(/\$\$\{|\$\{([^}]*)(\}?)/g, (whole, inner?: string, end?: string) => {
-    if (inner === undefined) return "${";
-    const match = end ? /^([A-Za-z_]\w*)(?::-(.*))?$/s.exec(inner) : null;
-    if (!match) {
-      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is what the file may say
-      wrong.push("must be ${NAME} or ${NAME:-default}; write $${ for a literal ${");
-      return whole;
-    }
-    const [, name = "", fallback] = match;
-    if (fallback?.includes("${")) {
-      // It would end at the first }, and what is behind that would be text.
-      wrong.push("a default is text only: it can't have another ${ in it");
-      return whole;
-    }
-    const found = environment[name];
-    if (found !== undefined && (found !== "" || fallback === undefined)) return found;
-    if (fallback !== undefined) return fallback;
-    wrong.push(`the environment variable ${name} is not set; \${${name}:-default} gives a default`);
-    return whole;
-  });
-  return { value, wrong };
-}

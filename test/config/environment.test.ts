@@ -1,5 +1,8 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: it is what the file says
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { folder } from "./folder.js";
 import { mistakes, valid } from "./text.js";
 
 describe("the environment", () => {
@@ -109,8 +112,8 @@ backends: [{ type: openai, name: x, url: "http://127.0.0.1:1" }]
 
   test("what is no reference is said", () => {
     expect(mistakes('public_url: "${1x}"\nlisten: "${A"\n', { A: "x" })).toEqual([
-      "lintel.yaml:1:13: public_url: must be ${NAME} or ${NAME:-default}; write $${ for a literal ${",
-      "lintel.yaml:2:9: listen: must be ${NAME} or ${NAME:-default}; write $${ for a literal ${",
+      "lintel.yaml:1:13: public_url: must be ${NAME}, ${NAME:-default} or ${file:PATH}; write $${ for a literal ${",
+      "lintel.yaml:2:9: listen: must be ${NAME}, ${NAME:-default} or ${file:PATH}; write $${ for a literal ${",
     ]);
   });
 
@@ -153,5 +156,39 @@ models: !include models.yaml
   test("inside of brackets the mistake in the syntax says to quote", () => {
     expect(mistakes("media: { ttl: ${TTL} }\n", { TTL: "1h" })[0]).toContain('quote "${NAME}"');
     expect(valid('media: { ttl: "${TTL}" }\n', { TTL: "1h" }).media.ttl).toBe(3_600_000);
+  });
+});
+
+describe("files", () => {
+  test("stand in a text in their place, without the end of their last line", () => {
+    const at = folder({ key: "sk-1\n", url: "\uFEFFhttp://a\r\n", password: " p w " });
+    const text = `backends:
+  - { type: openai, name: a, url: "\${file:url}/v1", api_key: "\${file:${at}/key}" }
+  - { type: sdapi, name: b, url: http://b, username: u, password: "\${file:password}" }
+  - { type: openai, name: c, url: http://c, headers: { authorization: "Bearer \${file:key} \${NO:-x}" } }
+`;
+    expect(valid(text, {}, at).backends).toMatchObject([
+      { url: "http://a/v1", api_key: "sk-1" },
+      { password: " p w " },
+      { headers: { authorization: "Bearer sk-1 x" } },
+    ]);
+  });
+
+  test("that have nothing to say are mistakes, which show nothing of them", () => {
+    const at = folder({ empty: "\n", large: "x".repeat(65_537) });
+    writeFileSync(join(at, "strange"), Buffer.from([0xff, 0xfe]));
+    const said = (name: string) => mistakes(`public_url: "\${file:${at}/${name}}"\n`);
+    const place = (name: string) => `lintel.yaml:1:13: public_url: the file ${at}/${name} `;
+    expect(said("none")).toEqual([`${place("none")}is not there`]);
+    expect(said("empty")).toEqual([`${place("empty")}is empty`]);
+    expect(said("large")).toEqual([`${place("large")}is larger than 64 KiB`]);
+    expect(said("strange")).toEqual([`${place("strange")}is no text in UTF-8`]);
+    expect(said("")).toEqual([`${place("")}can't be read: EISDIR`]);
+  });
+
+  test("are none where a variable has that name", () => {
+    const models = (env: Record<string, string>) =>
+      valid('models: [{ name: "${file:-a}" }]', env).models.map(({ name }) => name);
+    expect([models({ file: "b" }), models({})]).toEqual([["b"], ["a"]]);
   });
 });

@@ -54,6 +54,27 @@ test("a watched file that is back as it was is looked at again where a signal wa
   await it.said("configuration reloaded");
 });
 
+test("a file that the text refers to is watched, too, and one that came with a change", async () => {
+  const [a, b, c] = [await modelServer("a"), await modelServer("b"), await modelServer("c")];
+  const text = (name: string) =>
+    `backends: [{ type: openai, name: x, url: "\${file:${name}}" }]\n# \${file:none}\n`;
+  const it = await gateway(text("url"), { url: `${a.url}\n`, other: c.url });
+  onTestFinished(await reloadOnChange(it.options));
+  expect(await statusOf(it.chat("a"))).toBe(200);
+  writeFileSync(join(it.cwd, "url.new"), b.url);
+  renameSync(join(it.cwd, "url.new"), join(it.cwd, "url"));
+  expect((await it.said("configuration reloaded")).fields.why).toBe("url changed");
+  expect(await statusOf(it.chat("b"))).toBe(200);
+  it.lines.length = 0;
+  it.write(text("other"));
+  await it.said("configuration reloaded");
+  expect(await statusOf(it.chat("c"))).toBe(200);
+  it.lines.length = 0;
+  writeFileSync(join(it.cwd, "other"), a.url);
+  expect((await it.said("configuration reloaded")).fields.why).toBe("other changed");
+  expect(await statusOf(it.chat("a"))).toBe(200);
+});
+
 /** How much is watched now. */
 const watched = () =>
   process.getActiveResourcesInfo().filter((kind) => kind === "FSEventWrap").length;
