@@ -27,10 +27,10 @@ export class Renewed<D extends Agent | Pool> {
     return this.#current;
   }
 
-  /** Ends every request and every connection. */
+  /** Ends every request and every connection. What is sent later fails. */
   async destroy(): Promise<void> {
+    const all = [...this.#former, this.current];
     clearTimeout(this.#timer);
-    const all = [...this.#former, ...(this.#current ? [this.#current] : [])];
     await Promise.all(all.map((one) => (one.destroyed ? undefined : one.destroy())));
   }
 
