@@ -55,6 +55,8 @@ export class CallTraces implements Telemetry {
 interface Asked {
   readonly record: Readonly<AttemptRecord>;
   readonly span: Span;
+  /** What the model server says of its answer; absent: there was none, or it says nothing. */
+  name?: AnswerName;
 }
 
 class CallTrace implements Observation, MirrorObservation {
@@ -125,7 +127,11 @@ class CallTrace implements Observation, MirrorObservation {
   answered(mirrored: Mirrored): void {
     this.#others.mirrors?.answered(mirrored);
     const asked = this.#mirrored?.find(({ record }) => record === mirrored.record);
-    if (asked) this.#endAttempt(mirrored, asked.record, asked.span);
+    if (!asked) return;
+    // What a mirror took is told nowhere else.
+    if (asked.record.outcome === "ok")
+      asked.span.setAttributes(usageAttributes(mirrored.attributes));
+    this.#endAttempt(asked);
   }
 
   passedOver(what: NotMirrored): void {
@@ -143,7 +149,9 @@ class CallTrace implements Observation, MirrorObservation {
   named(record: AttemptRecord, name: AnswerName): void {
     const of = (asked: Asked) => asked.record === record;
     const asked = this.#attempts.find(of) ?? this.#mirrored?.find(of);
-    asked?.span.setAttributes(answerAttributes(name));
+    if (!asked) return;
+    asked.name = name;
+    asked.span.setAttributes(answerAttributes(name));
   }
 
   /** Of what nobody will see nothing is kept. */
@@ -153,7 +161,7 @@ class CallTrace implements Observation, MirrorObservation {
 
   end(call: Call, outcome: CallOutcome, said?: Said): void {
     this.#others.end(call, outcome);
-    for (const { record, span } of this.#attempts) this.#endAttempt(call, record, span);
+    for (const asked of this.#attempts) this.#endAttempt(asked);
     const span = this.#span;
     if (span.isRecording()) {
       const { code, firstMs } = outcome;
@@ -162,6 +170,8 @@ class CallTrace implements Observation, MirrorObservation {
       span.setAttributes(operationAttributes(this.#operation, ownProvider));
       span.setAttributes(requestAttributes(call));
       span.setAttributes(callAttributes(call));
+      const name = this.#delivered?.name;
+      if (name) span.setAttributes(answerAttributes(name));
       if (said && this.#tracing.content) span.setAttributes(contentAttributes(call, said));
       this.#tellFirst(span, firstMs);
       if (code !== "ok") {
@@ -173,16 +183,19 @@ class CallTrace implements Observation, MirrorObservation {
     span.end(outcome.endedAt);
   }
 
-  #endAttempt(
-    { attributes }: Pick<Mirrored, "attributes">,
-    record: Readonly<AttemptRecord>,
-    span: Span,
-  ): void {
+  /** The attempt whose answer, or as much of one as there was, the caller got. */
+  get #delivered(): Asked | undefined {
+    const of = (fits: (outcome: AttemptRecord["outcome"]) => boolean) =>
+      this.#attempts.findLast(({ record }) => fits(record.outcome));
+    return of((outcome) => outcome === "ok") ?? of((outcome) => outcome !== "slower");
+  }
+
+  /** Tokens stand at the call alone: who adds up the spans of a trace would count them twice. */
+  #endAttempt({ record, span }: Asked): void {
     const { outcome, firstMs, startedAt, durationMs } = record;
     if (span.isRecording()) {
       this.#tellFirst(span, firstMs);
-      if (outcome === "ok") span.setAttributes(usageAttributes(attributes));
-      else span.setAttribute("error.type", outcome);
+      if (outcome !== "ok") span.setAttribute("error.type", outcome);
       const failed = outcome !== "ok" && outcome !== "slower" && outcome !== "cancelled";
       if (failed) span.setStatus({ code: this.#tracing.api.SpanStatusCode.ERROR });
     }

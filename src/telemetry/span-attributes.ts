@@ -87,6 +87,8 @@ export function callAttributes({ id, attributes }: Call): Attributes {
     "lintel.caller": caller || undefined,
     "lintel.team": team || undefined,
     "enduser.id": user || undefined,
+    // By which Langfuse and Phoenix know users.
+    "user.id": user || undefined,
     "lintel.backend": backend || undefined,
     "lintel.queue.duration": inSeconds(queuedMs),
     "lintel.documents.duration": inSeconds(documentsMs),

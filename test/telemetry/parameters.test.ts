@@ -57,7 +57,7 @@ test.each([
 
 test("of a call that names a user it is that one, and of others nothing", async () => {
   for (const [user, attributes] of [
-    ["u-1", { "enduser.id": "u-1" }],
+    ["u-1", { "enduser.id": "u-1", "user.id": "u-1" }],
     ["", {}],
     ["a\nb", {}],
   ] as const) {
