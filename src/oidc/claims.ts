@@ -20,6 +20,9 @@ const longestId = 200;
 export function callerFrom(payload: Payload, issuer: IssuerSettings): Caller {
   const { name, claims } = issuer;
   const id = claimOf(payload, claims.id);
+  if (isUnverified(payload, claims.id)) {
+    throw unusable(claims.id, "says who calls, and its issuer has not verified it (email_verified)");
+  }
   if ((typeof id !== "string" && typeof id !== "number") || id === "") {
     throw unusable(claims.id, "must say who calls");
   }
@@ -40,8 +43,13 @@ function shortened(id: string): string {
   return `${id.slice(0, longestId - hash.length - 1)}#${hash}`;
 }
 
-/** A claim by its name, or else by the way to it. */
+/** Whether a claim is an address of which the issuer says that it is not known to be its holder's: who likes may claim it. */
+const isUnverified = ({ email_verified: verified }: Payload, claim: string): boolean =>
+  claim === "email" && (verified === false || verified === "false");
+
+/** A claim by its name, or else by the way to it; an address that is not verified is none. */
 function claimOf(payload: Payload, path: string): unknown {
+  if (isUnverified(payload, path)) return undefined;
   if (Object.hasOwn(payload, path)) return payload[path];
   let value: unknown = payload;
   for (const step of path.split(".")) {

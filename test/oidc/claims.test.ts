@@ -14,7 +14,7 @@ describe("claims", () => {
   concurrent: lintel.concurrent
 rules:
   - { claim: realm.roles, value: admin, team: admins, limits: { requests_per_minute: unlimited } }
-  - { claim: email_verified, value: "true", models: [large] }
+  - { claim: employee, value: "true", models: [large] }
   - { claim: department, value: Research and Art, models: [image-2] }
   - { claim: scope, value: images, models: [image-1], limits: { images_per_day: 5 } }
 models: [small]
@@ -62,11 +62,11 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
       { realm: { roles: ["admin"] }, lintel: { team: ["red"] } },
       { team: "red", limits: { requestsPerMinute: Number.POSITIVE_INFINITY } },
     ],
-    ["a rule by what is no text", { email_verified: true }, { models: ["large"] }],
-    ["a rule by one of several that are none", { email_verified: [true] }, { models: ["large"] }],
+    ["a rule by what is no text", { employee: true }, { models: ["large"] }],
+    ["a rule by one of several that are none", { employee: [true] }, { models: ["large"] }],
     [
       "no rule by what is not so",
-      { email_verified: false, scope: "images" },
+      { employee: false, scope: "images" },
       { models: ["image-1"], limits: { imagesPerDay: 5 } },
     ],
     [
@@ -124,6 +124,29 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
         "invalid_token: the bearer token's claim uid must say who calls",
       );
     }
+  });
+
+  test("an address that its issuer has not verified is nobody's, and no rule fits it", async () => {
+    const boss = { email: "boss@corp.example" };
+    const byEmail = callersOf("claims: { id: email }");
+    for (const email_verified of [false, "false"]) {
+      expect(await who(byEmail, await corp.issuer.sign({ ...boss, email_verified }))).toBe(
+        "invalid_token: the bearer token's claim email says who calls, and its issuer has not verified it (email_verified)",
+      );
+    }
+    // Some issuers do not say.
+    for (const more of [{}, { email_verified: true }, { email_verified: "true" }]) {
+      expect(await who(byEmail, await corp.issuer.sign({ ...boss, ...more }))).toMatchObject({
+        id: "corp:boss@corp.example",
+      });
+    }
+    const byRule = callersOf(
+      `rules: [{ claim: email, value: boss@corp.example, models: [large] }]\nmodels: [small]`,
+    );
+    const of = async (email_verified: boolean) =>
+      who(byRule, await corp.issuer.sign({ ...boss, email_verified }));
+    expect(await of(false)).toMatchObject({ id: "corp:alice", models: ["small"] });
+    expect(await of(true)).toMatchObject({ id: "corp:alice", models: ["large"] });
   });
 
   test("a claim that is not what it has to be lets nobody in", async () => {
