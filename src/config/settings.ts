@@ -3,6 +3,7 @@
 import { servedFields, usableCertificates } from "../certificates.js";
 import { passHeadersOf } from "../core/routing/pass-headers.js";
 import type { Bounds, CoreSettings, ModelSettings } from "../core/settings.js";
+import { clientBy } from "../doors/client-address.js";
 import { type DoorSettings, doorDefaults } from "../doors/door.js";
 import { forwardedBy } from "../doors/forwarded.js";
 import type { AppSettings, ListenOptions, TlsSettings } from "../server/settings.js";
@@ -63,6 +64,7 @@ export function doorSettings(config: Config): DoorSettings {
     keepAliveMs: config.timeouts.keep_alive,
     // What the operator says goes before what proxies say.
     baseUrlOf: config.public_url === undefined ? forwardedBy(config.trust_proxy) : undefined,
+    clientOf: clientBy(config.trust_proxy),
     bounds: boundsOf(config),
   };
 }

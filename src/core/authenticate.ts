@@ -42,6 +42,7 @@ export function admit(
 function withCaller(call: Call, caller: Caller): Call {
   call.attributes.caller = caller.id;
   call.attributes.team = caller.team;
+  call.attributes.client = undefined;
   return { ...call, caller };
 }
 

@@ -23,6 +23,8 @@ export interface AttemptRecord {
 export interface Attributes {
   /** The door, for example `"rest"`. */
   door: string;
+  /** The address that it came from, of one that nobody was let in for. */
+  client?: string | undefined;
   /** `Caller.id`, once authenticated. */
   caller?: string | undefined;
   /** `Caller.team`. */
@@ -101,8 +103,9 @@ export type TokenCounts = Pick<Attributes, "promptTokens" | "completionTokens" |
  * Of a call that begins. All fields are there: an object that grows is copied with every other one.
  * @param guarded `null` where guards are to look
  */
-export const newAttributes = (door: string, guarded?: null): Attributes => ({
+export const newAttributes = (door: string, guarded?: null, client?: string): Attributes => ({
   door,
+  client,
   caller: undefined,
   team: undefined,
   user: undefined,

@@ -15,6 +15,8 @@ export interface Origin {
   readonly credential?: string | undefined;
   /** What `admit` said of it; absent: the call asks itself. */
   readonly admission?: Admission | undefined;
+  /** The address that the request came from, where nobody is let in yet, or an administrator is; for the log. */
+  readonly client?: string | undefined;
   /** What was wrong while decoding; thrown once the caller is authenticated. */
   readonly defect?: LintelError | undefined;
   /** Aborted when the caller leaves. */

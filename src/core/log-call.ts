@@ -32,6 +32,7 @@ export function logCall(
     id,
     method,
     door: noted.door,
+    client: noted.client,
     caller: noted.caller,
     team: noted.team,
     user: noted.user,

@@ -70,7 +70,7 @@ export function newCall<M extends MethodName>(
     passed: passedIn(origin.header, settings.routing.passHeaders),
     life,
     log,
-    attributes: newAttributes(origin.door, guards?.length ? null : undefined),
+    attributes: newAttributes(origin.door, guards?.length ? null : undefined, origin.client),
     warnings: new Warnings(),
     metadata: new Map(),
   };

@@ -4,6 +4,7 @@ import type { FastifyPluginAsync } from "fastify";
 import type { Administration } from "../core/admin/administration.js";
 import type { Gateway } from "../core/gateway.js";
 import type { Bounds } from "../core/settings.js";
+import type { ClientOf } from "./client-address.js";
 import type { BaseUrlOf } from "./forwarded.js";
 
 /** Settings of the wire formats. */
@@ -16,6 +17,8 @@ export interface DoorSettings {
   readonly holdMs: number;
   /** How callers reach the gateway; absent: no proxy is asked. */
   readonly baseUrlOf?: BaseUrlOf | undefined;
+  /** Where clients are; absent: where their connections come from. */
+  readonly clientOf?: ClientOf | undefined;
   /** Of request fields, the operator's, to be told; absent: the contract's. */
   readonly bounds?: Bounds | undefined;
 }

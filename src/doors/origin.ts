@@ -5,6 +5,7 @@ import type { CallSignal } from "../core/cancellation.js";
 import { invalidValue, LintelError } from "../core/errors.js";
 import type { Origin } from "../core/gateway.js";
 import { longestTimerMs } from "../core/timers.js";
+import { peerOf } from "./client-address.js";
 import { credentialOf } from "./credential.js";
 import type { DoorSettings } from "./door.js";
 import type { Connection } from "./forwarded.js";
@@ -45,14 +46,15 @@ export function headerIn(headers: IncomingHttpHeaders): Asked["header"] {
  * The origin of a call. Of `x-request-timeout-ms` and what the protocol itself says
  * (`grpc-timeout`, `connect-timeout-ms`) the shorter one counts.
  */
-export function originFrom(asked: Asked, { baseUrlOf }: DoorSettings): Origin {
-  const { header, defect, timeoutMs } = asked;
+export function originFrom(asked: Asked, settings: DoorSettings): Origin {
+  const { header, defect, timeoutMs, admission } = asked;
   const own = timeoutIn(header("x-request-timeout-ms"));
   const unreadable = own instanceof LintelError;
   return {
     door: asked.door,
     credential: credentialOf(header("authorization")),
-    admission: asked.admission,
+    admission,
+    client: isLetIn(admission) ? undefined : clientOf(asked, settings),
     defect: defect ?? (unreadable ? own : undefined),
     signal: asked.signal,
     timeoutMs: unreadable ? timeoutMs : shorter(own, timeoutMs),
@@ -60,9 +62,19 @@ export function originFrom(asked: Asked, { baseUrlOf }: DoorSettings): Origin {
     header,
     idempotencyKey: header("idempotency-key"),
     cutsTokens: asked.cutsTokens,
-    baseUrl: baseUrlOf?.(header, asked.connection),
+    baseUrl: settings.baseUrlOf?.(header, asked.connection),
   };
 }
+
+/** Whether somebody was: who is known by a name is not told of by an address. */
+const isLetIn = (admission: Admission | undefined): boolean =>
+  admission !== undefined && !(admission instanceof LintelError);
+
+/** Where a request came from. */
+export const clientOf = (
+  { header, connection }: Pick<Asked, "header" | "connection">,
+  settings: DoorSettings,
+): string | undefined => (settings.clientOf ?? peerOf)(header, connection);
 
 function timeoutIn(given: string | undefined): number | LintelError | undefined {
   if (given === undefined) return undefined;

@@ -21,7 +21,10 @@ export function callerFrom(payload: Payload, issuer: IssuerSettings): Caller {
   const { name, claims } = issuer;
   const id = claimOf(payload, claims.id);
   if (isUnverified(payload, claims.id)) {
-    throw unusable(claims.id, "says who calls, and its issuer has not verified it (email_verified)");
+    throw unusable(
+      claims.id,
+      "says who calls, and its issuer has not verified it (email_verified)",
+    );
   }
   if ((typeof id !== "string" && typeof id !== "number") || id === "") {
     throw unusable(claims.id, "must say who calls");

@@ -556,6 +556,8 @@ it("leaves one line in the log of each call, with no secret in it", async () => 
   ]);
   expect(told[0]?.fields).toMatchObject({ admin: "ops", token: "a", tokenId: token?.id });
   expect(told[2]?.fields.admin).toBeUndefined();
+  // Who it was, and who tried.
+  expect(told.map(({ fields }) => fields.client)).toEqual(Array(5).fill("127.0.0.1"));
   expect(told[4]?.fields.token).toBe("x".repeat(128));
   for (const word of [bearer, own, secret]) expect(JSON.stringify(lines)).not.toContain(word);
 });

@@ -134,6 +134,7 @@ ${at("b")}
   await post("/text-to-image", { model_id: "draw", prompt: "a", negative_prompt: "b", ...size });
   // Nobody is let in.
   await post("/lintel.admin.v1.TokensService/ListTokens", {});
+  await post("/llm", {}, { authorization: "Bearer no" });
   await (await fetch(`${it.url}/v1/models`, { headers, dispatcher })).text();
   await it.running.core.idle();
   const metrics = await (await fetch(`${it.url}/metrics`, { dispatcher })).text();

@@ -175,6 +175,7 @@ export class GatewayAdministration implements Administration {
       id: origin.requestId,
       method,
       door: origin.door,
+      client: origin.client,
       admin: known,
       token: about.name,
       tokenId: about.id,

@@ -11,7 +11,7 @@ import {
 } from "../../core/admin/methods.js";
 import { type LintelError, toLintelError } from "../../core/errors.js";
 import type { DoorOptions, DoorSettings } from "../door.js";
-import { type Asked, headerIn, originFrom } from "../origin.js";
+import { type Asked, clientOf, headerIn, originFrom } from "../origin.js";
 import { retryAfterHeader } from "../retry-after.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { toldBy } from "./pushback.js";
@@ -101,5 +101,5 @@ function originOf(
     connection: incoming?.raw.socket,
     ...{ signal, requestId, timeoutMs, admission, defect },
   };
-  return originFrom(asked, settings);
+  return { ...originFrom(asked, settings), client: clientOf(asked, settings) };
 }

@@ -1,0 +1,42 @@
+/** Where a client is, for the log: of those who are refused, and of administrators. */
+import type { IncomingMessage } from "node:http";
+import { isIP } from "node:net";
+import proxyAddr from "@fastify/proxy-addr";
+import type { Connection, TrustedProxies } from "./forwarded.js";
+
+/**
+ * The address that a request came from; `undefined` for one by a Unix socket, or by a connection that is closed.
+ * @param header what a header says, by its name in lower case
+ */
+export type ClientOf = (
+  header: (name: string) => string | undefined,
+  connection: Connection | undefined,
+) => string | undefined;
+
+/** That of the connection, whatever anybody says. */
+export const peerOf: ClientOf = (_, connection) => plain(connection?.remoteAddress);
+
+/**
+ * Reads `X-Forwarded-For` where the connection is a trusted proxy's: the last address there that is no such proxy's.
+ * @throws Error for an entry that is no address and no network
+ */
+export function clientBy(trusted: TrustedProxies): ClientOf {
+  if (trusted === false || (trusted !== true && trusted.length === 0)) return peerOf;
+  const trusts = trusted === true ? () => true : proxyAddr.compile([...trusted]);
+  return (header, connection) => {
+    const said = header("x-forwarded-for");
+    if (said === undefined || connection === undefined) return peerOf(header, connection);
+    // Who comes by a Unix socket is on this machine.
+    const { remoteAddress = "127.0.0.1" } = connection;
+    const request = { headers: { "x-forwarded-for": said }, socket: { remoteAddress } };
+    const client = plain(proxyAddr(request as object as IncomingMessage, trusts));
+    return client ?? peerOf(header, connection);
+  };
+}
+
+/** An address of IPv4 as such where IPv6 carries it, and without the port that some proxies write behind it. */
+function plain(address = ""): string | undefined {
+  const [, six, four] = /^(?:\[([^\]]*)\]|([\d.]+))(?::\d+)?$/.exec(address) ?? [];
+  const bare = (six ?? four ?? address).replace(/^::ffff:(?=\d+\.)/i, "");
+  return isIP(bare) === 0 ? undefined : bare;
+}
