@@ -23,13 +23,14 @@ const request = { messages: [{ role: "user", content: "Hello" }] };
 
 // A collector that takes everything: what it costs to send is part of the cost.
 const collector = createServer((asked, answer) => {
-  asked.resume().on("end", () => answer.setHeader("content-type", "application/json").end("{}"));
+  asked.resume().on("end", () => answer.setHeader("content-type", "application/x-protobuf").end());
 });
 await new Promise<void>((resolve) => collector.listen(0, "127.0.0.1", resolve));
 const endpoint = `http://127.0.0.1:${(collector.address() as AddressInfo).port}`;
 
 const off = { prometheus: false, status: false, providers: new Map(), version: "0" };
-const otlp = { endpoint, intervalMs: 1000, traces: true, metrics: true };
+const protocols = { traces: "http/protobuf", metrics: "http/protobuf" } as const;
+const otlp = { endpoint, protocols, intervalMs: 1000, traces: true, metrics: true };
 const ways: readonly (readonly [string, Partial<TelemetrySettings>])[] = [
   ["off", {}],
   ["top", { status: true }],

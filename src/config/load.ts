@@ -67,7 +67,8 @@ export async function loadConfig(sources: ConfigSources = {}): Promise<LoadedCon
     throw new ConfigError([{ source: file ?? "--listen", position, field, message }]);
   }
   keepSecretsOf(effective, env);
-  const untold = otlpWarnings(otlpSettings(effective.telemetry.otlp, env), env);
+  const { otlp } = effective.telemetry;
+  const untold = otlpWarnings(otlpSettings(otlp, env), env, otlp?.protocol !== undefined);
   const warnings = [...written, ...unheard, ...warningsOf(effective), ...untold];
   return { config: effective, file, text, warnings };
 }

@@ -137,7 +137,7 @@ function wrongType(issue: RawIssue): string {
   const { expected, input } = issue;
   const wanted = typeNames[String(expected)] ?? expected;
   const keys = keysOf(issue);
-  const few = keys.length > 0 && keys.length <= 7;
+  const few = keys.length > 0 && keys.length <= 8;
   const more =
     wanted === "a mapping" && few
       ? ` (${keys.join(", ")})`

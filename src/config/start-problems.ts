@@ -56,8 +56,9 @@ async function missingPackages(config: Config, env: NodeJS.ProcessEnv): Promise<
       () => undefined,
       (error: Error) => error.message,
     );
+  const otlp = otlpSettings(telemetry.otlp, env);
   const lacks = [
-    otlpSettings(telemetry.otlp, env) && (await lack(loadLibrary())),
+    otlp && (await lack(loadLibrary(otlp.protocols))),
     placeOf(media) === "bucket" &&
       (await lack(import("../media/s3-client.js").then((s3) => s3.loadSdk()))),
     safety.checker?.type === "nsfwjs" && (await import("../safety/nsfwjs.js")).lackOfNsfwjs(),

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import * as z from "zod";
 import type { OperatorSettings } from "../operator.js";
 import { defaultStateDirectory } from "../state/directory.js";
-import type { OtlpSettings, TelemetrySettings } from "../telemetry/settings.js";
+import { type OtlpSettings, otlpProtocols, type TelemetrySettings } from "../telemetry/settings.js";
 import { headers, httpUrl } from "./http-fields.js";
-import { otelDisabled, otlpVariable } from "./otlp-environment.js";
+import { otelDisabled, otlpProtocolOf, otlpVariable } from "./otlp-environment.js";
 import { listenAddress, longestWait, wait } from "./quantities.js";
 import type { BackendConfig, Config } from "./schema.js";
 
@@ -35,6 +35,12 @@ export const telemetrySchema = z.strictObject({
       headers: headers
         .optional()
         .describe("Sent with every export. Default: OTEL_EXPORTER_OTLP_HEADERS."),
+      protocol: z
+        .enum(otlpProtocols)
+        .optional()
+        .describe(
+          "http/protobuf, which every collector takes, or http/json. Default: OTEL_EXPORTER_OTLP_PROTOCOL, then http/protobuf.",
+        ),
       interval: wait
         .optional()
         .describe(
@@ -122,6 +128,10 @@ export function otlpSettings(
   return {
     endpoint: otlp?.endpoint,
     headers: otlp?.headers,
+    protocols: {
+      traces: otlp?.protocol ?? otlpProtocolOf("TRACES", env).protocol,
+      metrics: otlp?.protocol ?? otlpProtocolOf("METRICS", env).protocol,
+    },
     // A longer one, which somebody may mean for never, would have them exported all the time.
     intervalMs: otlp?.interval ?? Math.min(interval > 0 ? interval : usualInterval, longestWait),
     traces,

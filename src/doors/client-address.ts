@@ -18,10 +18,11 @@ export const peerOf: ClientOf = (_, connection) => plain(connection?.remoteAddre
 
 /**
  * Reads `X-Forwarded-For` where the connection is a trusted proxy's: the last address there that is no such proxy's.
+ * @returns `undefined` if nobody is trusted
  * @throws Error for an entry that is no address and no network
  */
-export function clientBy(trusted: TrustedProxies): ClientOf {
-  if (trusted === false || (trusted !== true && trusted.length === 0)) return peerOf;
+export function clientBy(trusted: TrustedProxies): ClientOf | undefined {
+  if (trusted === false || (trusted !== true && trusted.length === 0)) return undefined;
   const trusts = trusted === true ? () => true : proxyAddr.compile([...trusted]);
   return (header, connection) => {
     const said = header("x-forwarded-for");

@@ -37,7 +37,7 @@ export async function openOtlp(
   read: () => readonly Metric[],
   log: Logger,
 ): Promise<Otlp> {
-  const library = await loadLibrary();
+  const library = await loadLibrary(otlp.protocols);
   const opened = hearLibrary(library.api, log);
   const resource = resourceOf(library, settings);
   const target = (path: string) => ({

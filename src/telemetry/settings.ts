@@ -1,10 +1,23 @@
 /** What an operator can set about telemetry. Off is the absence of a part. */
 
+/** How OTLP goes over HTTP. */
+export const otlpProtocols = ["http/protobuf", "http/json"] as const;
+
+/** One of them. */
+export type OtlpProtocol = (typeof otlpProtocols)[number];
+
+/** One for traces, and one for metrics. */
+export interface OtlpProtocols {
+  readonly traces: OtlpProtocol;
+  readonly metrics: OtlpProtocol;
+}
+
 /** Telemetry over OTLP. What is absent is as the `OTEL_*` variables say. */
 export interface OtlpSettings {
   /** Base address of a collector; `/v1/traces` and `/v1/metrics` are added. */
   readonly endpoint?: string | undefined;
   readonly headers?: Readonly<Record<string, string>> | undefined;
+  readonly protocols: OtlpProtocols;
   /** Between two exports of metrics, milliseconds. */
   readonly intervalMs: number;
   readonly traces: boolean;

@@ -112,7 +112,7 @@ describe("syntax", () => {
       "state:\n  redis: redis://a\ntelemetry:\n  otlp: http://a:4318\n",
       [
         "2:10: state.redis: must be a mapping (url, sentinels, key_prefix, timeout, tls, on_store_failure, replicas), not text",
-        "4:9: telemetry.otlp: must be a mapping (endpoint, headers, interval, traces, metrics, sample_ratio, content), not text",
+        "4:9: telemetry.otlp: must be a mapping (endpoint, headers, protocol, interval, traces, metrics, sample_ratio, content), not text",
       ],
     ],
     [

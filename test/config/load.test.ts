@@ -322,6 +322,7 @@ safety: { action: blur }
   expect(doorSettings(config)).toEqual({
     ...{ bodyLimit: 2_097_152, holdMs: 1000, keepAliveMs: 2000 },
     baseUrlOf: expect.any(Function),
+    clientOf: expect.any(Function),
     bounds: coreSettings(config).bounds,
   });
   const forwarded = (name: string) => ({ "x-forwarded-host": "a.example" })[name];

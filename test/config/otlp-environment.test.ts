@@ -58,23 +58,43 @@ test("a node, which has no file, does not start with one either", async () => {
   });
 });
 
+test("what goes out is protobuf, or what the variables or the file say", () => {
+  const of = (env: Record<string, string>, file = {}) => otlpSettings(file, env)?.protocols;
+  const protobuf = "http/protobuf";
+  const json = "http/json";
+  const one = "OTEL_EXPORTER_OTLP_PROTOCOL";
+  const traces = "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL";
+  expect(of({})).toEqual({ traces: protobuf, metrics: protobuf });
+  expect(of({ [one]: "grpc" })).toEqual({ traces: protobuf, metrics: protobuf });
+  expect(of({ [one]: json })).toEqual({ traces: json, metrics: json });
+  expect(of({ [one]: json, [traces]: protobuf })).toEqual({ traces: protobuf, metrics: json });
+  const file = { protocol: protobuf } as const;
+  expect(of({ [one]: json, [traces]: json }, file)).toEqual({
+    traces: protobuf,
+    metrics: protobuf,
+  });
+});
+
 test("a protocol and a temporality that are not spoken are warned of", async () => {
   const asked = {
-    OTEL_EXPORTER_OTLP_PROTOCOL: "http/protobuf",
+    OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
     OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: "delta",
   };
   const protocol =
-    "OTEL_EXPORTER_OTLP_PROTOCOL is http/protobuf, which is not spoken: what goes out is http/json";
+    "OTEL_EXPORTER_OTLP_PROTOCOL is grpc, which is not spoken: what goes out is http/protobuf";
   const temporality =
     "OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE is delta, but metrics are always cumulative";
   expect(await said({ ...asked, [endpoint]: "http://a" })).toEqual([protocol, temporality]);
   expect(await said(asked, "telemetry: { otlp: { metrics: false } }")).toEqual([protocol]);
   // Nothing goes out.
   expect(await said(asked)).toEqual([]);
+  // The file says another one.
+  const named = "telemetry: { otlp: { protocol: http/json, metrics: false } }";
+  expect(await said(asked, named)).toEqual([]);
   const fine = {
     OTEL_EXPORTER_OTLP_PROTOCOL: "grpc",
     OTEL_EXPORTER_OTLP_TRACES_PROTOCOL: "http/json",
-    OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: "http/json",
+    OTEL_EXPORTER_OTLP_METRICS_PROTOCOL: "http/protobuf",
     OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE: "Cumulative",
   };
   expect(await said({ ...fine, [endpoint]: "http://a" })).toEqual([]);
@@ -82,7 +102,7 @@ test("a protocol and a temporality that are not spoken are warned of", async () 
 
 test("the port of OTLP over gRPC is warned of, wherever it is named", async () => {
   const words =
-    "names port 4317, where collectors speak gRPC: what goes out is http/json, for which theirs is 4318";
+    "names port 4317, where collectors speak gRPC: what goes out is HTTP, for which theirs is 4318";
   const grpc = "http://collector:4317";
   expect(await said({ [endpoint]: grpc })).toEqual([`${endpoint} ${words}`]);
   expect(await said({}, `telemetry: { otlp: { endpoint: "${grpc}" } }`)).toEqual([

@@ -77,11 +77,12 @@ test.each([
 });
 
 test("what the file says of a collector is told to the exporters", () => {
-  const otlp = `{ endpoint: "http://c:4318", headers: { x-key: a }, interval: 5s, metrics: false, sample_ratio: 0.5, content: true }`;
+  const otlp = `{ endpoint: "http://c:4318", headers: { x-key: a }, protocol: http/json, interval: 5s, metrics: false, sample_ratio: 0.5, content: true }`;
   const config = valid(`telemetry: { otlp: ${otlp} }`);
   expect(telemetrySettings(config, new Map(), "1.2.3", {}).otlp).toEqual({
     endpoint: "http://c:4318",
     headers: { "x-key": "a" },
+    protocols: { traces: "http/json", metrics: "http/json" },
     intervalMs: 5000,
     traces: true,
     metrics: false,

@@ -18,9 +18,8 @@ describe("what is told", () => {
     ["none of a Unix socket", over(), undefined],
     ["none of a connection that is closed", undefined, undefined],
   ])("where nobody is trusted: %s", (_what, connection, client) => {
-    for (const clientOf of [peerOf, clientBy(false), clientBy([])]) {
-      expect(clientOf(from("203.0.113.7"), connection)).toBe(client);
-    }
+    expect([clientBy(false), clientBy([])]).toEqual([undefined, undefined]);
+    expect(peerOf(from("203.0.113.7"), connection)).toBe(client);
   });
 
   const clientOf = clientBy(["10.0.0.0/8", "127.0.0.1"]);
@@ -35,11 +34,13 @@ describe("what is told", () => {
     ["the proxy's own where that is no address", "10.0.0.1", "unknown, <b>", "10.0.0.1"],
     ["nothing that others say", "198.51.100.9", "203.0.113.7", "198.51.100.9"],
   ])("of trusted proxies: %s", (_what, address, said, client) => {
-    expect(clientOf(from(said), over(address))).toBe(client);
+    expect(clientOf?.(from(said), over(address))).toBe(client);
   });
 
   test("where everybody is trusted, the first address", () => {
-    expect(clientBy(true)(from("203.0.113.7, 198.51.100.9"), over("10.0.0.1"))).toBe("203.0.113.7");
+    expect(clientBy(true)?.(from("203.0.113.7, 198.51.100.9"), over("10.0.0.1"))).toBe(
+      "203.0.113.7",
+    );
   });
 });
 

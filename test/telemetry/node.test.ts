@@ -48,6 +48,7 @@ test("Prometheus reads calls, targets and the process where it is told to, and n
 test("by OpenTelemetry's variables the same goes to a collector", async () => {
   const sink = await Collector.start();
   vi.stubEnv("OTEL_EXPORTER_OTLP_ENDPOINT", sink.url);
+  vi.stubEnv("OTEL_EXPORTER_OTLP_PROTOCOL", "http/json");
   onTestFinished(() => void vi.unstubAllEnvs());
   const node = await nodeAsked();
   await node.close(0);

@@ -71,7 +71,11 @@ test("a package that is missing is named, with what to do", async () => {
     if (name.includes("trace-otlp")) throw missing;
     return {};
   };
-  await expect(loadLibrary(load)).rejects.toThrow(
-    /npm install .*@opentelemetry\/exporter-trace-otlp-http/,
-  );
+  const named = { "http/protobuf": "proto", "http/json": "http" } as const;
+  for (const [protocol, end] of Object.entries(named)) {
+    const traces = protocol as keyof typeof named;
+    await expect(loadLibrary({ traces, metrics: traces }, load)).rejects.toThrow(
+      new RegExp(`npm install .*@opentelemetry/exporter-trace-otlp-${end}$`),
+    );
+  }
 });

@@ -14,9 +14,10 @@ export async function telemetryOf(
   return open;
 }
 
-/** Traces and metrics to a collector. */
+/** Traces and metrics to a collector, which reads JSON. */
 export const otlpTo = (endpoint: string, more: Partial<OtlpSettings> = {}): OtlpSettings => ({
   endpoint,
+  protocols: { traces: "http/json", metrics: "http/json" },
   intervalMs: 60_000,
   traces: true,
   metrics: true,
