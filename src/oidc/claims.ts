@@ -51,16 +51,20 @@ const isUnverified = ({ email_verified: verified }: Payload, claim: string): boo
   claim === "email" && (verified === false || verified === "false");
 
 /** A claim by its name, or else by the way to it; an address that is not verified is none. */
-function claimOf(payload: Payload, path: string): unknown {
-  if (isUnverified(payload, path)) return undefined;
-  if (Object.hasOwn(payload, path)) return payload[path];
-  let value: unknown = payload;
-  for (const step of path.split(".")) {
-    if (typeof value !== "object" || value === null || !Object.hasOwn(value, step))
-      return undefined;
-    value = (value as Payload)[step];
+const claimOf = (payload: Payload, path: string): unknown =>
+  isUnverified(payload, path) ? undefined : memberAt(payload, path.split("."));
+
+/** What stands at the end of a way. Names on it may have dots of their own, as Kubernetes' `kubernetes.io`: the longest that is there counts. */
+function memberAt(value: unknown, way: readonly string[]): unknown {
+  if (typeof value !== "object" || value === null) return undefined;
+  for (let length = way.length; length > 0; length--) {
+    const name = way.slice(0, length).join(".");
+    if (!Object.hasOwn(value, name)) continue;
+    const member = (value as Payload)[name];
+    const found = length === way.length ? member : memberAt(member, way.slice(length));
+    if (found !== undefined) return found;
   }
-  return value;
+  return undefined;
 }
 
 function grantOf(payload: Payload, { rules, otherwise }: IssuerSettings): Grant {

@@ -126,6 +126,26 @@ limits: { requests_per_minute: 10, tokens_per_minute: 1000 }`;
     }
   });
 
+  test("names on the way to a claim may have dots of their own", async () => {
+    const callers = callersOf(`claims:
+  id: kubernetes.io.serviceaccount.name
+  team: kubernetes.io.namespace
+  models: https://lintel.example/app.models
+rules: [{ claim: resource_access.lintel.example.roles, value: admin, limits: { concurrent: 9 } }]`);
+    const payload = {
+      "kubernetes.io": { namespace: "red", serviceaccount: { name: "agent", uid: "1" } },
+      "https://lintel.example/app": { models: ["small"] },
+      resource_access: { lintel: { example: {} }, "lintel.example": { roles: ["admin"] } },
+    };
+    expect(await who(callers, await corp.issuer.sign(payload))).toEqual({
+      id: "corp:agent",
+      token: "corp",
+      team: "red",
+      models: ["small"],
+      limits: { concurrent: 9 },
+    });
+  });
+
   test("an address that its issuer has not verified is nobody's, and no rule fits it", async () => {
     const boss = { email: "boss@corp.example" };
     const byEmail = callersOf("claims: { id: email }");
