@@ -13,12 +13,29 @@ export interface Undisguised {
   at(place: number): number;
 }
 
+/** Names that HTML has for signs in what is looked for, and between them. */
+const ofHtml: ReadonlyMap<string, string> = new Map([
+  ["nbsp", "\u00a0"],
+  ["commat", "@"],
+  ["period", "."],
+  ["lowbar", "_"],
+  ["colon", ":"],
+  ["equals", "="],
+  ["plus", "+"],
+  ["sol", "/"],
+  ["shy", "\u00ad"],
+  ["zwj", "\u200d"],
+  ["zwnj", "\u200c"],
+]);
+
 /**
- * Codes of one character each. JSON in a string of JSON has two backslashes for one, and so on: a code has
- * all of them, so that none is left over that would take what stands in its place for one of its own.
+ * Codes of one character each. JSON in a string of JSON has two backslashes for one, and so on, an address in one of
+ * another `%25` for `%`, and HTML in HTML `&amp;` for `&`: a code has all of them, so that none is left over that would
+ * take what stands in its place for one of its own.
  */
 const codes =
-  "(?<!\\\\)\\\\{1,8}(?:u[\\da-fA-F]{4}|x[\\da-fA-F]{2})|%(?:0[9aAdD]|[2-7][\\da-fA-F])|&(?:nbsp|#(?:\\d{1,5}|[xX][\\da-fA-F]{1,4}));";
+  "(?<!\\\\)\\\\{1,8}(?:u[\\da-fA-F]{4}|x[\\da-fA-F]{2})|%(?:25){0,3}(?:0[9aAdD]|[2-7][\\da-fA-F])" +
+  `|&(?:amp;){0,3}(?:${[...ofHtml.keys()].join("|")}|#(?:\\d{1,5}|[xX][\\da-fA-F]{1,4}));`;
 
 /** What nobody sees between two characters: marks, what is ignorable, control characters that are no blanks. */
 const unseen = "\\p{Default_Ignorable_Code_Point}\\p{M}\\0-\\x08\\x0e-\\x1f\\x7f-\\x84\\x86-\\x9f";
@@ -38,7 +55,7 @@ const isDigit = /^\p{Nd}$/u;
 
 /** A code, or a character, that is not complete, at the end of a text that goes on. */
 const begunCode =
-  /(?:\\{1,8}(?:u[\da-f]{0,3}|x[\da-f]?)?|%[02-7]?|&(?:n(?:b(?:sp?)?)?|#(?:\d{0,5}|x[\da-f]{0,4}))?|[\ud800-\udbff])$/i;
+  /(?:\\{1,8}(?:u[\da-f]{0,3}|x[\da-f]?)?|%(?:25){0,3}[02-7]?|&(?:amp;){0,3}(?:[a-z]{1,6}|#(?:\d{0,5}|x[\da-f]{0,4}))?|[\ud800-\udbff])$/i;
 
 /** Where a code or a character begins that is not complete at the end of a text; its length: nowhere. */
 export function openCode(text: string): number {
@@ -46,7 +63,7 @@ export function openCode(text: string): number {
   const begun = begunCode.exec(text.slice(from));
   return begun ? from + begun.index : text.length;
 }
-const longestCode = 13;
+const longestCode = 20;
 
 /** A text without its disguise; `undefined` where it has none, as a rule. */
 export function undisguised(text: string): Undisguised | undefined {
@@ -97,9 +114,12 @@ function plainOf(piece: string): string {
 /** The character of a code; what is none is as it is. */
 function decoded(piece: string): string {
   if (!/^[\\%&]/.test(piece)) return piece;
-  if (piece === "&nbsp;") return "\u00a0";
+  const [, name = ""] = /([a-z]+);$/.exec(piece) ?? [];
+  const named = ofHtml.get(name);
+  if (named !== undefined) return named;
+  if (piece.startsWith("%")) return String.fromCharCode(Number.parseInt(piece.slice(-2), 16));
   const [digits = ""] = /[\da-f]+(?=;?$)/i.exec(piece) ?? [];
-  const isDecimal = /^&#\d/.test(piece);
+  const isDecimal = /#\d/.test(piece);
   const code = Number.parseInt(digits, isDecimal ? 10 : 16);
   return code <= 0xffff ? String.fromCharCode(code) : piece;
 }

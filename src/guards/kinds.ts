@@ -90,6 +90,24 @@ const plainKeys = [
   "nvapi-[\\w-]{40,}",
   "(?:pplx|csk)-[A-Za-z0-9]{40,}",
   "r8_[A-Za-z0-9]{37}",
+  // Atlassian, Grafana, Linear, Notion, Airtable, Figma, Supabase, PostHog, Postman, New Relic.
+  "ATATT3[\\w-]{60,}",
+  "gl(?:sa_[A-Za-z0-9]{32}_[a-fA-F0-9]{8}|c_eyJ[A-Za-z0-9]{30,})",
+  "lin_(?:api|oauth)_[A-Za-z0-9]{40,}",
+  "ntn_[A-Za-z0-9]{40,}",
+  "pat[A-Za-z0-9]{14}\\.[a-f0-9]{64}",
+  "figd_[\\w-]{38,}",
+  "sb(?:p_(?:v0_)?[a-f0-9]{40}|_secret_[\\w-]{20,})",
+  "ph[xs]_[A-Za-z0-9]{40,}",
+  "PMAK-[a-f0-9]{24}-[a-f0-9]{34}",
+  "NRAK-[A-Z0-9]{27}",
+  // LangSmith, Tavily, Doppler, Pulumi, Terraform, age.
+  "lsv2_(?:pt|sk)_[a-f0-9]{32}_[a-f0-9]{10}",
+  "tvly-(?:[a-z]{3,4}-)?[A-Za-z0-9]{32}",
+  "dp\\.(?:audit|ct|pt|sa|scim|st)\\.(?:[\\w-]{2,35}\\.)?[A-Za-z0-9]{40}",
+  "pul-[a-f0-9]{40}",
+  "[A-Za-z0-9]{14}\\.atlasv1\\.[\\w-]{60,}",
+  "AGE-SECRET-KEY-1[A-Z0-9]{58}",
   // Lintel itself.
   "lt_[\\w-]{43}",
   // A JSON web token: its first part is an object in base64, and the second may be empty.

@@ -291,10 +291,29 @@ test.each([
   ...["hvb.", "hvr.", "hvs."].map((begin): [string, number] => [begin, 24]),
   ...["gsk_", "xai-", "nvapi-", "pplx-", "csk-"].map((begin): [string, number] => [begin, 40]),
   ["r8_", 37],
+  [`ATATT3${key}`, 16],
+  [`glsa_${hex}_`, 8],
+  ["glc_eyJ", 30],
+  ...["lin_api_", "lin_oauth_", "ntn_", "phx_", "phs_"].map((begin): [string, number] => [
+    begin,
+    40,
+  ]),
+  [`pat${key.slice(0, 14)}.${hex}`, 32],
+  ["figd_", 38],
+  ...[`sbp_${hex}`, `sbp_v0_${hex}`].map((begin): [string, number] => [begin, 8]),
+  ["sb_secret_", 20],
+  [`PMAK-${hex.slice(0, 24)}-${hex}`, 2],
+  [`NRAK-${"A1".repeat(10)}`, 7],
+  ...["pt", "sk"].map((of): [string, number] => [`lsv2_${of}_${hex}_`, 10]),
+  ...["tvly-", "tvly-dev-", "tvly-prod-"].map((begin): [string, number] => [begin, 32]),
+  ...["dp.pt.", "dp.st.prd_main."].map((begin): [string, number] => [begin, 40]),
+  [`pul-${hex}`, 8],
+  [`${key.slice(0, 14)}.atlasv1.${key}`, 16],
+  [`AGE-SECRET-KEY-1${"A1".repeat(25)}`, 8],
   ["lt_", 43],
   [`eyJ${key.slice(0, 10)}.`, 10],
 ])("the shortest key with %s has %i characters behind it", (begin, length) => {
-  const ofHex = /^(?:do|dapi|shp)/.test(begin);
+  const ofHex = /^(?:do|dapi|shp|glsa|pat|sbp|PMAK|lsv2|pul)/.test(begin);
   const shortest = begin + (ofHex ? hex : key).slice(0, length);
   expect(foundIn("api_key", `Take ${shortest}, please`)).toEqual([shortest]);
   expect(foundIn("api_key", `Take ${shortest.slice(0, -1)}, please`)).toEqual([]);
