@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { AuthSettings } from "../core/settings.js";
 import { algorithms, type IssuerSettings } from "../oidc/settings.js";
 import { ownLimitsOf, ownLimitsSchema } from "./caller-limits.js";
-import { modelPattern, name } from "./fields.js";
+import { modelPattern, name, path } from "./fields.js";
 import { httpAddress, withoutFragment } from "./http-fields.js";
 import { duration, time, wait } from "./quantities.js";
 
@@ -86,6 +86,11 @@ const oidc = z.strictObject({
     .check(withoutFragment)
     .optional()
     .describe("Address of its keys. Default: what its discovery document says."),
+  token_file: path
+    .optional()
+    .describe(
+      "File with a bearer token for reading its keys, as Kubernetes wants one; read anew each time. Default: none is sent.",
+    ),
   algorithms: z
     .array(z.enum(algorithms))
     .min(1)
@@ -155,6 +160,7 @@ export function issuerSettings({ oidc }: Auth): IssuerSettings[] {
     issuer: issuer.issuer,
     audience: issuer.audience,
     jwksUrl: issuer.jwks_url,
+    tokenFile: issuer.token_file,
     algorithms: issuer.algorithms,
     clockToleranceMs: issuer.clock_tolerance,
     refreshMs: issuer.refresh,

@@ -6,17 +6,23 @@ import { isInstalled, packageOf } from "../installed.js";
 import type { BackendConfig, Config } from "./schema.js";
 
 /**
- * A line for each file, folder and package that a model needs and that is not there now. It may
+ * A line for each file, folder and package that a model needs, or reading an issuer's keys, and that is not there now. It may
  * still come before the start, by a mount, so it is no mistake.
  * @param folder where Lintel is started: packages are looked for beside Lintel and there
  */
-export function missingFiles({ backends = [], safety }: Config, folder = process.cwd()): string[] {
+export function missingFiles(
+  { auth, backends = [], safety }: Config,
+  folder = process.cwd(),
+): string[] {
   const { checker } = safety;
   return missing([
     ...backends.flatMap((backend, i) =>
       filesOf(backend).map(([field, path]) => [`backends[${i}].${field}`, path] as const),
     ),
     ...(checker?.type === "classifier" ? [["safety.checker.path", checker.path] as const] : []),
+    ...auth.oidc.flatMap(({ token_file: file }, i) =>
+      file === undefined ? [] : [[`auth.oidc[${i}].token_file`, file] as const],
+    ),
   ]).concat(backends.flatMap((backend, i) => missingPackage(backend, i, folder)));
 }
 

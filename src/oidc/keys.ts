@@ -3,6 +3,7 @@
  * and at once when a token is of a key that is not among them. While the issuer
  * does not answer, the keys that are known go on counting.
  */
+import { readFile } from "node:fs/promises";
 import {
   type CompactJWSHeaderParameters,
   createLocalJWKSet,
@@ -178,8 +179,9 @@ export class IssuerKeys {
     const { name } = this.#issuer;
     this.#askedAt = performance.now();
     try {
-      const url = this.#issuer.jwksUrl ?? (await this.#discover());
-      const keys = (await readJson(url, this.#proxies)) as JSONWebKeySet;
+      const token = await this.#token();
+      const url = this.#issuer.jwksUrl ?? (await this.#discover(token));
+      const keys = (await readJson(url, this.#proxies, token)) as JSONWebKeySet;
       const set = createLocalJWKSet(keys);
       const text = JSON.stringify(keys);
       if (text !== this.#text) this.#generation++;
@@ -199,12 +201,22 @@ export class IssuerKeys {
     }
   }
 
+  /** What the issuer is asked with: the file holds another one now and then. */
+  async #token(): Promise<string | undefined> {
+    const { tokenFile } = this.#issuer;
+    if (tokenFile === undefined) return undefined;
+    const token = (await readFile(tokenFile, "utf8")).trim();
+    // What can't stand in a header an error would have in its words.
+    if (!/^[\x21-\x7e]+$/.test(token)) throw new Error(`${tokenFile} holds no token`);
+    return token;
+  }
+
   /** The keys' address, out of the issuer's discovery document. */
-  async #discover(): Promise<string> {
+  async #discover(token: string | undefined): Promise<string> {
     const { issuer } = this.#issuer;
     const path = ".well-known/openid-configuration";
     const url = `${issuer.replace(/\/$/, "")}/${path}`;
-    const document = (await readJson(url, this.#proxies)) as {
+    const document = (await readJson(url, this.#proxies, token)) as {
       issuer?: unknown;
       jwks_uri?: unknown;
     };

@@ -11,11 +11,15 @@ const answerLimit = 1024 * 1024;
 
 /**
  * Reads a document of JSON.
+ * @param token is asked with; absent: none
  * @throws Error if it does not come in time, is too large, or comes not with a success
  */
-export async function readJson(url: string, proxies: Proxies): Promise<unknown> {
+export async function readJson(url: string, proxies: Proxies, token?: string): Promise<unknown> {
   const init = {
-    headers: { accept: "application/json" },
+    headers: {
+      accept: "application/json",
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    },
     redirect: "error",
     signal: AbortSignal.timeout(answerMs),
   } as const;

@@ -62,6 +62,8 @@ export interface IssuerSettings {
   readonly audience: readonly string[];
   /** Where its keys are; absent: the discovery document says. */
   readonly jwksUrl?: string | undefined;
+  /** File with a bearer token that its documents are asked for with; absent: none is sent. */
+  readonly tokenFile?: string | undefined;
   readonly algorithms: readonly Algorithm[];
   /** How far clocks may be apart, milliseconds. */
   readonly clockToleranceMs: number;

@@ -182,6 +182,9 @@ backends:
   - { type: ai-sdk, name: g, package: yaml/part, models: [{ id: b }] }
   - { type: embedded, name: h }
 safety: { checker: { type: classifier, path: checker } }
+auth:
+  mode: token
+  oidc: [{ name: a, issuer: "https://a", audience: b, token_file: token }]
 `,
   });
   const { config } = await loadConfig({ cwd, env: {} });
@@ -190,6 +193,7 @@ safety: { checker: { type: classifier, path: checker } }
     `backends[3].path: there is no ${join(cwd, "gone")} now`,
     `backends[4].models[1]: there is no ${join(cwd, "other.gguf")} now`,
     `safety.checker.path: there is no ${join(cwd, "checker")} now`,
+    `auth.oidc[0].token_file: there is no ${join(cwd, "token")} now`,
     "backends[5].package: @ai-sdk/nobody-has-this is not installed now",
   ]);
 });

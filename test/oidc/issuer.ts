@@ -16,6 +16,8 @@ export class Issuer {
   tellsKeys = true;
   /** Path of a document that a redirect leads to; absent: none. */
   moved: string | undefined;
+  /** Token that it wants for its documents; absent: anybody gets them. */
+  wants: string | undefined;
   /** White space before each document, bytes. */
   blanks = 0;
   /** Public keys besides those that sign, before them. */
@@ -32,6 +34,10 @@ export class Issuer {
       response.setHeader("content-type", "application/json");
       response.statusCode = this.status;
       const path = request.url?.replace(/^\/moved/, "");
+      if (this.wants && request.headers.authorization !== `Bearer ${this.wants}`) {
+        response.writeHead(403).end();
+        return;
+      }
       if (request.url === this.moved) {
         response.writeHead(302, { location: `/moved${path}` }).end();
       } else if (path === "/realm/.well-known/openid-configuration") {

@@ -1,5 +1,8 @@
 /** An issuer's keys: read, changed, gone, and away. */
 import { generateKeyPairSync } from "node:crypto";
+import { mkdtempSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { generateKeyPair } from "jose";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { silent } from "../../src/core/log.js";
@@ -317,6 +320,31 @@ describe("keys", () => {
     expect(log.warn).toHaveBeenCalledWith({ issuer: "corp", error }, expect.any(String));
     corp.issuer.blanks -= 10_000;
     expect(await who(callersOf(), await corp.issuer.sign())).toMatchObject({ id: "corp:alice" });
+  });
+
+  test("are asked for with the token of a file, as it is then", async () => {
+    const file = join(mkdtempSync(join(tmpdir(), "lintel-oidc-")), "token");
+    writeFileSync(file, "first\n");
+    corp.issuer.wants = "first";
+    const log = { ...silent, warn: vi.fn() };
+    const callers = callersOf(`token_file: ${file}`, log);
+    expect(await who(callers, await corp.issuer.sign())).toMatchObject({ id: "corp:alice" });
+    writeFileSync(file, "second");
+    corp.issuer.wants = "second";
+    await corp.issuer.rotate();
+    expect(await who(callers, await corp.issuer.sign({ sub: "bob" }))).toMatchObject({
+      id: "corp:bob",
+    });
+    expect(log.warn).not.toHaveBeenCalled();
+    // What is no token, and may be something else that is secret, is in no words.
+    writeFileSync(file, "not a token");
+    await corp.issuer.rotate();
+    expect(await who(callers, await corp.issuer.sign())).toBe(
+      "unavailable: the bearer token can't be checked now",
+    );
+    expect(log.warn.mock.calls).toEqual([
+      [{ issuer: "corp", error: `${file} holds no token` }, expect.any(String)],
+    ]);
   });
 
   test("are found also where the issuer's name ends with a slash", async () => {
