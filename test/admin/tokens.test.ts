@@ -176,6 +176,21 @@ describe("what is wrong is said of the field", () => {
     ["CreateToken", {}, { name: "must not be empty" }],
     ["CreateToken", { name: "tok_a" }, { name: "must not begin with tok_" }],
     ["CreateToken", { name: 5 }, { name: "must be a string" }],
+    // A limit that is misspelt would be none.
+    [
+      "CreateToken",
+      { name: "a", limit: { budget: { amount: 1 } } },
+      { limit: "is no field here; there are name, models, team, limits, expiry" },
+    ],
+    [
+      "CreateToken",
+      { name: 5, limits: { user: { requests_per_minutes: { amount: 1 } } } },
+      {
+        name: "must be a string",
+        "limits.user.requests_per_minutes":
+          "is no field here; there are requests_per_minute, tokens_per_minute, images_per_day, concurrent, budget",
+      },
+    ],
     ...[" a", "a "].map((blank): [string, object, Record<string, string>] => [
       "CreateToken",
       { name: blank, team: blank },

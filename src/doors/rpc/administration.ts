@@ -37,6 +37,8 @@ export function addAdministration(router: ConnectRouter, options: Options): void
 export function adminReceptions({ administration, settings }: Options): Receptions {
   const reception: Reception = {
     bodyLimit: adminBodyLimit,
+    // A limit that is misspelt would be none.
+    strict: true,
     admit: (credential) => administration.admit(credential),
     async refuse(method, error, request, arrival) {
       const door = doorOf(request.headers["content-type"]);

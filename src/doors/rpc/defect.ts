@@ -28,19 +28,20 @@ import { type Arrival, arrivalKey } from "./context.js";
 import { messageTooLarge } from "./edge/request.js";
 import { encodingNames, type Frame, framesIn, isBare, isJson, typeOf } from "./frames.js";
 import { jsonReader, messageIn, type Reading } from "./json-message.js";
+import type { Reception } from "./reception.js";
 import { withoutTooMuch } from "./unfolding.js";
 import type { ByteRequest } from "./web-text.js";
 
 /** Answers a request of the contract, broken or not. */
 export type Answer = (request: ByteRequest, arrival: Arrival) => Promise<UniversalServerResponse>;
 
-/**
- * How a method of the contract is answered.
- * @param bodyLimit largest message, bytes
- */
-export function answering(handler: UniversalHandler, bodyLimit: number): Answer {
+/** How a method of the contract, or of administration, is answered. */
+export function answering(
+  handler: UniversalHandler,
+  { bodyLimit, strict }: Pick<Reception, "bodyLimit" | "strict">,
+): Answer {
   const { input } = handler.method;
-  const readJson = jsonReader(input);
+  const readJson = jsonReader(input, strict);
   const tooFarIn = (message: Uint8Array) => unfoldsTooFar(input, message);
   return async (request, arrival) => {
     // Nothing is read for who is not let in: the core refuses whatever they ask.

@@ -38,7 +38,7 @@ export function guarded(
   log: Logger,
   reception: Reception | undefined,
 ): UniversalHandler {
-  const ours = reception && answering(handler, reception.bodyLimit);
+  const ours = reception && answering(handler, reception);
   const otherType = unsupported(handler);
   const refuse = async (request: FastifyRequest, arrival: Arrival) => {
     const error = otherType(request.headers["content-type"]);

@@ -33,7 +33,7 @@ export interface Reading {
 export interface JsonReader {
   /** Reads a message again; `undefined`: nothing is wrong with it. */
   read(bytes: Uint8Array): Reading | undefined;
-  /** Looks only whether a list of it has too many items, or an integer too many digits. */
+  /** Looks only whether a list of it has too many items, an integer too many digits, or a field is refused as none. */
   unfoldsTooFar(bytes: Uint8Array): TooFar | undefined;
 }
 
@@ -41,8 +41,9 @@ export interface JsonReader {
  * Compiles the reader of a message type. Fields that the library takes stay as it has
  * them, since protobuf's JSON form has more spellings than REST: "5" for a number, names
  * in camel case. All others are read, and refused, as over REST.
+ * @param strict whether fields are refused that there are none of. Default: no
  */
-export function jsonReader(input: DescMessage): JsonReader {
+export function jsonReader(input: DescMessage, strict = false): JsonReader {
   const decode = compileDecoder(input);
   const fields = new Map(
     input.fields.flatMap((field) => [
@@ -79,10 +80,11 @@ export function jsonReader(input: DescMessage): JsonReader {
       }
     }
     const whole = twice.length === 0 && Object.keys(refused).length === 0;
+    const unknown = strict ? unknownIn(input, json) : [];
     // The library refuses a key that stands twice also where nobody knows it.
-    if (whole && !passed?.twice) return undefined;
+    if (whole && unknown.length === 0 && !passed?.twice) return undefined;
     const { message, violations } = decode(refused);
-    violations.push(...twice);
+    violations.push(...twice, ...unknown);
     const callers = namesIn(refused);
     return {
       message: { ...message, ...taken },
@@ -93,16 +95,31 @@ export function jsonReader(input: DescMessage): JsonReader {
   return {
     read,
     unfoldsTooFar(bytes) {
-      const { json = {} } = bytes.length > leastBytes ? parseBody(bytes) : {};
+      const { json = {} } = strict || bytes.length > leastBytes ? parseBody(bytes) : {};
       const tooLong = ([key, value]: [string, unknown]) => {
         const field = fields.get(key);
         return field !== undefined && isTooLong(field, value);
       };
-      if (!Object.entries(json).some(tooLong)) return undefined;
+      const isUnknown = strict && unknownIn(input, json).length > 0;
+      if (!isUnknown && !Object.entries(json).some(tooLong)) return undefined;
       const { message, defect } = read(bytes) ?? {};
       return message && defect && { message, defect };
     },
   };
+}
+
+/** Members of a message, and of those within it, that are no fields of theirs. */
+function unknownIn(message: DescMessage, json: object, at = ""): Violation[] {
+  return Object.entries(json).flatMap(([key, value]: [string, unknown]) => {
+    const field = message.fields.find(({ name, jsonName }) => key === name || key === jsonName);
+    if (!field) {
+      const known = message.fields.map(({ name }) => name).join(", ");
+      return [{ field: at + key, message: `is no field here; there are ${known}` }];
+    }
+    // Of those of protobuf itself, such as times, it is a text.
+    const within = isObject(value) && !Array.isArray(value) ? field.message : undefined;
+    return within ? unknownIn(within, value as object, `${at}${field.name}.`) : [];
+  });
 }
 
 /** Of messages that have their parts in `content`, as over REST. */

@@ -13,6 +13,8 @@ import { refuseType } from "./unsupported.js";
 export interface Reception {
   /** Largest request message, bytes. */
   readonly bodyLimit: number;
+  /** Whether fields in JSON that there are none of are refused. Default: they are passed over. */
+  readonly strict?: true;
   /** Finds out who calls. Never throws or rejects. Absent: messages are read whoever sends them. */
   readonly admit?: (credential: string | undefined) => Admission | Promise<Admission>;
   /** Refuses a request in a media type that no protocol has, by a call that is told of. */
