@@ -4,17 +4,18 @@ import pino from "pino";
 import { LintelError } from "../core/errors.js";
 import { inShort, type Logger, type LogLevel, Refusal, reasonOf } from "../core/log.js";
 import { withoutSecrets } from "../core/secrets.js";
+import { withoutTokens } from "../core/tokens.js";
 import { LogWriter } from "./log-writer.js";
 
 /**
- * Makes the logger. No line of it shows a key of the configuration, nor all that a model
+ * Makes the logger. No line of it shows a key of the configuration, or a token, nor all that a model
  * server said (`said`), which may be a prompt a megabyte long. What is left is written when
  * the process ends; a log that can't be written holds up nothing.
  * @param base stands in each line
  */
 export function createLogger(level: LogLevel, writer = logWriter(), base?: object) {
   const serializers = { said: (words: unknown) => inShort(String(words)), err: inWords };
-  const hooks = { streamWrite: withoutSecrets };
+  const hooks = { streamWrite: (line: string) => withoutTokens(withoutSecrets(line)) };
   const log = pino({ level, base, serializers, hooks }, writer);
   takeWarnings(log);
   return log;

@@ -4,6 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { afterEach, beforeAll, expect, test } from "vitest";
+import { createToken } from "../../src/core/tokens.js";
 import { Upstream } from "../backends/upstream.js";
 import { build, folder, type Lintel, run, start } from "../cli/lintel.js";
 
@@ -139,6 +140,44 @@ telemetry:
     }),
   );
   expect(leaks).toEqual([]);
+});
+
+test("a token that somebody put in a wrong place is not in the log", async () => {
+  const upstream = await Upstream.start((exchange) => exchange.sendJson(404, {}));
+  closing.push(() => upstream.close());
+  const cwd = folder({
+    "lintel.yaml": `listen: 127.0.0.1:0
+log: { content: true }
+backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]
+`,
+  });
+  const lintel: Lintel = start([], cwd);
+  closing.push(async () => {
+    if (lintel.running) lintel.kill("SIGKILL");
+    await lintel.ended;
+  });
+  const [, base = ""] = await lintel.until(/ on (http:\S+)\n/);
+  const { jwt } = secrets;
+  const token = createToken();
+  const ask = async (body: object, more: object) => {
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/json" };
+    const init = { method: "POST", headers: { ...headers, ...more }, body: JSON.stringify(body) };
+    await (await fetch(`${base}/v1/chat/completions`, init)).text();
+  };
+  const messages = [{ role: "user", content: `curl -H "Authorization: Bearer ${token}"` }];
+  await ask({ model: token, messages }, {});
+  await ask({ model: "m", messages, user: token }, { "x-request-id": token });
+  await ask({ model: jwt, messages, user: jwt }, {});
+  await fetch(`${base}/${token}?key=${jwt}`);
+  lintel.kill("SIGTERM");
+  await lintel.ended;
+  const told = lintel.stderr.split("\n").filter((line) => line.includes('"msg":"call"'));
+  expect(told).toHaveLength(3);
+  for (const line of told) {
+    expect(line).toContain("[token]");
+    JSON.parse(line);
+  }
+  for (const secret of [token, jwt]) expect(lintel.stderr).not.toContain(secret);
 });
 
 const filesIn = (folder: string): string[] =>
