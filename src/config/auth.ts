@@ -81,7 +81,9 @@ const oidc = z.strictObject({
   audience: z
     .union([name, z.array(name).min(1)], { error: "must be a text or a list of texts" })
     .transform((value) => (Array.isArray(value) ? value : [value]))
-    .describe("What its tokens must have in aud: one of these."),
+    .describe(
+      "What its tokens must have in aud, or where they have none in client_id: one of these.",
+    ),
   jwks_url: httpAddress
     .check(withoutFragment)
     .optional()

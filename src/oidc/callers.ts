@@ -1,5 +1,5 @@
 /** Callers for whom an OIDC issuer vouches with a JWT. */
-import { decodeJwt, errors } from "jose";
+import { decodeJwt, errors, type JWTPayload } from "jose";
 import type { Caller } from "../core/call.js";
 import { admit, type KnownToken } from "../core/callers/admit.js";
 import type { CallerSource } from "../core/callers/source.js";
@@ -86,11 +86,11 @@ export class OidcCallers implements CallerSource {
     try {
       const { payload, generation } = await keys.verify(token, {
         issuer: settings.issuer,
-        audience: [...settings.audience],
         algorithms: [...settings.algorithms],
         clockTolerance: settings.clockToleranceMs / 1000,
         requiredClaims: ["exp"],
       });
+      checkAudience(payload, settings.audience);
       const expiresAt = (payload.exp ?? 0) * 1000 + settings.clockToleranceMs;
       const caller = { ...callerFrom(payload, settings), expiresAt };
       this.#verified.set(hash, { caller, issuer, generation });
@@ -99,6 +99,19 @@ export class OidcCallers implements CallerSource {
       throw error instanceof LintelError ? error : refusal(error);
     }
   }
+}
+
+/**
+ * A token has to be meant for this service: by `aud`, or where it has none, as those of AWS Cognito for access, by
+ * the client that it was issued to.
+ * @throws JWTClaimValidationFailed as the library would
+ */
+function checkAudience(payload: JWTPayload, audience: readonly string[]): void {
+  const { aud = payload.client_id } = payload;
+  const fail = (reason: "missing" | "check_failed") =>
+    new errors.JWTClaimValidationFailed("no audience fits", payload, "aud", reason);
+  if (aud === undefined) throw fail("missing");
+  if (![aud].flat().some((one) => audience.includes(one as string))) throw fail("check_failed");
 }
 
 /** `iss` of a token that was not verified yet. */
@@ -123,7 +136,10 @@ function reasonFor(error: unknown): string {
   }
   if (error instanceof errors.JWTClaimValidationFailed) {
     if (error.reason === "missing") return `has no claim ${error.claim}`;
-    if (error.claim === "aud") return "is meant for another service: its claim aud does not fit";
+    if (error.claim === "aud") {
+      const by = error.payload.aud === undefined ? "client_id" : "aud";
+      return `is meant for another service: its claim ${by} does not fit`;
+    }
     if (error.claim === "nbf") return "does not count yet";
     return `has a claim ${error.claim} that does not fit`;
   }

@@ -52,8 +52,20 @@ describe("refused", () => {
     ["expired before all dates", { exp: -1e300 }, /expired$/],
     ["for ever", { exp: undefined }, /has no claim exp$/],
     ["not yet", { nbf: seconds(60) }, /does not count yet$/],
-    ["another audience", { aud: "elsewhere" }, /meant for another service/],
+    ["another audience", { aud: "elsewhere" }, /meant for another service: its claim aud/],
+    ["another audience in a list", { aud: ["elsewhere", 1] }, /its claim aud does not fit$/],
+    ["no audience in a list", { aud: [] }, /its claim aud does not fit$/],
     ["no audience", { aud: undefined }, /has no claim aud$/],
+    [
+      "no audience, of another client",
+      { aud: undefined, client_id: "elsewhere" },
+      /meant for another service: its claim client_id does not fit$/,
+    ],
+    [
+      "another audience, of a client of ours",
+      { aud: "elsewhere", client_id: "lintel" },
+      /its claim aud does not fit$/,
+    ],
     ["nobody", { sub: undefined }, /claim sub must say who calls$/],
     ["an empty text as who", { sub: "" }, /claim sub must say who calls$/],
     ["something as who", { sub: { a: 1 } }, /claim sub must say who calls$/],
@@ -61,6 +73,11 @@ describe("refused", () => {
     const said = await who(callersOf(), await corp.issuer.sign(claims));
     expect(said).toMatch(/^invalid_token: the bearer token/);
     expect(said).toMatch(words);
+  });
+
+  test("with no audience, of a client of ours, it is not", async () => {
+    const token = await corp.issuer.sign({ aud: undefined, client_id: "lintel" });
+    expect(await who(callersOf(), token)).toMatchObject({ id: "corp:alice" });
   });
 
   test("within the clocks' tolerance it is not", async () => {
