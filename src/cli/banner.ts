@@ -16,6 +16,8 @@ export interface BannerFacts {
   readonly models: readonly ServedModel[];
   /** Backends that have not said yet which models they have. */
   readonly silent: readonly { readonly backend: string; readonly where: string }[];
+  /** Whether there is any backend. */
+  readonly hasBackend: boolean;
   readonly auth: "public" | "token" | "none";
   /** How many processes serve. */
   readonly workers: number;
@@ -71,7 +73,7 @@ function told(models: BannerFacts["models"]): BannerFacts["models"] {
   return models.filter((one) => some.has(one));
 }
 
-function modelLines({ models, silent }: BannerFacts): string[] {
+function modelLines({ models, silent, hasBackend }: BannerFacts): string[] {
   const rows = told(models).map(({ model, backend, where, others }) =>
     [
       taskWords[model.task] ?? "",
@@ -83,7 +85,11 @@ function modelLines({ models, silent }: BannerFacts): string[] {
     ].map(printable),
   );
   for (const { backend, where } of silent) rows.push(["?", backend, where, "does not answer yet"]);
-  if (rows.length === 0) return ["  No models: there is no backend."];
+  if (rows.length === 0) {
+    return hasBackend
+      ? ["  No models to list; names with * are served as callers complete them."]
+      : ["  No models: there is no backend."];
+  }
   const widths = [0, 1, 2].map((i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
   const lines = rows.map((row) =>
     `  ${row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join("   ")}`.trimEnd(),

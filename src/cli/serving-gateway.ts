@@ -62,7 +62,7 @@ function served({ core, backends }: RunningGateway) {
   const silent = backends
     .filter(({ backend }) => !hasListed(backend))
     .map(({ config }) => ({ backend: config.name, where: whereOf(config) }));
-  return { models, silent };
+  return { models, silent, hasBackend: backends.length > 0 };
 }
 
 /** In words for the operator; a fault in Lintel itself keeps its stack. */

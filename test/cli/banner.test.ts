@@ -12,6 +12,7 @@ const facts: BannerFacts = {
   addresses: ["http://0.0.0.0:8080"],
   models: [],
   silent: [],
+  hasBackend: false,
   auth: "public",
   workers: 1,
 };
@@ -30,6 +31,8 @@ test("without models there is nothing to try, and it says so", () => {
   expect(text).toContain("  No models: there is no backend.\n");
   expect(text).not.toContain("curl");
   expect(banner(facts)).toContain("  Settings:  defaults (no lintel.yaml)\n");
+  // All names have a *: there are backends, and calls are served.
+  expect(banner({ ...facts, hasBackend: true })).toContain("  No models to list; names with *");
 });
 
 test("it names every way in that the README has for callers", () => {
