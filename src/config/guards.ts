@@ -2,6 +2,7 @@
 import * as z from "zod";
 import { passUser } from "../backends/end-user.js";
 import { furtherHeaders } from "../backends/fields.js";
+import { guardedRoles } from "../core/guards/guard.js";
 import { wrongWith } from "../guards/expressions.js";
 import { type Kind, kinds } from "../guards/kinds.js";
 import { modelPattern, name } from "./fields.js";
@@ -22,6 +23,13 @@ const common = {
     .min(1)
     .default(["prompts"])
     .describe("Which texts: what callers send (prompts), what models answer (answers)."),
+  roles: z
+    .array(z.enum(guardedRoles))
+    .min(1)
+    .optional()
+    .describe(
+      "Of whose messages it looks at prompts: tools and all else that is in no message are the system's. Default: of everybody's.",
+    ),
   models: z
     .array(modelPattern)
     .min(1)
@@ -49,6 +57,14 @@ const images = z
 const seesPrompts = ({ images, look_at }: { images: boolean; look_at: readonly string[] }) =>
   !images || look_at.includes("prompts");
 const unseen = { path: ["images"], error: "wants prompts in look_at: answers have no images" };
+
+/** Answers are of the model alone. */
+const hearsPrompts = ({ roles, look_at }: { roles?: unknown; look_at: readonly string[] }) =>
+  roles === undefined || look_at.includes("prompts");
+const unheard = {
+  path: ["roles"],
+  error: "wants prompts in look_at: answers are the model's alone",
+};
 
 const expression = z
   .string()
@@ -84,7 +100,8 @@ const pattern = z
   })
   .refine(({ find, patterns }) => find.length + patterns.length > 0, {
     error: "must have find or patterns",
-  });
+  })
+  .refine(hearsPrompts, unheard);
 
 const moderation = z
   .strictObject({
@@ -99,7 +116,8 @@ const moderation = z
         "What happens where it finds something: block: the call is refused. flag: the log and a metric tell.",
       ),
   })
-  .refine(seesPrompts, unseen);
+  .refine(seesPrompts, unseen)
+  .refine(hearsPrompts, unheard);
 
 const webhook = z
   .strictObject({
@@ -116,7 +134,8 @@ const webhook = z
     pass_user: passUser("never"),
     timeout: wait.prefault("10s").describe("Longest time that one question may take."),
   })
-  .refine(seesPrompts, unseen);
+  .refine(seesPrompts, unseen)
+  .refine(hearsPrompts, unheard);
 
 /** One guard. */
 const guardSchema = z.discriminatedUnion("type", [pattern, moderation, webhook]);

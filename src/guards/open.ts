@@ -23,6 +23,7 @@ export async function openGuards(
   const guards = configs.map((config, i) => ({
     name: config.name,
     lookAt: config.look_at,
+    roles: config.roles,
     images: "images" in config && config.images,
     models: config.models,
     onFailure: config.on_failure,

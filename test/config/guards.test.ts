@@ -49,6 +49,16 @@ test.each<[string, string, string]>([
     "guards[0].patterns[1]: must be a regular expression of RE2: missing closing ): `(b`",
   ],
   [
+    "an author that guards do not tell apart",
+    "{ name: a, type: pattern, find: [email], roles: [developer] }",
+    "guards[0].roles[0]: must be one of system, user, assistant or tool",
+  ],
+  [
+    "authors, and no prompts",
+    "{ name: a, type: moderation, url: 'http://a', look_at: [answers], roles: [user] }",
+    "guards[0].roles: wants prompts in look_at: answers are the model's alone",
+  ],
+  [
     "a pattern of models with two *",
     "{ name: a, type: pattern, find: [email], models: ['*a*'] }",
     "guards[0].models[0]: must have at most one *",

@@ -5,42 +5,60 @@ import { type DocumentReader, isReadable, timed } from "../documents.js";
 import { LintelError, toLintelError } from "../errors.js";
 import { fileIn } from "../files.js";
 import { isConversation } from "../methods.js";
+import type { Guard } from "./guard.js";
+import { hears } from "./roles.js";
+
+/** A PDF that could not be read. */
+export interface UnreadPdf {
+  /** Author of its message. */
+  readonly role: string;
+  /** With its field: `invalid_value` where that is the document's fault. */
+  readonly why: LintelError;
+}
 
 /** What the PDFs of a call say. */
 export interface PdfTexts {
   /** Of each that could be read. */
   readonly texts: ReadonlyMap<ContentPart, string>;
-  /** Why others could not, each with its field: `invalid_value` where that is the document's fault. */
-  readonly unread: readonly LintelError[];
+  /** Others. */
+  readonly unread: readonly UnreadPdf[];
 }
 
 /**
  * Reads the PDFs of a call, one after the other: each takes a process, and memory.
+ * @param guards those of a message that none of them looks at are not read
  * @param reader absent: the operator has none read
  * @throws the signal's reason
  */
-export async function pdfTexts(call: Call, reader: DocumentReader | undefined): Promise<PdfTexts> {
+export async function pdfTexts(
+  call: Call,
+  guards: readonly Guard[],
+  reader: DocumentReader | undefined,
+): Promise<PdfTexts> {
   const texts = new Map<ContentPart, string>();
-  const unread: LintelError[] = [];
+  const unread: UnreadPdf[] = [];
   if (!isConversation(call.method)) return { texts, unread };
   const { caller, signal } = call;
-  for (const [i, { parts }] of (call.request as LLMRequest).messages.entries()) {
+  for (const [i, { role, parts }] of (call.request as LLMRequest).messages.entries()) {
+    if (!guards.some((guard) => hears(guard, call, role))) continue;
+    const fail = (...error: ConstructorParameters<typeof LintelError>) =>
+      void unread.push({ role, why: new LintelError(...error) });
     for (const [j, part] of parts.entries()) {
       if (!isReadable(part)) continue;
       const param = `messages[${i}].parts[${j}].file.file_data`;
       if (!reader) {
-        unread.push(new LintelError("invalid_value", "no documents are read here", { param }));
+        fail("invalid_value", "no documents are read here", { param });
         continue;
       }
       const pdf = Buffer.from(fileIn(part)?.data ?? "", "base64");
       try {
         const said = await timed(call, () => reader.read(pdf, caller?.id ?? "", signal));
         texts.set(part, said.about ? `${said.about}\n\n${said.text}` : said.text);
-        if (said.damaged) unread.push(new LintelError("invalid_value", faulty, { param }));
+        if (said.damaged) fail("invalid_value", faulty, { param });
       } catch (thrown) {
         signal.throwIfAborted();
         const { code, message } = toLintelError(thrown);
-        unread.push(new LintelError(code, message, { param, cause: thrown }));
+        fail(code, message, { param, cause: thrown });
       }
     }
   }

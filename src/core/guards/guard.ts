@@ -26,6 +26,11 @@ export interface GuardedImage {
 /** Which texts: what a caller sends, or what a model answers. */
 export type GuardedSide = "prompt" | "answer";
 
+/** Authors of messages, as guards tell them apart: a developer is the system, too. */
+export const guardedRoles = ["system", "user", "assistant", "tool"] as const;
+
+export type GuardedRole = (typeof guardedRoles)[number];
+
 /** What a guard may know of the call that texts are from. */
 export interface GuardedCall {
   /** Request id. */
@@ -99,6 +104,8 @@ export interface Guard {
   /** Name in the configuration, unique. */
   readonly name: string;
   readonly lookAt: readonly ("prompts" | "answers")[];
+  /** Of whose messages it looks at prompts. Default: of everybody's */
+  readonly roles?: readonly GuardedRole[] | undefined;
   /** Whether it looks at images of prompts, too. Default: not */
   readonly images?: boolean | undefined;
   /** Names by which calls count, or patterns with one `*`. */

@@ -2,6 +2,7 @@
 import type { Call } from "../call.js";
 import { ask, blocked } from "./ask.js";
 import type { Guard, GuardedImage, GuardedSide, GuardedText } from "./guard.js";
+import { hears } from "./roles.js";
 import type { MapText, TextPlace } from "./texts.js";
 
 /** What else there is to look through. */
@@ -34,8 +35,9 @@ export async function lookThrough<T>(
   let replaced = false;
   for (const guard of guards) {
     before?.(guard);
-    const left = said.filter(({ text }) => text !== "");
-    const shown = guard.images ? images : [];
+    const isHeard = (role: string | undefined) => side === "answer" || hears(guard, call, role);
+    const left = said.filter(({ text, place }) => text !== "" && isHeard(place.role));
+    const shown = guard.images ? images.filter(({ role }) => isHeard(role)) : [];
     if (left.length + shown.length === 0) continue;
     const texts = left.map(({ place, text }): GuardedText => ({ ...place, text }));
     const verdict = await ask(guard, call, side, texts, shown);

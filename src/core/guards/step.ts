@@ -13,6 +13,7 @@ import { pdfTexts } from "./documents.js";
 import type { Guard } from "./guard.js";
 import { imagesOf } from "./images.js";
 import { lookThrough } from "./look-through.js";
+import { hears } from "./roles.js";
 import { guardedStream } from "./stream.js";
 import { mapRequest } from "./texts.js";
 
@@ -91,7 +92,7 @@ async function guarded(
   guards: readonly Guard[],
   documents: DocumentReader | undefined,
 ): Promise<Call> {
-  const { texts, unread } = await pdfTexts(call, documents);
+  const { texts, unread } = await pdfTexts(call, guards, documents);
   const { left: request, replaced } = await lookThrough(
     guards,
     call,
@@ -99,7 +100,9 @@ async function guarded(
     (map) => mapRequest(call.method, call.request, map, texts),
     {
       before(guard) {
-        for (const why of unread) failed(guard, call, "prompt", why);
+        for (const { role, why } of unread) {
+          if (hears(guard, call, role)) failed(guard, call, "prompt", why);
+        }
       },
       images: guards.some(({ images }) => images) ? imagesOf(call) : [],
     },
