@@ -13,6 +13,8 @@ export interface Finder {
    * @param isLate whether it has taken long already: then the rest behind the first counts as found, too
    */
   find(text: string, isLate?: () => boolean): Span[];
+  /** The same in what has a name, where that tells. Absent: names tell nothing. */
+  behind?(name: string, text: string): Span[];
   /** From where on a text that goes on may have the begin of one; its length: nowhere. */
   open(text: string): number;
 }

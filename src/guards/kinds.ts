@@ -128,7 +128,7 @@ const keys = new RegExp(
 /** One of these as far as it is there. */
 const begunWithSigns = /(?:whsec_|xoxd-|hooks\.slack\.com\/|ABSK|bedrock-api-key-)[\w%+/=-]*$/;
 
-const apiKey: Finder = {
+const apiKey: Required<Finder> = {
   find(text) {
     const found = spansOf(text, keys);
     const named = namedKey.find(text);
@@ -143,6 +143,7 @@ const apiKey: Finder = {
         return apart;
       });
   },
+  behind: namedKey.behind,
   open(text) {
     // The first part of a web token is up to 512.
     const from = Math.max(0, text.length - 600);

@@ -28,12 +28,23 @@ const begun = new RegExp(
   `(?:${ofApi}|${ofAws}|${ofAzure})(?:${between}[a-z0-9+/]{0,86}={0,2}|[\\s\\\\"'\`:=>]{0,18})$`,
   "i",
 );
+/** What ends with a name. */
+const name = new RegExp(`(?:${ofApi}|${ofAws}|${ofAzure})$`, "i");
 /** More than the longest name with its value. */
 const longest = 160;
 
 /** Finds them. */
-export const namedKey: Finder = {
+export const namedKey: Required<Finder> = {
   find: (text) => spansOf(text, keys),
+  behind(said, text) {
+    const [own] = name.exec(said.slice(-longest)) ?? [];
+    if (own === undefined) return [];
+    const from = own.length + 1;
+    return spansOf(`${own}:${text}`, keys).map(({ start, end }) => ({
+      start: start - from,
+      end: end - from,
+    }));
+  },
   open(text) {
     const from = Math.max(0, text.length - longest);
     const name = begun.exec(text.slice(from));

@@ -80,7 +80,7 @@ export function patternChecker(
     check(texts) {
       const isLate = clock();
       return verdictOn(
-        texts.map(({ text }) => allIn(text, finders, isLate)),
+        texts.map(({ text, member }) => allIn(text, finders, isLate, member)),
         texts,
       );
     },
@@ -136,13 +136,25 @@ function openIn(text: string, finders: readonly Finder[]): number {
   return Math.min(openFrom(text), plain ? plain.at(openFrom(plain.text)) : text.length);
 }
 
-/** All that is found, in its order, in a text as it is written, and without its disguise; what overlaps is one, of the first. */
-function allIn(text: string, finders: readonly Named[], isLate: () => boolean): Found[] {
+/**
+ * All that is found, in its order, in a text as it is written, and without its disguise; what overlaps is one, of the first.
+ * @param member name of what it is, where it has one
+ */
+function allIn(
+  text: string,
+  finders: readonly Named[],
+  isLate: () => boolean,
+  member?: string,
+): Found[] {
   const plain = undisguised(text);
+  const findIn = (by: Finder, text: string): Span[] => {
+    const found = by.find(text, isLate);
+    return member && by.behind ? [...found, ...by.behind(member, text)] : found;
+  };
   const all = finders
     .flatMap((by) => {
-      const plainly = plain ? by.find(plain.text, isLate).map(plain.spanOf) : [];
-      return [...by.find(text, isLate), ...plainly].map((span) => ({ ...span, by }));
+      const plainly = plain ? findIn(by, plain.text).map(plain.spanOf) : [];
+      return [...findIn(by, text), ...plainly].map((span) => ({ ...span, by }));
     })
     .sort((a, b) => a.start - b.start || b.end - a.end);
   const found: Found[] = [];

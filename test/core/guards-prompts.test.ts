@@ -235,6 +235,19 @@ describe("texts", () => {
     );
   });
 
+  test("a key in arguments is known by the name of its member", async () => {
+    const settings = { name: "k", find: ["api_key"], patterns: [], action: "mask" } as const;
+    const { ask, backend } = guarded([guardOf("k", patternChecker(settings))]);
+    const key = "0123456789abcdef0123456789abcdef";
+    const args = `{"env":{"api_key": "${key}","n":1},"sum":"${key}","api-key":["${key}"],"apiKey":{"sum":"${key}"}, "api_key":"0123\u200b${key.slice(4)}"}`;
+    const call = { id: "a", type: "function", function: { name: "f", arguments: args } };
+    await ask({ messages: [{ role: "assistant", toolCalls: [call] }] });
+    const [message] = (backend.asked[0] as LLMRequest).messages;
+    expect(message?.toolCalls[0]?.function?.arguments).toBe(
+      `{"env":{"api_key": "[api_key]","n":1},"sum":"${key}","api-key":["[api_key]"],"apiKey":{"sum":"${key}"}, "api_key":"[api_key]"}`,
+    );
+  });
+
   test.each(["textToImage", "streamTextToImage"] as const)("of %s are masked", async (method) => {
     const { ask, backend } = guarded([mail()]);
     const { code } = await ask({ prompt: `a | ${secret}`, negativePrompt: `no ${secret}` }, method);

@@ -68,3 +68,18 @@ test("a key that has a begin of its own behind a name is found once", () => {
   const google = `AIza${"aB3dE6g".repeat(5)}`;
   expect(foundIn(`api_key=${google}`)).toEqual([google]);
 });
+
+test.each([
+  ["api_key", hex],
+  ["AZURE_OPENAI_API_KEY", `${mixed}${mixed}abc1`],
+  ["Ocp-Apim-Subscription-Key", hex],
+  ["SecretAccessKey", aws],
+  ["accountKey", storage],
+])("the value of the member %s is a key", (name, key) => {
+  const found = finder.behind(name, key).map(({ start, end }) => key.slice(start, end));
+  expect(found).toEqual([key]);
+  expect(finder.behind("k".repeat(1000) + name, key)).toHaveLength(1);
+  expect(finder.behind(`${name}_id`, key)).toEqual([]);
+  expect(finder.behind(name, `of ${key}`)).toEqual([]);
+  expect(finder.behind(name, "YOUR_KEY")).toEqual([]);
+});

@@ -7,6 +7,8 @@ export interface GuardedText {
   readonly field: string;
   /** Author of the message that it is from; absent: it is from none. */
   readonly role?: string | undefined;
+  /** Name of the member whose value it is, of an object in JSON; absent: it is of none. */
+  readonly member?: string | undefined;
   /** Never empty. */
   readonly text: string;
   /** What stands ahead of it and was looked at before, some hundred characters at most; absent: nothing. */

@@ -43,8 +43,9 @@ const asMeant = (text: string): string =>
  * JSON with others in the place of its texts: of each string, keys too, and each number, since
  * numbers of cards are some. All else stays as it is written. What is no JSON is one text, in which
  * `\u0040` is what it stands for: who reads arguments that were cut off reads it so.
+ * @param map is told of the value of a member its name, as it is written
  */
-export function mapJsonTexts(json: string, map: (text: string) => string): string {
+export function mapJsonTexts(json: string, map: (text: string, member?: string) => string): string {
   if (parseJson(json) === undefined) {
     if (json === "") return json;
     const meant = asMeant(json);
@@ -54,18 +55,23 @@ export function mapJsonTexts(json: string, map: (text: string) => string): strin
   let out = "";
   let copied = 0;
   const objects: MemberNames[] = [];
+  let member: string | undefined;
   value.lastIndex = 0;
   for (let found = value.exec(json); found; found = value.exec(json)) {
     const { index: begin } = found;
     if (found[0] === "{") objects.push(new MemberNames());
     if (found[0] === "}") objects.pop();
-    if (found[0] === "{" || found[0] === "}") continue;
+    if (found[0] === "{" || found[0] === "}") {
+      member = undefined;
+      continue;
+    }
     const isString = found[0] === '"';
     const end = isString ? endOfString(json, begin) : begin + found[0].length;
     const text = isString ? (JSON.parse(json.slice(begin, end)) as string) : found[0];
-    const mapped = text === "" ? text : map(text);
+    const mapped = text === "" ? text : map(text, member);
     colon.lastIndex = end;
     const names = colon.test(json) ? objects.at(-1) : undefined;
+    member = names && text;
     const told = names ? names.add(mapped, mapped !== text) : mapped;
     if (told !== text) {
       out += json.slice(copied, begin) + JSON.stringify(told);

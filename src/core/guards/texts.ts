@@ -20,6 +20,8 @@ export interface TextPlace {
   readonly field: string;
   /** Author of its message; absent: it is of none. */
   readonly role?: string | undefined;
+  /** Name of the member of an object whose value it is; absent: it is of none. */
+  readonly member?: string | undefined;
   /** Whether no other text can take its place, as of the name of a function. */
   readonly fixed?: true;
 }
@@ -52,7 +54,7 @@ const one = (text: string, place: TextPlace, map: MapText): string =>
   text === "" ? text : map(text, place);
 
 const json = (text: string, place: TextPlace, map: MapText): string =>
-  mapJsonTexts(text, (inner) => map(inner, place));
+  mapJsonTexts(text, (inner, member) => map(inner, member ? { ...place, member } : place));
 
 function mapImageRequest(request: TextToImageRequest, map: MapText): TextToImageRequest {
   const { prompt, negativePrompt } = request;
