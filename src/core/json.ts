@@ -26,6 +26,8 @@ const byteOrderMark = 0xfeff;
  * before it, which JSON lets readers pass over.
  */
 export function parseJson(text: string): unknown {
+  // An error has a stack, which takes as long as a page of JSON, and many a field that may have some has none.
+  if (text === "") return undefined;
   try {
     return JSON.parse(text.charCodeAt(0) === byteOrderMark ? text.slice(1) : text);
   } catch {

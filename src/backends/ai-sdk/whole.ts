@@ -4,9 +4,11 @@ import { Headers, Response } from "undici";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { beginningOf } from "../completions/form.js";
 
-/** Whether a request's body asks for a stream. */
+/** Whether a request's body asks for a stream, as `JSON.stringify` writes it. */
 export function asksForStream(body: unknown): boolean {
-  const request = typeof body === "string" ? parseJson(body) : undefined;
+  // Elsewhere it may stand, too, and hardly does; a conversation may be long.
+  if (typeof body !== "string" || !body.includes('"stream":true')) return false;
+  const request = parseJson(body);
   return isObject(request) && request.stream === true;
 }
 
