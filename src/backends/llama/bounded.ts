@@ -43,8 +43,15 @@ export interface Node {
   readonly object?: Node;
   readonly property?: Node;
   readonly operand?: Node;
+  /** Of a member: whether a value names it, and not a word. */
+  readonly computed?: boolean;
+  /** What is called. */
+  readonly callee?: Node;
+  readonly args?: readonly Node[];
+  /** Of a word, or a literal. */
+  readonly value?: unknown;
   /** With `callee` where it is given something. */
-  readonly filter?: { readonly value?: unknown; readonly callee?: { readonly value?: unknown } };
+  readonly filter?: Node;
   /** With `lhs` where a condition selects from it. */
   readonly iterable?: Node & { readonly lhs?: Node };
 }

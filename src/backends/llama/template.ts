@@ -10,6 +10,7 @@ import { ShortRuns } from "./runs.js";
 import { withoutThoughts, withThoughts } from "./thoughts.js";
 import type { ToolForm } from "./tools/form.js";
 import { type CallStyle, callStyleOf, type ToldMessage, toldMessages } from "./tools/history.js";
+import { plainTools } from "./tools/plain.js";
 import { withTexts } from "./tools/rendering.js";
 import { isTold, type ToldTool, toolText } from "./tools/telling.js";
 import { formsOf, oftenPassedOver, shows, type Turn, thoughtFields } from "./turns.js";
@@ -88,7 +89,26 @@ export class ChatTemplate {
    */
   render(given: readonly LLMMessage[], asked: Asked = {}): string[] {
     const tools = asked.tools && this.#marked(asked.tools);
-    const turns = this.#withTools(this.#turns(given, this.#style), tools);
+    const turns = this.#turns(given, this.#style);
+    try {
+      return this.#renderWith(tools, turns, asked);
+    } catch (refusal) {
+      if (!tools?.length || refusal instanceof TooMuch) throw refused(refusal);
+      try {
+        return this.#renderWith(plainTools(tools), turns, asked);
+      } catch {
+        throw refused(refusal);
+      }
+    }
+  }
+
+  /** @throws what the template throws of the conversation as it is, where it takes none of its forms */
+  #renderWith(
+    tools: readonly ToldTool[] | undefined,
+    given: readonly Turn[],
+    asked: Asked,
+  ): string[] {
+    const turns = this.#withTools(given, tools);
     const split = (prompt: string) =>
       this.#marks
         .split(this.#thinking(asWritten(prompt), asked))
@@ -107,7 +127,7 @@ export class ChatTemplate {
         if (thrown instanceof TooMuch) break;
       }
     }
-    if (partial === undefined) throw refused(refusal);
+    if (partial === undefined) throw refusal;
     return split(partial);
   }
 
