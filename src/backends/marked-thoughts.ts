@@ -96,7 +96,7 @@ export class MarkedThoughts {
 
   /** @returns whether it is known what the answer begins with */
   #start(isLast: boolean): boolean {
-    const { open, answer } = this.#marks;
+    const { open, close, answer } = this.#marks;
     const alone = answer?.isAlone ? answer.open : "";
     let rest = this.#held.trimStart();
     // Some models write the mark again that their prompt ends with.
@@ -105,8 +105,10 @@ export class MarkedThoughts {
       this.#held = rest.slice(open.length);
       rest = this.#held.trimStart();
     }
-    if (!isLast && (open.startsWith(rest) || (!this.#begun && alone.startsWith(rest))))
-      return false;
+    const others = this.#begun ? [] : [alone, close];
+    if (!isLast && [open, ...others].some((mark) => mark.startsWith(rest))) return false;
+    // Some end thoughts that their prompt has ended.
+    if (!this.#begun && rest.startsWith(close)) this.#begun = true;
     if (this.#begun) this.#held = withoutBlankLines(this.#held);
     const isMarked = alone !== "" && rest.startsWith(alone);
     this.#at = this.#begun ? "thoughts" : isMarked ? "behind" : "answer";

@@ -9,25 +9,43 @@ import type { LoadedModel } from "../../src/backends/llama/model.js";
 import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
 import { chatRequest, say, tiny } from "./llama-subject.js";
+import { form } from "./llama-tool-forms.js";
 
-const names = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|constrain|>"];
+const names = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>", "<|constrain|>", "<|eom|>"];
 const tokenOf = (text: string) => names.indexOf(text) as Token;
-const tokens = channelTokens(names.join(" "), (text) => [tokenOf(text)]);
+const tokensOf = (template: string) => channelTokens(template, (text) => [tokenOf(text)]);
+const tokens = tokensOf(names.join(" "));
+/** Muse Glimmer's. */
+const receivers = tokensOf("<|start|><|message|><|eom|>");
+const atem = form("<atem:function_calls>").call;
 
 /**
  * What comes of an answer, piece by piece; both are written as the model writes them.
  * @param known names of tools; absent: there are none
  * @param thinksFirst whether what has a form stands behind a first message of thoughts
  */
-function read(answer: string, prompt: string, known?: readonly string[], thinksFirst = false) {
-  if (!tokens) throw new Error("no tokens");
+function read(
+  answer: string,
+  prompt: string,
+  known?: readonly string[],
+  thinksFirst = false,
+  of = tokens,
+) {
+  if (!of || atem.as !== "channel") throw new Error("no tokens");
   const piecesOf = (text: string) => text.split(/(<\|\w+\|>|\s)/).filter((piece) => piece !== "");
   const texts = piecesOf(prompt);
   // Of words it does not matter which tokens they are.
   const words = texts.map((text, i) => (names.includes(text) ? tokenOf(text) : 100 + i) as Token);
   const textOf = (token: Token) => texts[words.indexOf(token)] ?? "";
-  const may = known && new Set(known);
-  const reader = new ChannelReader(tokens, words, textOf, may, thinksFirst);
+  const may = known && new Map(known.map((name) => [name, {}]));
+  const reader = new ChannelReader(
+    of,
+    words,
+    textOf,
+    may,
+    thinksFirst,
+    of === receivers ? atem.message : undefined,
+  );
   // The engine does not write this one out.
   const written = (piece: string) => (piece === "<|constrain|>" ? "" : piece);
   const said = piecesOf(answer).map((piece) => reader.push(tokenOf(piece), written(piece)));
@@ -70,6 +88,13 @@ describe("what is for the reader, and what is thought", () => {
       "",
       "2.",
     ],
+    // It may be for itself, or for nobody.
+    [
+      "<|channel|>commentary to=assistant<|channel|>analysis<|message|>They say hi.<|end|><|start|>assistant<|channel|>commentary to=assistant<|channel|>final<|message|>Hi!",
+      "Hi!",
+      "They say hi.",
+    ],
+    ["<|channel|>final to=user<|message|>Hi!", "Hi!"],
     // Who writes none of it is read as it is.
     ["Hi there!", "Hi there!"],
   ])("%s", (answer, shown, thought = "") => {
@@ -86,6 +111,56 @@ describe("what is for the reader, and what is thought", () => {
     });
     expect(read("<|channel|>final<|message|>Hi there", prompt)).toEqual(hi);
     expect(read("Hi there", "hello")).toEqual({ texts: ["Hi there"], thoughts: [] });
+  });
+});
+
+describe("messages that are told by whom they are for", () => {
+  const call =
+    '<atem:function_calls>\n<atem:invoke name="weather">\n<atem:parameter name="city"> Oslo </atem:parameter>\n<atem:parameter name="days">[1, 2]</atem:parameter>\n</atem:invoke>\n</atem:function_calls>';
+  const args = '{"city":" Oslo ","days":[1,2]}';
+  const weather = { name: "weather", args };
+
+  it.each([
+    ["a text", " to=user<|message|>Hi there!", { text: "Hi there!" }],
+    ["a text for nobody", "<|message|>Hi!", { text: "Hi!" }],
+    [
+      "thoughts, and a text",
+      ` to=self<|message|>I could ${call} here<|eom|><|start|>assistant to=user<|message|>Hi!`,
+      { thought: `I could ${call} here`, text: "Hi!" },
+    ],
+    [
+      "a text, and a call",
+      ` to=user<|message|>I look.<|eom|><|start|>assistant to=weather<|message|>${call}`,
+      { text: "I look.", calls: [weather] },
+    ],
+    [
+      "two calls",
+      ` to=weather<|message|>${call}<|eom|><|start|>assistant to=weather<|message|>\n${call}`,
+      { calls: [weather, weather] },
+    ],
+    ["what a call looks like", ` to=user<|message|>Write:\n${call}`, { text: `Write:\n${call}` }],
+    ["no call", " to=weather<|message|>Oslo?", { text: "to=weather<|message|>Oslo?" }],
+    [
+      "another tool",
+      ` to=rm<|message|>${call.replace("weather", "rm")}`,
+      {
+        text: `to=rm<|message|>${call.replace("weather", "rm")}`,
+      },
+    ],
+  ])("are read: %s", (_, answer, expected) => {
+    const begin = "<|start|>user<|message|>hello<|start|>assistant";
+    const { texts, thoughts, calls } = read(answer, begin, ["weather"], false, receivers);
+    const told = { text: texts.join(""), thought: thoughts.join(""), calls };
+    expect(told).toEqual({ text: "", thought: "", calls: [], ...expected });
+  });
+
+  it("are for the reader, or thought, where the answer begins at once", () => {
+    const [message, start, end] = [2, 3, 4] as Token[] as [Token, Token, Token];
+    const begun = (name: "final" | "analysis", prompt: number[]) =>
+      onChannel(name, { message, start, end }, prompt as Token[], (text) => [text.length as Token]);
+    expect(begun("final", [3, 8, 2, 9, 3, 8])).toEqual([" to=user".length, message]);
+    expect(begun("analysis", [3, 8])).toEqual([" to=self".length, message]);
+    expect(begun("final", [3, 8, 2])).toEqual([]);
   });
 });
 
@@ -171,7 +246,12 @@ describe("a call of a tool", () => {
     if (!tokens) throw new Error("no tokens");
     const answer = `commentary to=functions.weather <|constrain|>json<|message|>${args}`;
     for (const size of [1, 2, 7, answer.length]) {
-      const again = new ChannelReader(tokens, [], () => "", new Set(known));
+      const again = new ChannelReader(
+        tokens,
+        [],
+        () => "",
+        new Map(known.map((name) => [name, {}])),
+      );
       const pieces = answer.match(new RegExp(`.{1,${size}}`, "g")) ?? [];
       for (const piece of pieces) {
         expect(again.push(99 as Token, piece)).toMatchObject({ text: "", thought: "" });

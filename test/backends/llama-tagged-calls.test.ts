@@ -16,6 +16,8 @@ const forms = {
   deepSeek: form(templates.deepSeekTags),
   deepSeekLater: form("DSML tool_calls>"),
   gigaChat: form("function call<|role_sep|><｜GCML｜tool_calls>"),
+  hy: form("{%- set mark = ':opensource' %}{{ '<tool_sep{}>'.format(mark) }}"),
+  miniCpm: form(templates.miniCpm),
 };
 
 type Written = (name: string, args: Record<string, string>) => string;
@@ -76,6 +78,19 @@ const written: { readonly [name in keyof typeof forms]: Written } = {
       .join("")}</｜DSML｜invoke>\n</｜DSML｜function_calls>`,
   deepSeekLater: (name, args) =>
     written.deepSeek(name, args).replaceAll("function_calls", "tool_calls"),
+  hy: (name, args) =>
+    `<tool_calls:opensource>\n<tool_call:opensource>${name}<tool_sep:opensource>\n${Object.entries(
+      args,
+    )
+      .map(
+        ([key, value]) =>
+          `<arg_key:opensource>${key}</arg_key:opensource>\n<arg_value:opensource>${value}</arg_value:opensource>\n`,
+      )
+      .join("")}</tool_call:opensource>\n</tool_calls:opensource>`,
+  miniCpm: (name, args) =>
+    `<function name="${name}">${Object.entries(args)
+      .map(([key, value]) => `<param name="${key}">${value}</param>`)
+      .join("")}</function>`,
   gigaChat: (name, args) => written.deepSeekLater(name, args).replaceAll("DSML", "GCML"),
 };
 const names = Object.keys(written) as (keyof typeof written)[];
@@ -120,7 +135,10 @@ describe.each(names)("calls as %s writes them", (name) => {
   });
 
   it("may have marks in their arguments", () => {
-    const marks = call("stop", { path: "x" }).replace(/<\/\S*(function|_calls?|invoke)>/g, "");
+    const marks = call("stop", { path: "x" }).replace(
+      /<\/\S*(function|_calls?|invoke)(:\w+)?>/g,
+      "",
+    );
     const path = `${marks} </tool_call`;
     for (const { calls } of readAll(call("edit", { path, lines: "1" }))) {
       expect(calls).toEqual([["edit", { path, lines: 1 }]]);
@@ -131,7 +149,10 @@ describe.each(names)("calls as %s writes them", (name) => {
     ["another function", call("rm", { path: "/" })],
     [
       "cut short",
-      call("edit", { path: "a" }).replace(/(<\/[^\s<>]*)(function|invoke|tool_call)>.*/s, "$1"),
+      call("edit", { path: "a" }).replace(
+        /(<\/[^\s<>]*)(function|invoke|tool_call)(:\w+)?>.*/s,
+        "$1",
+      ),
     ],
     ["a mark alone", "a <tool_call> b"],
     ["half of one", "a <tool_"],
@@ -147,16 +168,38 @@ describe.each(names)("calls as %s writes them", (name) => {
   });
 });
 
+describe("values between marks of their own, as MiniCPM's", () => {
+  const call = (path: string, more = "") =>
+    `<function name="edit"><param name="path">${path}</param>${more}</function>`;
+  const told = (text: string) =>
+    [...cuts(text)].map((pieces) => read(forms.miniCpm, pieces, known).calls);
+
+  it.each([
+    [
+      "may have other marks in them",
+      "<![CDATA[<a></param></function>]]>",
+      "<a></param></function>",
+    ],
+    ["may have lines", "<![CDATA[\n a\n]]>", "\n a\n"],
+    ["may have lines around them", "\n<![CDATA[a]]>\n", "a"],
+    ["are none behind a text", "a <![CDATA[b]]>", "a <![CDATA[b]]>"],
+  ])("%s", (_, path, value) => {
+    const calls = told(call(path, '<param name="lines"><![CDATA[3]]></param>'));
+    for (const all of calls) expect(all).toEqual([["edit", { path: value, lines: 3 }]]);
+  });
+});
+
 describe.each([
   ["miniMax", "</invoke>\n"],
   ["deepSeek", "</｜DSML｜invoke>\n"],
+  ["hy", "</tool_call:opensource>\n"],
 ] as const)("several calls of %s in one section", (name, close) => {
   const [first, second] = [
     written[name]("edit", { path: "a", lines: "3" }),
     written[name]("stop", {}),
   ];
-  const [begin = "", one = ""] = first.split(/(?<=_calls?>\n)/);
-  const [, two = ""] = second.split(/(?<=_calls?>\n)/);
+  const [begin = "", one = ""] = first.split(/(?<=^\S*\n)/);
+  const [, two = ""] = second.split(/(?<=^\S*\n)/);
   const both = begin + one.slice(0, one.indexOf(close) + close.length) + two;
 
   it("are read wherever they are cut", () => {

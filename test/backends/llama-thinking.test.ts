@@ -168,6 +168,8 @@ async function answerOf(
   };
 }
 
+const stopCall = '<tool_call>{"name": "stop", "arguments": {}}</tool_call>';
+
 describe("an answer", () => {
   const marked = "<think>\nHm.\n</think>\n\nHi.";
   const said = { thought: "Hm.", text: "Hi.", finishReason: "stop", warnings: [] };
@@ -254,6 +256,48 @@ describe("an answer", () => {
       calls: ["stop"],
       finishReason: "tool_calls",
     });
+  });
+
+  it.each([
+    ["a call", `<think>Hm.\n${stopCall}`, "Hm.\n", ["stop"]],
+    ["two", `<think>${stopCall}\n${stopCall}\n`, "", ["stop", "stop"]],
+    ["a call, and the end of thoughts", `<think>Hm.${stopCall}\n</think>\n`, "Hm.", ["stop"]],
+    ["thoughts behind it", `<think>${stopCall} or not?`, `${stopCall} or not?`, []],
+    [
+      "another call behind these",
+      `<think>${stopCall} Now:${stopCall}`,
+      `${stopCall} Now:`,
+      ["stop"],
+    ],
+    ["what is none", "<think>Hm.<tool_call>stop", "Hm.<tool_call>stop", []],
+    ["half a mark", "<think>Hm.<tool_", "Hm.<tool_", []],
+  ])("calls tools in thoughts that never end: %s", async (_, answer, thought, calls) => {
+    const model = await loaded("qwen");
+    const script = model.model.tokenize(answer, true);
+    const told = await answerOf(model, script, { tools: [functionTool("stop", "")] });
+    expect(told).toMatchObject({ thought, text: "", calls });
+    expect(told.finishReason).toBe(calls.length > 0 ? "tool_calls" : "stop");
+  });
+
+  it("calls none in thoughts that were cut, or where no tool is", async () => {
+    const model = await loaded("qwen");
+    const script = model.model.tokenize(`<think>${stopCall}`, true);
+    const tools = [functionTool("stop", "")];
+    const none = { thought: stopCall, text: "", calls: [] };
+    expect(await answerOf(model, script, { tools, maxTokens: script.length })).toMatchObject({
+      ...none,
+      finishReason: "length",
+    });
+    expect(await answerOf(model, script)).toMatchObject({ ...none, finishReason: "stop" });
+  });
+
+  it("thinks again where a control token says so, and tells none of empty thoughts", async () => {
+    const words = { "<|user|>": "<|channel>", "<|system|>": "<channel|>" };
+    const model = await loaded("gemma", words);
+    const open = "<|channel>thought\n";
+    const answer = `<|channel>${open}Hm.<channel|>Hi. ${open}So.<channel|>\nBye.<channel|>${open}<channel|>`;
+    const told = await answerOf(model, model.model.tokenize(answer, true));
+    expect(told).toMatchObject({ thought: "Hm.So.", text: "Hi. Bye." });
   });
 
   describe("in a form", () => {

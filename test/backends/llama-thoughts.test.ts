@@ -19,6 +19,9 @@ const think = marksIn("{% set content = content.split('</think>')[-1] %}");
 const magistral = marksIn("{{ '[THINK]' + m.thinking + '[/THINK]' }}");
 const seed = marksIn("{% set think_begin_token = '<seed:think>' %}");
 const gemma = marksIn("{{ '<|channel>thought\n<channel|>' }}");
+const miniMax = marksIn("{%- set think_end_token = '</mm:think>' -%}");
+const hy = marksIn("{%- set think_begin_token = '<think{}>'.format(mark) %}");
+const apriel = marksIn("response after the marker [BEGIN FINAL RESPONSE].");
 const command = marksIn("<|START_THINKING|>{{ plan }}<|END_THINKING|>");
 const commandMarks = ["THINKING", "RESPONSE"].map((it) => `<|START_${it}|><|END_${it}|>`).join("");
 const command7 = marksIn(commandMarks);
@@ -70,6 +73,18 @@ describe("thoughts", () => {
     ["never ended", think, "<think>\nHm. </thin", "Hm. </thin", ""],
     ["never ended, before a line", think, "Hm.\n\n", "Hm.", "", begun],
     ["alone", think, "<think>Hm.</think>\n\n", "Hm.", ""],
+    ["only ended", think, "\n</think>\n\nHi", "", "Hi"],
+    ["ended by the prompt, and again", miniMax, "</mm:think>Hi </mm:think>", "", "Hi </mm:think>"],
+    ["MiniMax-M3's", miniMax, "<mm:think>Hm.</mm:think>Hi", "Hm.", "Hi"],
+    ["Hy3's", hy, "<think:opensource>Hm.</think:opensource>Hi", "Hm.", "Hi"],
+    [
+      "Apriel's",
+      apriel,
+      "Here are my reasoning steps:\nHm.\n[BEGIN FINAL RESPONSE]\nHi.\n[END FINAL RESPONSE]\n",
+      "Hm.",
+      "Hi.",
+    ],
+    ["Apriel's, begun", apriel, "Hm.\n[BEGIN FINAL RESPONSE]\nHi.", "Hm.", "Hi.", begun],
     ["that begin twice", think, "<think>a <think> b</think>Hi", "a <think> b", "Hi"],
     ["Magistral's", magistral, "[THINK]Hm.[/THINK]Hi", "Hm.", "Hi"],
     ["Seed's", seed, "<seed:think>\nHm.</seed:think>\nHi", "Hm.", "Hi"],
@@ -106,7 +121,6 @@ describe("thoughts", () => {
 
   it.each<[string, ThoughtMarks, string]>([
     ["later in an answer", think, "A mark is <think>, and\n\n</think> its end."],
-    ["only ended", think, "</think>Hi"],
     ["half a mark", think, "<thin"],
     ["another mark", think, " [THINK]Hm.[/THINK]"],
     ["blanks", think, "\n \n"],
@@ -150,11 +164,16 @@ describe("thoughts", () => {
       reader.push(word, "Hm."),
       reader.push(close, ""),
       reader.push(word, "Hi"),
+      // It thinks again.
       reader.push(open, ""),
+      reader.push(open, ""),
+      reader.push(word, "So."),
+      reader.push(close, ""),
       reader.push(word, "!"),
+      reader.push(close, ""),
       reader.flush(),
     ];
-    expect(said.map(({ thought }) => thought).join("")).toBe("Hm.");
+    expect(said.map(({ thought }) => thought).join("")).toBe("Hm.So.");
     expect(said.map(({ text }) => text).join("")).toBe("Hi!");
   });
 
@@ -183,6 +202,11 @@ describe("a template", () => {
     ["GLM", "{{ 'high' if effort == \"high\" else 'max' }}", "high high high high high max max"],
     ["Qwen", "{# 'xhigh' 'medium' 'low' #}", "low low low medium xhigh xhigh xhigh"],
     ["Mistral", "{% if e not in ['none', 'high'] %}", "none high high high high high high"],
+    [
+      "Hy3",
+      "{% if e not in ['high', 'low', 'no_think'] %}",
+      "no_think low low high high high high",
+    ],
   ])("is told of the effort that is next to the one asked for: %s", (_, template, told) => {
     const asked = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
     const efforts = effortsOf(template);
@@ -191,7 +215,9 @@ describe("a template", () => {
       told.split(" ").map((reasoning_effort, i) => ({
         enable_thinking: i > 0,
         thinking: i > 0,
+        thinking_mode: i > 0 ? "enabled" : "disabled",
         reasoning_effort,
+        reasoning_strength: reasoning_effort,
       })),
     );
     expect(effortFields("", efforts)).toEqual({});

@@ -33,6 +33,14 @@ describe("a prompt", () => {
       `<|start|>assistant to=functions.weather<|channel|>commentary json<|message|>{"city": "Oslo", "days": 2}<|call|>`,
     ],
     [
+      "glimmer",
+      '<|start|>assistant to=weather<|message|><atem:function_calls>\n<atem:invoke name="weather">\n<atem:parameter name="city">Oslo</atem:parameter>\n<atem:parameter name="days">2</atem:parameter>\n</atem:invoke>\n</atem:function_calls>',
+    ],
+    [
+      "miniCpm",
+      '<function name="weather"><param name="city">Oslo</param><param name="days">2</param></function>',
+    ],
+    [
       "kimi",
       '<|tool_calls_section_begin|><|tool_call_begin|>functions.weather:0<|tool_call_argument_begin|>{"city": "Oslo", "days": 2}<|tool_call_end|><|tool_calls_section_end|>',
     ],

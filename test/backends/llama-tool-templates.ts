@@ -60,6 +60,12 @@ Call them so:
 {%- elif m.role == 'tool' %}<|start|>functions.{{ m.name }} to=assistant<|channel|>commentary<|message|>{{ m.content }}<|end|>
 {%- elif m.role == 'assistant' %}<|start|>assistant<|channel|>final<|message|>{{ m.content }}<|end|>
 {%- else %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|start|>assistant{% endif %}`,
+  glimmer: `{%- if tools %}<|start|>system<|message|>Tools:{% for tool in tools %}
+{{ tool.function | tojson }}{% endfor %}<|end|>{% endif %}
+{%- for m in messages %}{%- if m.tool_calls %}{% for call in m.tool_calls %}{{ '<|start|>assistant to=' + call.function.name + '<|message|><atem:function_calls>\n<atem:invoke name="' + call.function.name + '">\n' }}{% for k, v in call.function.arguments.items() %}{{ '<atem:parameter name="' + k + '">' }}{{ v if v is string else v | tojson }}{{ '</atem:parameter>\n' }}{% endfor %}{{ '</atem:invoke>\n</atem:function_calls>' }}{{ '<|end|>' if loop.last else '<|eom|>' }}{% endfor %}
+{%- elif m.role == 'tool' %}<|start|>tool {{ m.name }}<|message|>{{ m.content }}<|end|>
+{%- elif m.role == 'assistant' %}{% if m.reasoning_content %}<|start|>assistant to=self<|message|>{{ m.reasoning_content }}<|eom|>{% endif %}<|start|>assistant to=user<|message|>{{ m.content }}<|end|>
+{%- else %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endif %}{% endfor %}{% if add_generation_prompt %}<|start|>assistant{% endif %}`,
   kimi: `{%- set asked = namespace(ids=[]) %}{% if tools %}<|system|>{{ tools | tojson }}<|end|>{% endif %}
 {%- for m in messages %}<|{{ 'system' if m.role == 'tool' else m.role }}|>{% if m.role == 'tool' %}## Return of {{ asked.ids.pop(0) }}
 {% endif %}{{ m.content }}{% if m.tool_calls %}<|tool_calls_section_begin|>{% for call in m.tool_calls %}{% set _ = asked.ids.append(call.id) %}<|tool_call_begin|>{{ call.id }}<|tool_call_argument_begin|>{{ call.function.arguments | tojson }}<|tool_call_end|>{% endfor %}<|tool_calls_section_end|>{% endif %}<|end|>{% endfor %}<|assistant|>`,
@@ -77,10 +83,12 @@ Call them so:
   olmo: `{% if tools %}<|system|>{{ tools | tojson }}<|end|>{% endif %}{% for m in messages %}<|{{ 'user' if m.role == 'tool' else m.role }}|>{{ m.content }}{% if m.tool_calls %}{{ '<function_calls>\n' }}{% for call in m.tool_calls %}{{ call.function.name }}({% for name, value in call.function.arguments | items %}{{ name }}={{ value | tojson }}{% if not loop.last %}, {% endif %}{% endfor %}){{ '\n' }}{% endfor %}</function_calls>{% endif %}<|end|>{% endfor %}<|assistant|>`,
   functionary: `{% if tools %}<|system|>{{ tools | tojson }} <function=name>{"one": "value"}</function><|end|>{% endif %}{% for m in messages %}<|{{ 'user' if m.role == 'tool' else m.role }}|>{{ m.content }}{% for call in m.tool_calls or [] %}{{ '<function=' + call.function.name + '>' }}{{ call.function.arguments | tojson }}</function>{% endfor %}<|end|>{% endfor %}<|assistant|>`,
   gigaChat: `{% if tools %}function descriptions<|role_sep|>{{ tools | tojson }}<|end|>{% endif %}{% for m in messages %}<|{{ 'user' if m.role == 'tool' else m.role }}|>{{ m.content }}{% if m.tool_calls %}{{ 'function call<|role_sep|>\n' }}{"name": "{{ m.tool_calls[0].function.name }}", "arguments": {{ m.tool_calls[0].function.arguments | tojson }}}{% endif %}<|end|>{% endfor %}<|assistant|>`,
+  miniCpm: `{% if tools %}<|system|>{{ tools | tojson }} <function name="function-name"><param name="param-name">param-value</param></function><|end|>{% endif %}{% for m in messages %}<|{{ 'user' if m.role == 'tool' else m.role }}|>{{ m.content }}{% for call in m.tool_calls or [] %}{{ '<function name="' + call.function.name + '">' }}{% for name, value in call.function.arguments.items() %}{{ '<param name="' + name + '">' }}{{ '<![CDATA[' + value + ']]>' if value is string and '<' in value else value }}{{ '</param>' }}{% endfor %}</function>{% endfor %}<|end|>{% endfor %}<|assistant|>`,
   smol: `{% if xml_tools %}<|system|>{% for tool in xml_tools[:] %}{{ tool | string }}{% endfor %}<tool_call>{"name": name, "arguments": object}</tool_call><|end|>{% endif %}{% for m in messages %}<|{{ 'user' if m.role == 'tool' else m.role }}|>{{ m.content }}<|end|>{% endfor %}<|assistant|>`,
 };
 
 /** Texts of the tiny model's marks, where a template's model has others. */
 export const words: { readonly [name in keyof typeof templates]?: Record<string, string> } = {
+  glimmer: { "<|user|>": "<|start|>", "<|assistant|>": "<|eom|>", "<|system|>": "<|message|>" },
   harmony: { "<|user|>": "<|start|>", "<|assistant|>": "<|channel|>", "<|system|>": "<|message|>" },
 };

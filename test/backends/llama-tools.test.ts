@@ -72,7 +72,7 @@ describe("a model that has to call", () => {
     },
   );
 
-  it.each(["hermes", "harmony"] as const)(
+  it.each(["hermes", "harmony", "glimmer"] as const)(
     "answers in a form, or calls, where both are asked for: %s",
     async (name) => {
       const backend = await backendWith(name, templates[name]);
@@ -95,7 +95,7 @@ describe("a model that has to call", () => {
     },
   );
 
-  it.each(["hermes", "harmony", "qwenCoder", "llamaPython"] as const)(
+  it.each(["hermes", "harmony", "glimmer", "qwenCoder", "llamaPython"] as const)(
     "calls with whatever its arguments are, also with what ends an answer: %s",
     async (name) => {
       const backend = await backendWith(name, templates[name]);

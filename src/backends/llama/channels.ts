@@ -1,15 +1,18 @@
 /**
- * What of an answer is thought, and what is for its reader, where a model writes on several channels, as gpt-oss does
- * (OpenAI's harmony format): `<|channel|>analysis<|message|>…<|end|><|start|>assistant<|channel|>final<|message|>…`.
+ * What of an answer is thought, and what is for its reader, where a model writes several messages: on channels, as gpt-oss does
+ * (OpenAI's harmony format): `<|channel|>analysis<|message|>…<|end|><|start|>assistant<|channel|>final<|message|>…`, or to
+ * others, as Muse Glimmer does: ` to=self<|message|>…<|eom|><|start|>assistant to=user<|message|>…`.
  */
 import type { Token } from "node-llama-cpp";
 import { nothing, type Said } from "../marked-thoughts.js";
 import type { AnswerReader, Heard } from "./answer.js";
-import { namedCall } from "./tools/calls.js";
+import { type KnownTools, namedCall, readCalls, type WrittenCall } from "./tools/calls.js";
+import type { ToolForm } from "./tools/form.js";
 
 /** The control tokens of such a model. */
 export interface ChannelTokens {
-  readonly channel: Token;
+  /** Absent: messages are told by whom they are for. */
+  readonly channel?: Token;
   readonly message: Token;
   /** A message begins, or is over: what follows is a header. */
   readonly start: Token;
@@ -18,12 +21,26 @@ export interface ChannelTokens {
   readonly constrain?: Token;
 }
 
-const texts = {
-  channel: "<|channel|>",
-  message: "<|message|>",
-  start: "<|start|>",
-  end: "<|end|>",
-} as const satisfies Record<Exclude<keyof ChannelTokens, "constrain">, string>;
+const texts = { message: "<|message|>", start: "<|start|>" } as const;
+
+/** gpt-oss', and Muse Glimmer's. */
+const kinds = [
+  { ...texts, channel: "<|channel|>", end: "<|end|>" },
+  { ...texts, end: "<|eom|>" },
+] as const;
+
+/** What stands in the header of what is thought, and of what is for the reader. */
+const headers = {
+  channel: { analysis: "analysis", final: "final" },
+  receiver: { analysis: " to=self", final: " to=user" },
+} as const;
+
+/** The header of what is for the reader, behind the token of a channel, if there is one. */
+export const finalHeader = ({ channel }: ChannelTokens): string =>
+  headers[channel === undefined ? "receiver" : "channel"].final + texts.message;
+
+/** Receivers that are no tools, also where a model writes them to a channel. */
+const others: ReadonlySet<string> = new Set(["assistant", "self", "user"]);
 
 /**
  * The tokens, if the model has them, and its template writes them.
@@ -33,16 +50,21 @@ export function channelTokens(
   template: string,
   tokenize: (text: string) => readonly Token[],
 ): ChannelTokens | undefined {
-  const found: [string, Token][] = [];
-  for (const [name, text] of Object.entries(texts)) {
-    const [token, ...more] = template.includes(text) ? tokenize(text) : [];
-    if (token === undefined || more.length > 0) return undefined;
-    found.push([name, token]);
+  const one = (text: string) => {
+    const [token, ...more] = tokenize(text);
+    return more.length > 0 ? undefined : token;
+  };
+  for (const kind of kinds) {
+    const found = Object.entries(kind).map(
+      ([name, text]) => [name, template.includes(text) ? one(text) : undefined] as const,
+    );
+    if (found.some(([, token]) => token === undefined)) continue;
+    // Templates need not write it.
+    const constrain = one("<|constrain|>");
+    const tokens = Object.fromEntries(found) as unknown as ChannelTokens;
+    return constrain === undefined ? tokens : { ...tokens, constrain };
   }
-  // Templates need not write it.
-  const [constrain, ...more] = tokenize("<|constrain|>");
-  const tokens = Object.fromEntries(found) as Record<keyof typeof texts, Token>;
-  return constrain === undefined || more.length > 0 ? tokens : { ...tokens, constrain };
+  return undefined;
 }
 
 /**
@@ -56,7 +78,10 @@ export function onChannel(
   tokenize: (text: string) => readonly Token[],
 ): Token[] {
   const header = prompt.slice(prompt.lastIndexOf(start) + 1);
-  return header.includes(channel) ? [] : [channel, ...tokenize(name), message];
+  if (header.includes(channel ?? message)) return [];
+  return channel === undefined
+    ? [...tokenize(headers.receiver[name]), message]
+    : [channel, ...tokenize(headers.channel[name]), message];
 }
 
 /** A message to a tool. */
@@ -72,8 +97,10 @@ export class ChannelReader implements AnswerReader {
   readonly #tokens: ChannelTokens;
   #header = "";
   #inHeader = true;
-  /** Names of the tools that may be called; absent: none, and what is for one is nobody's. */
-  readonly #known: ReadonlySet<string> | undefined;
+  /** The tools that may be called; absent: none, and what is for one is nobody's. */
+  readonly #known: KnownTools | undefined;
+  /** How messages to tools are written; absent: as their arguments. */
+  readonly #form: ToolForm | undefined;
   /** The call that the message is; absent: none. */
   #called: Called | undefined;
   /** What the message is; absent: neither thoughts nor for the reader. */
@@ -86,18 +113,21 @@ export class ChannelReader implements AnswerReader {
 
   /**
    * @param prompt ends with a header, or with the beginning of a message: some templates choose the channel
-   * @param known names of the tools that may be called; absent: none
+   * @param known the tools that may be called; absent: none
    * @param thinksFirst whether an answer that has a form begins behind the first message, which is thought
+   * @param form how messages to tools are written; absent: as their arguments, in JSON
    */
   constructor(
     tokens: ChannelTokens,
     prompt: readonly Token[],
     textOf: (token: Token) => string,
-    known?: ReadonlySet<string>,
+    known?: KnownTools,
     thinksFirst = false,
+    form?: ToolForm,
   ) {
     this.#tokens = tokens;
     this.#known = known;
+    this.#form = form;
     const start = prompt.lastIndexOf(tokens.start);
     for (const token of start < 0 ? [] : prompt.slice(start)) this.push(token, textOf(token));
     this.#written = "";
@@ -143,8 +173,10 @@ export class ChannelReader implements AnswerReader {
   #begin(text: string): Heard {
     const header = this.#header;
     const [, name = ""] = /\bto=(?:functions\.)?([\w.-]+)/.exec(header) ?? [];
-    const isCall = !this.#isFirst && /\bto=/.test(header);
-    const isThought = this.#isFirst || /^\s*analysis\b/m.test(header);
+    const isOther = others.has(name) && !this.#known?.has(name);
+    const isCall = !this.#isFirst && /\bto=/.test(header) && !isOther;
+    const isThought =
+      this.#isFirst || /^\s*analysis\b/m.test(header) || (isOther && name === "self");
     this.#called = isCall && this.#known ? { header, name, isThought, args: "" } : undefined;
     // Calls of tools, which have a receiver, are not for the reader.
     this.#kind = isCall ? undefined : isThought ? "thought" : "text";
@@ -158,10 +190,18 @@ export class ChannelReader implements AnswerReader {
     if (!this.#called || !this.#known) return rest;
     const { header, name, isThought, args } = this.#called;
     this.#called = undefined;
-    const call = namedCall(name, args, this.#known);
-    if (call) return { ...rest, calls: [call] };
+    const calls = this.#callsIn(name, args, this.#known);
+    if (calls.length > 0) return { ...rest, calls };
     const receiver = header.replace(/^\s*assistant\b/, "").trim();
     return isThought ? rest : { ...rest, text: `${receiver}${texts.message}${args}` };
+  }
+
+  #callsIn(name: string, args: string, known: KnownTools): readonly WrittenCall[] {
+    if (!this.#form) return [namedCall(name, args, known)].filter((call) => call !== undefined);
+    const begin = this.#form.begin.trim();
+    const at = args.indexOf(begin);
+    const found = at < 0 ? "none" : readCalls(args.slice(at + begin.length), this.#form, known);
+    return typeof found === "string" ? [] : found.calls;
   }
 
   #said(text: string): Said {

@@ -4,6 +4,7 @@ import type { LLMRequest, ResponseFormat } from "../../../gen/lintel/v1/chat_pb.
 import { LintelError } from "../../core/errors.js";
 import { isObject, parseJson } from "../../core/json.js";
 import { mustCall } from "../../core/tool-calls.js";
+import { finalHeader } from "./channels.js";
 import { Gbnf, literal, Unsupported } from "./grammar/gbnf.js";
 import type { Constraint } from "./grammar/grammars.js";
 import { SchemaGrammar } from "./grammar/schema.js";
@@ -41,7 +42,7 @@ export async function constraintOf(
       const form = formIn(responseFormat, grammar);
       // Whether it is a call stands in front of it, where there are channels, and where thoughts end.
       const isOnChannel = tools?.call.as === "channel" || (channels && thoughts !== undefined);
-      roots.push(isOnChannel ? `${literal("final<|message|>")} (${form})` : form);
+      roots.push(isOnChannel && channels ? `${literal(finalHeader(channels))} (${form})` : form);
     }
     const root = roots.join(" | ");
     const text = grammar.text(thoughts ? `${thoughts} (${root})` : root);
@@ -78,7 +79,8 @@ function thoughtsBefore(
     const { start, channel, end } = channels;
     // Else it is one that ends answers for llama.cpp, and by a grammar none of these is let through.
     const isPlain = model.getTokenAttributes(end).userDefined;
-    return isPlain ? `${over(end)} <[${start}]> "assistant" <[${channel}]>` : undefined;
+    const behind = channel === undefined ? "" : ` <[${channel}]>`;
+    return isPlain ? `${over(end)} <[${start}]> "assistant"${behind}` : undefined;
   }
   const end = thoughts?.end;
   return end === undefined ? undefined : `${over(end)} "\\n"{0,2}`;

@@ -77,7 +77,7 @@ export async function* generate(
     }
     const rest: Heard = (!told.isStopped && reader?.flush()) || nothing;
     yield* told.think(rest.thought);
-    yield* told.end(rest.text);
+    yield* told.end(rest.text, finishReason === "stop");
     yield* told.call(rest.calls);
     if (told.isStopped) finishReason = "stop";
     const thinks = loaded.thoughts || loaded.channels;
@@ -94,14 +94,15 @@ export async function* generate(
 
 /** What finds thoughts in an answer; `undefined` where all of it is said. */
 function readerOf(
-  { model, channels, thoughts }: LoadedModel,
+  { model, channels, thoughts, tools }: LoadedModel,
   prompt: readonly Token[],
   known: KnownTools | undefined,
   { thinksFirst }: Asked,
 ): AnswerReader | undefined {
   if (channels) {
     const textOf = (token: Token) => model.detokenize([token]);
-    return new ChannelReader(channels, prompt, textOf, known && new Set(known.keys()), thinksFirst);
+    const written = tools?.call.as === "channel" ? tools.call.message : undefined;
+    return new ChannelReader(channels, prompt, textOf, known, thinksFirst, written);
   }
   if (!thoughts) return undefined;
   // With room for the lines behind the mark.

@@ -123,7 +123,8 @@ export class LoadedModel {
     if (channels && (asked?.thinksFirst || asked?.effort === "none")) {
       const header = onChannel(first, channels, tokens, (text) => model.tokenize(text));
       const isChosen = first === "final" && asked.mayCall && header.length > 0;
-      tokens.push(...(isChosen ? [channels.channel] : header));
+      const chosen = channels.channel === undefined ? [] : [channels.channel];
+      tokens.push(...(isChosen ? chosen : header));
     }
     return tokens;
   }

@@ -3,15 +3,32 @@ import type { Token } from "node-llama-cpp";
 import {
   type AnswerMarks,
   MarkedThoughts,
+  nothing,
   type Said,
   type ThoughtMarks,
   thinkTags,
 } from "../marked-thoughts.js";
 import type { AnswerReader } from "./answer.js";
 
-/** Marks, the first of which a template has one. */
-const known: readonly ThoughtMarks[] = [
+/** Marks, and by what a template knows them, if not by one of them. */
+interface KnownMarks extends ThoughtMarks {
+  readonly written?: string;
+}
+
+/** The first that a template has counts. */
+const known: readonly KnownMarks[] = [
   thinkTags,
+  // Hy3's, whose template puts them together.
+  { written: "<think{}>", open: "<think:opensource>", close: "</think:opensource>" },
+  // MiniMax-M3's.
+  { open: "<mm:think>", close: "</mm:think>" },
+  // Apriel's.
+  {
+    written: "[BEGIN FINAL RESPONSE]",
+    open: "Here are my reasoning steps:",
+    close: "[BEGIN FINAL RESPONSE]",
+    answer: { open: "", close: "[END FINAL RESPONSE]" },
+  },
   // Magistral's.
   { open: "[THINK]", close: "[/THINK]" },
   // Seed-OSS'.
@@ -37,7 +54,9 @@ const answers: readonly (AnswerMarks & { readonly written: readonly string[] })[
 
 /** The marks that a template knows; `undefined`: what its model writes is said. */
 export function thoughtMarksOf(template: string): ThoughtMarks | undefined {
-  const marks = known.find(({ open, close }) => [open, close].some((it) => template.includes(it)));
+  const marks = known.find(({ written, open, close }) =>
+    (written === undefined ? [open, close] : [written]).some((it) => template.includes(it)),
+  );
   const around = answers.find(({ written }) => written.every((it) => template.includes(it)));
   if (!marks || !around) return marks;
   const { written, ...answer } = around;
@@ -48,7 +67,7 @@ export function thoughtMarksOf(template: string): ThoughtMarks | undefined {
 export const textsOf = ({ open, close, answer }: ThoughtMarks): string[] => [
   open,
   close,
-  ...(answer ? [answer.open, answer.close] : []),
+  ...(answer ? [answer.open, answer.close].filter((text) => text !== "") : []),
 ];
 
 /** Whether a prompt ends with thoughts that are begun. */
@@ -77,10 +96,12 @@ const noText = "\ud800";
 
 /** Reads one answer, in which marks may be control tokens. */
 export class ThoughtReader implements AnswerReader {
-  readonly #text: MarkedThoughts;
+  #text: MarkedThoughts;
+  readonly #marks: ThoughtMarks;
   readonly #tokens: ReadonlyMap<Token, string>;
   /** The token that alone ends thoughts; absent: the text of their mark does. */
   readonly #end: Token | undefined;
+  #last: Token | undefined;
 
   /**
    * @param begun whether the prompt ends with thoughts that are begun
@@ -89,7 +110,8 @@ export class ThoughtReader implements AnswerReader {
   constructor({ marks, tokens, end }: WrittenMarks, begun: boolean, first = false) {
     this.#end = first ? end : undefined;
     const close = this.#end === undefined ? marks.close : noText;
-    this.#text = new MarkedThoughts({ ...marks, close }, begun);
+    this.#marks = { ...marks, close };
+    this.#text = new MarkedThoughts(this.#marks, begun);
     this.#tokens = tokens;
   }
 
@@ -98,12 +120,28 @@ export class ThoughtReader implements AnswerReader {
   }
 
   push(token: Token, text: string): Said {
-    const known = this.#text.isAnswering ? undefined : this.#tokens.get(token);
+    const mark = this.#tokens.get(token);
+    if (mark !== undefined && this.#marks.open.startsWith(mark)) {
+      const isTwice = this.#last === token;
+      this.#last = token;
+      if (isTwice) return nothing;
+      if (this.#text.isAnswering && this.#end === undefined) return this.#again(mark);
+    }
+    this.#last = token;
+    const known = this.#text.isAnswering ? undefined : mark;
     const isEnd = token === this.#end && this.#text.isThinking;
     return this.#text.push(isEnd ? noText : (known ?? text));
   }
 
   flush(): Said {
     return this.#text.flush();
+  }
+
+  /** Thoughts behind a part of the answer: a control token is no text. Gemma 4 has empty ones at the end, too. */
+  #again(mark: string): Said {
+    const { text } = this.#text.flush();
+    this.#text = new MarkedThoughts(this.#marks, false);
+    this.#text.push(mark);
+    return { ...nothing, text };
   }
 }

@@ -12,11 +12,14 @@ import { StopScanner } from "../stop.js";
 import type { KnownTools, WrittenCall } from "./tools/calls.js";
 import type { ToolForm } from "./tools/form.js";
 import { CallReader, type Read } from "./tools/reader.js";
+import { UnsaidCalls } from "./tools/unsaid.js";
 
 /** Makes messages of the text of one answer. */
 export class Told {
   readonly #request: LLMRequest;
   readonly #reader: CallReader | undefined;
+  /** Absent: calls have no mark by which they could be told from thoughts. */
+  readonly #unsaid: UnsaidCalls | undefined;
   readonly #scanner: StopScanner;
   #called = 0;
   #stop: string | undefined;
@@ -36,6 +39,7 @@ export class Told {
     this.#scanner = new StopScanner(stops);
     const isText = tools && tools.call.as !== "channel";
     this.#reader = isText ? new CallReader(tools, known) : undefined;
+    this.#unsaid = isText && tools.begin !== "" ? new UnsaidCalls(tools, known) : undefined;
   }
 
   /** The text that was found which ends what is said. */
@@ -59,18 +63,21 @@ export class Told {
 
   /** What the model thinks next. */
   *think(thought: string): Generator<readonly LLMResponse[]> {
-    if (thought === "") return;
-    yield [messageOf(this.#request, reasoningChoice(reasoningOf(thought)))];
+    if (thought !== "") yield* this.#think(this.#unsaid?.push(thought) ?? thought);
   }
 
   /** The next text of the answer. */
-  push(text: string): Generator<readonly LLMResponse[]> {
-    return this.#tell(this.#reader?.push(text) ?? [text]);
+  *push(text: string): Generator<readonly LLMResponse[]> {
+    if (this.#unsaid && text.trim() !== "") yield* this.#think(this.#unsaid.release());
+    yield* this.#tell(this.#reader?.push(text) ?? [text]);
   }
 
-  /** The last one. */
-  *end(text: string): Generator<readonly LLMResponse[]> {
+  /** The last one. @param isWhole whether the model ended the answer */
+  *end(text: string, isWhole: boolean): Generator<readonly LLMResponse[]> {
     yield* this.push(text);
+    const unsaid = (isWhole ? this.#unsaid?.flush() : this.#unsaid?.release()) ?? "";
+    if (typeof unsaid === "string") yield* this.#think(unsaid);
+    else yield* this.#tell(unsaid);
     if (this.#reader) yield* this.#tell(this.#reader.flush());
     yield* this.#say(this.#scanner.flush());
   }
@@ -98,6 +105,11 @@ export class Told {
         yield [piece(this.#request, "", "", [call])];
       }
     }
+  }
+
+  *#think(thought: string): Generator<readonly LLMResponse[]> {
+    if (thought === "") return;
+    yield [messageOf(this.#request, reasoningChoice(reasoningOf(thought)))];
   }
 
   *#say(text: string): Generator<readonly LLMResponse[]> {

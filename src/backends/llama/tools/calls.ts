@@ -98,11 +98,7 @@ function callOf(call: unknown, form: ToolForm["call"], known: KnownTools): Writt
 }
 
 /** The call of a tool by its name; `undefined` where it is none, or its arguments are no object. */
-export function namedCall(
-  name: string,
-  args: string,
-  known: ReadonlySet<string>,
-): WrittenCall | undefined {
+export function namedCall(name: string, args: string, known: KnownTools): WrittenCall | undefined {
   const text = argsOf(args.trim() || "{}");
   return text === undefined || !known.has(name) ? undefined : { name, args: text };
 }

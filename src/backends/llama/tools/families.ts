@@ -1,15 +1,18 @@
 /** The forms in which families of models write calls, and the templates that tell of them. */
 import type { ToolForm } from "./form.js";
 import {
+  atemTags,
   commandJson,
   deepSeekCode,
   deepSeekName,
   gemmaName,
   glmTags,
+  hyTags,
   inJson,
   invokeTags,
   keyed,
   kimiName,
+  miniCpmTags,
   mistralName,
   python,
   pythonLine,
@@ -27,6 +30,14 @@ const typedSection = (space: string, name: string): ToolForm => ({
   several: "together",
   call: typedTags(space),
 });
+
+/** Muse Glimmer's, in a message to the tool. */
+const atem: ToolForm = {
+  begin: "<atem:function_calls>\n",
+  end: "</atem:function_calls>",
+  several: "together",
+  call: atemTags,
+};
 
 /** What stands around DeepSeek's calls. Its own templates write them, and tell of no tools. */
 const deepSeek = {
@@ -70,6 +81,16 @@ const forms: readonly (readonly [
       call: inJson,
     },
   ],
+  // Hy3's, whose template puts its marks together.
+  [
+    (template) => template.includes("<tool_sep{}>") && template.includes(":opensource"),
+    {
+      begin: "<tool_calls:opensource>\n",
+      end: "</tool_calls:opensource>",
+      several: "together",
+      call: hyTags,
+    },
+  ],
   // MiniMax-M3's, whose arguments are tags within tags, are not read; others' tags stand in it, too.
   [(template) => template.includes("]<]minimax[>["), undefined],
   [
@@ -97,6 +118,16 @@ const forms: readonly (readonly [
     (template) => template.includes("<arg_key>"),
     { begin: "<tool_call>", end: "", several: "apart", call: glmTags },
   ],
+  // MiniCPM 5's.
+  [
+    (template) => template.includes('<function name="') && template.includes('<param name="'),
+    { begin: '<function name="', end: "", several: "apart", call: miniCpmTags },
+  ],
+  // Apriel's, whose template speaks of Qwen's as well.
+  [
+    (template) => /<tool_calls>\[/.test(template),
+    { begin: "<tool_calls>", end: "</tool_calls>", several: "list", call: inJson },
+  ],
   // Qwen's, Hermes', Granite 4's, SmolLM3's.
   [
     (template) => template.includes("<tool_call>"),
@@ -114,6 +145,10 @@ const forms: readonly (readonly [
   [
     (template) => template.includes("<|channel|>commentary"),
     { begin: "", end: "", several: "apart", call: { as: "channel" } },
+  ],
+  [
+    (template) => template.includes("<atem:function_calls>"),
+    { begin: "", end: "", several: "apart", call: { as: "channel", message: atem } },
   ],
   // Mistral's newer ones.
   [
@@ -150,7 +185,7 @@ const forms: readonly (readonly [
     (template) => template.includes("<TOOLCALL>"),
     { begin: "<TOOLCALL>", end: "</TOOLCALL>", several: "list", call: inJson },
   ],
-  // Jamba's, Apriel's.
+  // Jamba's, MiniMax-M1's.
   [
     (template) => template.includes("<tool_calls>"),
     { begin: "<tool_calls>", end: "</tool_calls>", several: "list", call: inJson },

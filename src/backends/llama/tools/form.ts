@@ -71,6 +71,8 @@ export interface TaggedCall {
   readonly next: string;
   /** Behind the last one. */
   readonly close: string;
+  /** What may stand around a value; absent: nothing. */
+  readonly around?: readonly [open: string, close: string];
 }
 
 /** The name, and in brackets the arguments, as Python has them: `name(of="value")`. */
@@ -80,9 +82,11 @@ export interface PythonCall {
   readonly isLine?: true;
 }
 
-/** A message to the tool, on a channel of its own, as gpt-oss writes it. */
+/** A message to the tool, of its own, as gpt-oss writes it. */
 export interface ChannelCall {
   readonly as: "channel";
+  /** How the message is written; absent: it is the arguments in JSON, on a channel. */
+  readonly message?: ToolForm;
 }
 
 /** What stands in front of Llama's calls, sometimes. */
@@ -112,7 +116,7 @@ export function endingsOf({ begin, end, call }: ToolForm): string[] {
 /** Texts of a form that may be control tokens. */
 export function textsOf(form: ToolForm): string[] {
   const { call } = form;
-  if (call.as === "channel") return [];
+  if (call.as === "channel") return call.message ? textsOf(call.message) : [];
   const within =
     call.as === "tagged"
       ? [...call.name, ...call.key, call.json ?? "", call.next, call.close]

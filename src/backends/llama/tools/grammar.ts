@@ -64,6 +64,11 @@ function callOf({ function: tool }: Tool, { call }: ToolForm, grammar: Gbnf): st
       return `${literal(name)} ${grammar.rule(args ?? anyPythonArguments(grammar))}${line}`;
     }
     case "channel": {
+      if (call.message) {
+        const { begin, end } = call.message;
+        const head = literal(` to=${name}<|message|>${begin}`);
+        return `${head} ${callOf({ function: tool } as Tool, call.message, grammar)} ${literal(end)}`;
+      }
       const head = `commentary to=functions.${name} <|constrain|>json<|message|>`;
       return `${literal(head)} ${argumentsOf(tool, grammar)}`;
     }

@@ -53,6 +53,34 @@ export const tightGlmTags: TaggedCall = {
   next: "</arg_value>",
 };
 
+/** Tencent's Hy3's. */
+export const hyTags: TaggedCall = {
+  as: "tagged",
+  name: ["<tool_call:opensource>", "<tool_sep:opensource>\n"],
+  key: ["<arg_key:opensource>", "</arg_key:opensource>\n<arg_value:opensource>"],
+  next: "</arg_value:opensource>\n",
+  close: "</tool_call:opensource>\n",
+};
+
+/** MiniCPM 5's, behind the mark that the name is part of. */
+export const miniCpmTags: TaggedCall = {
+  as: "tagged",
+  name: ["", '">'],
+  key: ['<param name="', '">'],
+  next: "</param>",
+  close: "</function>",
+  around: ["<![CDATA[", "]]>"],
+};
+
+/** Muse Glimmer's. */
+export const atemTags: TaggedCall = {
+  as: "tagged",
+  name: ['<atem:invoke name="', '">\n'],
+  key: ['<atem:parameter name="', '">'],
+  next: "</atem:parameter>\n",
+  close: "</atem:invoke>\n",
+};
+
 /** Mistral's; some have an id between that nobody needs. */
 export const mistralName: NamedCall = {
   as: "named",

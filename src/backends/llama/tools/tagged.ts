@@ -49,13 +49,14 @@ function readArgument(place: Place, form: TaggedCall): Argument | "none" | undef
   if (!isText && !(form.json && place.pass(marksIn(form.json).slice(1)))) return undefined;
   const [next = "", ...others] = marksIn(form.next);
   const begin = place.at;
+  if (form.around && !passAround(place, form.around)) return undefined;
   // A value may have marks in it: it ends where another argument follows, or the end of the call.
   for (;;) {
     if (place.upTo(next) === undefined) return undefined;
     const end = place.at - next.length;
     const behind = place.copy();
     if (behind.pass(others) && (behind.sees(open) || behind.sees(marksIn(form.close)))) {
-      const written = place.text.slice(begin, end);
+      const written = withoutMarks(place.text.slice(begin, end), form.around);
       return {
         key: key.trim(),
         written: form.next.startsWith("\n") ? withoutFrame(written) : written,
@@ -67,6 +68,30 @@ function readArgument(place: Place, form: TaggedCall): Argument | "none" | undef
       return undefined;
     }
   }
+}
+
+/**
+ * Passes over a value that has marks around it: others may stand in it.
+ * @returns whether that, or another value, stands there
+ */
+function passAround(place: Place, [open, close]: readonly [string, string]): boolean {
+  const it = place.copy();
+  if (!it.pass([open])) {
+    place.isShort = it.isShort;
+    return !it.isShort;
+  }
+  const isWhole = it.upTo(close) !== undefined;
+  place.isShort = it.isShort;
+  place.at = it.at;
+  return isWhole;
+}
+
+/** A value without the marks that may stand around it. */
+function withoutMarks(value: string, around: TaggedCall["around"]): string {
+  const [open, close] = around ?? ["", ""];
+  const inner = value.trim();
+  const isMarked = around && inner.startsWith(open) && inner.endsWith(close);
+  return isMarked ? inner.slice(open.length, -close.length) : value;
 }
 
 /** Without the line breaks that marks have around a value. */
