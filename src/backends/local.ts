@@ -17,7 +17,7 @@ const deepest = 3;
  * folders of these. A name that is taken gets a number behind it. What is
  * neither is taken for a model too, so that its engine says what is wrong; and
  * so are names on Hugging Face. Folders inside of one that can't be read, as
- * `lost+found`, are passed over.
+ * `lost+found`, are passed over, and so are files beside models, as `mmproj-F16.gguf`.
  */
 export function findModels(paths: readonly string[]): LocalModel[] {
   const models: LocalModel[] = [];
@@ -48,13 +48,17 @@ const isGguf = (path: string) => /\.gguf$/i.test(path);
 /** Of a model in several files, the first stands for all. */
 const isFurtherPart = (path: string) => /-(?!00001-)\d{5}-of-\d{5}\.gguf$/i.test(path);
 
+/** What stands beside models, and is none: a projector of images, and what models were quantized with. */
+const isBeside = (name: string) =>
+  isGguf(name) && /(?:^|[-_.])mmproj(?:[-_.]|$)|^imatrix/i.test(name);
+
 function search(path: string, depth: number): LocalModel[] {
   if (!lookAt(path)?.isDirectory())
     return isGguf(path) && !isFurtherPart(path) ? [modelAt(path)] : [];
   if (existsSync(join(path, "model_index.json"))) return [modelAt(path)];
   if (depth === 0) return [];
   return namesIn(path)
-    .filter((name) => !name.startsWith(".") && name !== "node_modules")
+    .filter((name) => !name.startsWith(".") && name !== "node_modules" && !isBeside(name))
     .flatMap((name) => search(join(path, name), depth - 1));
 }
 

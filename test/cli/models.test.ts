@@ -184,6 +184,19 @@ describe("a node whose models lie beside what can't be looked at", () => {
     ]);
   });
 
+  test("passes over what stands beside models in a folder, and says so of what it was given", async () => {
+    const beside = join(folder, "beside");
+    mkdirSync(beside);
+    const names = ["a.gguf", "mmproj-F16.gguf", "a.mmproj-q8_0.gguf", "imatrix_a.gguf"];
+    for (const name of names) copyFileSync(tiny, join(beside, name));
+    const given = join(folder, "mmproj-b.gguf");
+    writeFileSync(given, "not a model");
+    expect(await listed(beside, given)).toMatchObject([
+      { id: "a", state: "ready" },
+      { id: "mmproj-b", state: "failed", state_detail: "mmproj-b.gguf: not a GGUF file" },
+    ]);
+  });
+
   test("passes over folders that it may not read, and says so of what it was given", async ({
     skip,
   }) => {
