@@ -263,6 +263,38 @@ describe("keywords that a server refuses", () => {
     expect(warnings).toEqual([lost("pattern", "response_format")]);
   });
 
+  const grammar = () => error("Failed to initialize samplers: failed to parse grammar");
+
+  it("are left out of what llama.cpp can make no grammar of, which says no more", async () => {
+    const { told, warnings } = await twice(refusing({ keywords: ["pattern"], says: grammar }));
+    const { at, count } = told.at(-1).tools[0].function.parameters.properties;
+    expect(at).toEqual({ type: "string", format: "uri", default: "h" });
+    expect(count).toMatchObject({ exclusiveMinimum: 0 });
+    expect(told).toHaveLength(3);
+    expect(warnings).toEqual([lost("pattern")]);
+  });
+
+  it("are left out of it group by group, as long as there are some", async () => {
+    const long = { type: "string", pattern: "^a", maxLength: 65536 };
+    const properties = { a: { type: "array", items: long }, b: { type: "integer", minimum: 1 } };
+    const more = { tools: [functionTool("find", { type: "object", properties })] };
+    const { told } = await twice(refusing({ keywords: ["maxLength"], says: grammar }), more);
+    expect(told).toHaveLength(4);
+    expect(told.at(-1).tools[0].function.parameters.properties).toEqual({
+      a: { type: "array", items: { type: "string" } },
+      b: { type: "integer", minimum: 1 },
+    });
+  });
+
+  it("are not left out for ever where a grammar fails without them, too", async () => {
+    const server = await serve((exchange) => exchange.sendJson(400, grammar()));
+    const backend = opened(backendFor(server.url));
+    for (const count of [4, 8]) {
+      expect(await asked(backend, "complete", request)).toMatchObject({ code: "invalid_value" });
+      expect(bodies(server)).toHaveLength(count);
+    }
+  });
+
   it("are left out behind providers of the AI SDK, too", async () => {
     const { told, warnings } = await twice(
       refusing({ keywords: ["$schema", "exclusiveMinimum"], says: google }),

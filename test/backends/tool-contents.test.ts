@@ -132,3 +132,69 @@ describe("calls without a text", () => {
     ]);
   });
 });
+
+describe("arguments that are no JSON", () => {
+  const broken = '{"path": "a';
+  const messages = [
+    say("user", "a"),
+    say("assistant", "", {
+      toolCalls: [toolCall(0, "1", "f", broken), toolCall(1, "2", "f", '{"n":9007199254740993}')],
+    }),
+    say("tool", "no such file", { toolCallId: "1" }),
+    say("tool", "b", { toolCallId: "2" }),
+  ];
+  const argsIn = (body: { messages: { tool_calls?: { function: { arguments: string } }[] }[] }) =>
+    body.messages.flatMap(({ tool_calls = [] }) =>
+      tool_calls.map((call) => call.function.arguments),
+    );
+  const whole = ['{"rawInvalidInput":"{\\"path\\": \\"a"}', '{"n":9007199254740993}'];
+
+  it.each([
+    [
+      "llama.cpp",
+      500,
+      "Failed to parse tool call arguments as JSON: [json.exception.parse_error.101] parse error at line 1, column 12: syntax error while parsing value - unexpected end of input",
+    ],
+    [
+      "llama.cpp, later",
+      400,
+      "Failed to parse tool call arguments as JSON in messages[1] (assistant)",
+    ],
+    [
+      "Alibaba",
+      400,
+      '<400> InternalError.Algo.InvalidParameter: The "function.arguments" parameter of the code model must be in JSON format.',
+    ],
+    ["vLLM", 400, "Unterminated string starting at: line 1 column 10 (char 9)"],
+    ["vLLM, of a text", 400, "Expecting value: line 1 column 1 (char 0)"],
+    ["Rust's", 400, "EOF while parsing a string at line 1 column 11"],
+  ])("stand in an object before servers that refuse them: %s", async (_, status, message) => {
+    const server = await serve((exchange) =>
+      argsIn(exchange.json()).includes(broken)
+        ? exchange.sendJson(status, { error: { message } })
+        : echo(exchange),
+    );
+    const backend = opened(backendFor(server.url));
+    for (let i = 0; i < 2; i++) {
+      const call = callOf("chat", chatRequest({ messages }));
+      for await (const _ of backend.handlers.chat?.(call) ?? []);
+      expect([...call.warnings]).toEqual([]);
+    }
+    const [first, ...next] = bodies(server).map(argsIn);
+    expect(first?.[0]).toBe(broken);
+    expect(next).toEqual([whole, whole]);
+  });
+
+  it("are no reason to ask again where there are none", async () => {
+    const server = await serve((exchange) =>
+      exchange.sendJson(500, { error: { message: "Failed to parse tool call arguments as JSON" } }),
+    );
+    const backend = opened(backendFor(server.url));
+    const asking = async () => {
+      const call = callOf("chat", chatRequest({ messages: [say("user", "a"), called("1")] }));
+      for await (const _ of backend.handlers.chat?.(call) ?? []);
+    };
+    await expect(asking()).rejects.toThrow();
+    expect(bodies(server)).toHaveLength(1);
+  });
+});

@@ -14,6 +14,7 @@ import { tools } from "../fields.js";
 import { refusesOfThoughts, signedThoughts, thinkingBesideTools } from "../thoughts.js";
 import { beyondContext, refusesBeyondContext } from "./beyond-context.js";
 import { blankMessages, nullContent, refusesBlank, refusesNull } from "./blank.js";
+import { brokenArguments, refusesBroken } from "./broken-arguments.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 import { partedResults, refusesParted } from "./results.js";
 import { refusesToolNames } from "./tool-names.js";
@@ -117,6 +118,7 @@ const inWords: Readonly<Record<string, RegExp>> = {
   [files]: refusesFiles,
   [sounds]: refusesSounds,
   [blankMessages]: refusesBlank,
+  [brokenArguments]: refusesBroken,
   [beyondContext]: refusesBeyondContext,
   [toolParts]: refusesToolParts,
   [nullContent]: refusesNull,
@@ -133,7 +135,7 @@ const inWordsAlone: ReadonlySet<string> = new Set([endUser, thinkingBesideTools]
 
 /** What is told with other statuses, too. */
 const inOddWords: ReadonlySet<string> = new Set([
-  ...[tools, images, files, sounds, callIds, blankMessages, partedResults],
+  ...[tools, images, files, sounds, callIds, blankMessages, brokenArguments, partedResults],
   ...Object.keys(refusesTurns),
 ]);
 

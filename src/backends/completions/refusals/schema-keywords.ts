@@ -103,6 +103,7 @@ export function keywordsToRefuse(
   request: LLMRequest,
   refused: ReadonlySet<string>,
 ): string[] {
+  if (refusesGrammar.test(words)) return keywordsOfGrammar(request, refused);
   if (!mayRefuse.test(words)) return [];
   const fields = new Set<string>();
   const byStrictness = (strict: boolean) =>
@@ -118,6 +119,25 @@ export function keywordsToRefuse(
     }
   }
   return [...fields];
+}
+
+/** In the words of llama.cpp, LM Studio and Ollama, which make one grammar of all tools and say no more of it. */
+const refusesGrammar = /\bparse grammar\b|\bparsing grammar\b|\binitialize samplers\b/i;
+
+/** What they can't make a grammar of, the likeliest first: each group takes a request. */
+const ofGrammar: readonly (readonly string[])[] = [
+  ["pattern", "patternProperties"],
+  ["minLength", "maxLength", "minItems", "maxItems", "format"],
+  ["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "const"],
+];
+
+/** The first group of keywords that may be to blame, and are there. */
+function keywordsOfGrammar(request: LLMRequest, refused: ReadonlySet<string>): string[] {
+  const there = keywordsIn(schemasIn(request).map(({ text }) => parseMarked(text)));
+  const groups = ofGrammar.map((group) =>
+    group.filter((name) => there.has(name)).map((name) => prefixes.all + name),
+  );
+  return groups.find((group) => group.some((field) => !refused.has(field))) ?? [];
 }
 
 const none: readonly string[] = [];
