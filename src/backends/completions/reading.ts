@@ -3,11 +3,12 @@ import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { LintelError } from "../../core/errors.js";
 import { iterable } from "../../core/iterate.js";
-import { parseJson } from "../../core/json.js";
+import { isObject, parseJson } from "../../core/json.js";
 import { Steps, type Waiter } from "../../core/steps.js";
 import type { Answer, Reader } from "../http/answer.js";
 import { isStream, isWhole } from "../http/ask.js";
 import { nonsense } from "../http/failure.js";
+import type { Refused } from "../http/refused.js";
 import type { MarkedThoughts } from "../marked-thoughts.js";
 import { EventSplitter, type ServerEvent } from "./events.js";
 import { startLimit } from "./events-in.js";
@@ -21,6 +22,11 @@ export const answerLimit = 32 * 1024 * 1024;
 export interface Dialogue {
   /** Sends the request. */
   ask(call: Call<"chat">): Promise<Answer>;
+  /**
+   * Sends it without what it was refused for at the beginning of a stream; absent: that is a failure.
+   * @throws LintelError the refusal's, where it names nothing that the request can go without
+   */
+  again?(call: Call<"chat">, refused: Refused): Promise<Answer>;
   /** Reads the answer of a server that did not stream it. */
   whole(text: string, call: Call<"chat">): LLMResponse;
   /** What finds thoughts in the text of an answer; absent: all text is said. */
@@ -42,13 +48,16 @@ export const reading = (call: Call<"chat">, dialogue: Dialogue): AsyncIterable<B
 class Reading extends Steps<Batch> implements Reader {
   readonly #call: Call<"chat">;
   readonly #dialogue: Dialogue;
-  readonly #splitter = new EventSplitter();
-  readonly #stream: CompletionStream;
+  #splitter = new EventSplitter();
+  #stream: CompletionStream;
   #answer: Answer | undefined;
   #by: Waiter<Step> | undefined;
   #over = false;
   /** How an answer begins that is not said to be a stream, until an event was read of it. */
   #start: string | undefined;
+  /** Whether an event was read, and how often the first one was an error. */
+  #heard = false;
+  #refusals = 0;
   /** Thrown by the next step: what came in the same read as an error was delivered before it. */
   #failure: { readonly thrown: unknown } | undefined;
 
@@ -72,9 +81,10 @@ class Reading extends Steps<Batch> implements Reader {
     return { done: true, value: undefined };
   }
 
-  async #open(by: Waiter<Step>): Promise<void> {
+  async #open(by: Waiter<Step>, refused?: Refused): Promise<void> {
     try {
-      const answer = await this.#dialogue.ask(this.#call);
+      const { ask, again } = this.#dialogue;
+      const answer = await (refused && again ? again(this.#call, refused) : ask(this.#call));
       if (this.#over) {
         answer.abort();
         by.came({ done: true, value: undefined });
@@ -111,7 +121,8 @@ class Reading extends Steps<Batch> implements Reader {
     try {
       step = this.#stepOf(bytes);
     } catch (thrown) {
-      this.#by?.failed(thrown);
+      if (this.#by && thrown instanceof AtOnce) void this.#openAgain(this.#by, thrown);
+      else this.#by?.failed(thrown);
       return;
     }
     if (step) this.#by?.came(step);
@@ -144,7 +155,7 @@ class Reading extends Steps<Batch> implements Reader {
       }
     } catch (thrown) {
       if (messages.length === 0) throw this.#end(thrown);
-      this.#failure = { thrown };
+      this.#failure = { thrown: thrown instanceof AtOnce ? thrown.cause : thrown };
     }
     if (this.#stream.done) {
       this.#answer?.drain();
@@ -161,9 +172,22 @@ class Reading extends Steps<Batch> implements Reader {
   #take(event: ServerEvent, messages: LLMResponse[], last: boolean): void {
     try {
       this.#dialogue.take(event, this.#stream, messages, this.#call);
+      this.#heard = true;
     } catch (thrown) {
+      const isFirst = !this.#heard && this.#refusals < mostRefusals && this.#dialogue.again;
+      if (isFirst && thrown instanceof LintelError) throw new AtOnce(event.data, thrown);
       if (!last || !this.#stream.finished) throw thrown;
     }
+  }
+
+  /** Some servers refuse a request in a stream, with a status that says nothing of it: LM Studio, LocalAI. */
+  #openAgain(by: Waiter<Step>, { body, cause }: AtOnce): Promise<void> {
+    this.#refusals++;
+    this.#over = false;
+    this.#answer = undefined;
+    this.#splitter = new EventSplitter();
+    this.#stream = new CompletionStream(this.#dialogue.tagged?.(this.#call));
+    return this.#open(by, { status: statusIn(body), body, failure: () => cause });
   }
 
   #end<T>(thrown?: T): T | undefined {
@@ -172,6 +196,29 @@ class Reading extends Steps<Batch> implements Reader {
     this.#answer?.abort();
     return thrown;
   }
+}
+
+/** Requests that may be refused so. */
+const mostRefusals = 4;
+
+/** The first event of a stream is an error. */
+class AtOnce extends Error {
+  override readonly cause: LintelError;
+  readonly body: string;
+
+  constructor(body: string, cause: LintelError) {
+    super(cause.message, { cause });
+    this.cause = cause;
+    this.body = body;
+  }
+}
+
+/** The status that an error has besides; as a rule it says none. */
+function statusIn(body: string): number {
+  const value = parseJson(body);
+  const error = isObject(value) && isObject(value.error) ? value.error : undefined;
+  const status = [error?.code, error?.status].find((it) => typeof it === "number");
+  return typeof status === "number" ? status : 400;
 }
 
 const endings: ReadonlySet<string> = new Set(["timeout", "upstream_failed"]);

@@ -19,6 +19,7 @@ import {
   askWithout,
   chosenForChat,
   optionalFields,
+  type Question,
 } from "../completions/refusals/asking.js";
 import { beyondContext } from "../completions/refusals/beyond-context.js";
 import {
@@ -46,7 +47,7 @@ import {
 } from "../completions/thoughts.js";
 import { longestOfOpenai, type PassUser, toldUser } from "../end-user.js";
 import type { Answer } from "../http/answer.js";
-import { readRefused, refuses } from "../http/refused.js";
+import { type Refused, readRefused, refuses } from "../http/refused.js";
 import type { Request, Transport } from "../http/transport.js";
 import type { Address } from "./address.js";
 import type { Models } from "./models.js";
@@ -77,6 +78,7 @@ const whole = [...optionalFields, beyondContext, wholeAnswers] as const;
 export function chatOn(server: Server) {
   const dialogue: Dialogue = {
     ask: (call) => ask(server, call, true),
+    again: (call, refused) => ask(server, call, true, refused),
     whole: (text, { request }) => {
       const whole = untagged(readCompletion(text), tagged(server.tags, request));
       restoreNames([whole], request, server.models.refusedFor(request.model));
@@ -138,7 +140,7 @@ function fieldsOf(
 const noThoughtsBesideTools = `${effort}: not supported by this model beside tools, ignored`;
 
 /** Sends the request, without what the server refuses. */
-function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
+function ask(server: Server, call: ChatCall, stream: boolean, refused?: Refused): Promise<Answer> {
   const { address, models, cap } = server;
   const { request, signal, connectMs } = call;
   const user = toldUser(request.user, server.passUser, longestOfOpenai);
@@ -152,7 +154,7 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
       ? callHeaders(call)
       : { [header]: told, ...callHeaders(call) };
   const learn = (field: string) => models.refuse(request.model, field);
-  return askWithout({
+  const question: Question<Answer, string> = {
     fields: (refused) => fieldsOf(request, stream, user, cacheKey, refused),
     named: (words, refused) => keywordsToRefuse(words, withToldSchemas(request, refused), refused),
     known: () => models.refusedFor(request.model),
@@ -171,7 +173,8 @@ function ask(server: Server, call: ChatCall, stream: boolean): Promise<Answer> {
     chosen: (field) => chosenForChat(call, field),
     learn,
     warnings: call.warnings,
-  });
+  };
+  return askWithout(question, refused && aboutNeeded(refused, request, learn));
 }
 
 /** Sends a request once, and reads what the server says where it refuses. */

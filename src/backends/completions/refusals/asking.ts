@@ -58,17 +58,21 @@ export interface Question<T, F extends string> {
 /**
  * Sends a request; where an optional field is refused, sends it again without, and
  * remembers once that has worked. One caller's value does not count for the others.
+ * @param first what came of asking, where that was known too late; absent: nothing was asked
  * @throws LintelError as the last attempt failed
  */
-export async function askWithout<T, F extends string>(question: Question<T, F>): Promise<T> {
+export async function askWithout<T, F extends string>(
+  question: Question<T, F>,
+  first?: Refused,
+): Promise<T> {
   const known = question.known();
-  if (known.size > 0) return askAgain(question);
+  if (first || known.size > 0) return askAgain(question, first);
   // As a rule nothing is ever refused: nothing is made for it ahead of that.
   const attempt = await question.ask(known);
   return "answer" in attempt ? attempt.answer : askAgain(question, attempt);
 }
 
-/** @param first what came of asking with all fields; absent: that was not tried */
+/** @param first what came of asking with all fields that were not refused before; absent: that was not tried */
 async function askAgain<T, F extends string>(
   question: Question<T, F>,
   first?: Refused,
@@ -83,7 +87,7 @@ async function askAgain<T, F extends string>(
     return new Set([...known, ...usual, ...dropped.keys()]);
   };
   let naming = 0;
-  let refused = first ? nothing : without(question.known());
+  let refused = without(question.known());
   let attempt: Attempt<T> = first ?? (await question.ask(refused));
   while (!("answer" in attempt)) {
     const { status, body } = attempt;
