@@ -18,7 +18,11 @@ const forms = {
   gigaChat: form("function call<|role_sep|><｜GCML｜tool_calls>"),
   hy: form("{%- set mark = ':opensource' %}{{ '<tool_sep{}>'.format(mark) }}"),
   miniCpm: form(templates.miniCpm),
+  miniMaxTags: form(templates.miniMaxTags),
 };
+
+/** What stands in front of MiniMax-M3's tags. */
+const tag = "]<]minimax[>[";
 
 type Written = (name: string, args: Record<string, string>) => string;
 
@@ -87,6 +91,10 @@ const written: { readonly [name in keyof typeof forms]: Written } = {
           `<arg_key:opensource>${key}</arg_key:opensource>\n<arg_value:opensource>${value}</arg_value:opensource>\n`,
       )
       .join("")}</tool_call:opensource>\n</tool_calls:opensource>`,
+  miniMaxTags: (name, args) =>
+    `${tag}<tool_call>\n${tag}<invoke name="${name}">${Object.entries(args)
+      .map(([key, value]) => `${tag}<${key}>${value}${tag}</${key}>`)
+      .join("")}${tag}</invoke>\n${tag}</tool_call>`,
   miniCpm: (name, args) =>
     `<function name="${name}">${Object.entries(args)
       .map(([key, value]) => `<param name="${key}">${value}</param>`)
@@ -168,6 +176,81 @@ describe.each(names)("calls as %s writes them", (name) => {
   });
 });
 
+describe("values in tags within each other, as MiniMax-M3's", () => {
+  const of = (name: string, inner: string) => `${tag}<${name}>${inner}${tag}</${name}>`;
+  const call = (inner: string) =>
+    `${tag}<tool_call>\n${tag}<invoke name="edit">${of("path", "a")}${inner}${tag}</invoke>\n${tag}</tool_call>`;
+  const { $defs, properties } = schema;
+  const tree = {
+    type: "object",
+    properties: { of: { $ref: "#/$defs/tree" }, n: { type: "number" } },
+  };
+  const more = {
+    marks: properties.marks,
+    entries: { type: "array", items: { type: "object", properties: { id: { type: "integer" } } } },
+    tree: { $ref: "#/$defs/tree" },
+    some: { anyOf: [{ type: "integer" }, properties.more] },
+    any: { type: "object", additionalProperties: { type: "string" } },
+    label: { anyOf: [{ type: "string" }, { type: "object" }] },
+  };
+  const tools = new Map<string, JsonObject>([
+    [
+      "edit",
+      {
+        type: "object",
+        properties: { path: { type: "string" }, ...more },
+        $defs: { ...$defs, tree },
+      },
+    ],
+  ]);
+  const ids = of("item", of("id", "1")) + of("item", `\n${of("id", "x")}\n`);
+
+  it.each([
+    ["a list of texts", of("marks", of("item", "1") + of("item", " b")), { marks: ["1", " b"] }],
+    ["a list of objects", of("entries", ids), { entries: [{ id: 1 }, { id: "x" }] }],
+    ["an object within itself", of("tree", of("of", of("n", "2"))), { tree: { of: { n: 2 } } }],
+    ["one of several", of("some", of("a", "2")), { some: { a: 2 } }],
+    ["the other one", of("some", "2"), { some: 2 }],
+    [
+      "members of any name",
+      of("any", of("a", "1") + of("__proto__", "2")),
+      { any: JSON.parse('{"a":"1","__proto__":"2"}') },
+    ],
+    ["nothing", of("marks", "") + of("any", ""), { marks: [], any: {} }],
+    ["a list in JSON", of("marks", '["a"]'), { marks: ["a"] }],
+    ["what may be a text", of("label", of("b", "x")), { label: of("b", "x") }],
+    [
+      "what nothing is said of",
+      of("free", of("item", "1") + of("item", "true")),
+      { free: [1, true] },
+    ],
+    [
+      "members of what nothing is said of",
+      of("free", of("a", of("b", "x"))),
+      { free: { a: { b: "x" } } },
+    ],
+    [
+      "tags that don't fit each other",
+      of("free", `${tag}<a>1${tag}</b>`),
+      { free: `${tag}<a>1${tag}</b>` },
+    ],
+    ["text beside tags", of("free", `${of("a", "1")}b`), { free: `${of("a", "1")}b` }],
+  ])("are %s", (_, inner, args) => {
+    for (const pieces of cuts(call(inner))) {
+      expect(read(forms.miniMaxTags, pieces, tools)).toMatchObject({
+        text: "",
+        calls: [["edit", { path: "a", ...args }]],
+      });
+    }
+  });
+
+  it("are text where they are ever deeper", () => {
+    const deep = `${tag}<a>`.repeat(5000) + `${tag}</a>`.repeat(5000);
+    const { calls } = read(forms.miniMaxTags, [call(of("free", deep))], tools);
+    expect(calls[0]?.[1].free).toBe(deep);
+  });
+});
+
 describe("values between marks of their own, as MiniCPM's", () => {
   const call = (path: string, more = "") =>
     `<function name="edit"><param name="path">${path}</param>${more}</function>`;
@@ -193,6 +276,7 @@ describe.each([
   ["miniMax", "</invoke>\n"],
   ["deepSeek", "</｜DSML｜invoke>\n"],
   ["hy", "</tool_call:opensource>\n"],
+  ["miniMaxTags", `${tag}</invoke>\n`],
 ] as const)("several calls of %s in one section", (name, close) => {
   const [first, second] = [
     written[name]("edit", { path: "a", lines: "3" }),
@@ -309,7 +393,8 @@ describe("a grammar of calls", () => {
       call("edit", { path: "a", mode: "2", some: "any", free: '"any"' }),
       call("edit", { path: "a", some: "null" }),
       call("stop", {}),
-      call("stop", { any: "x" }),
+      // No names but known ones are possible where they are tags.
+      ...(name === "miniMaxTags" ? [] : [call("stop", { any: "x" })]),
       ...(forms[name].several === "apart" ? [call("stop", {}) + call("edit", { path: "a" })] : []),
     ];
     const others = [
@@ -348,7 +433,9 @@ describe("a grammar of calls", () => {
     async (name) => {
       const hard = { type: "object", properties: { a: { type: "string", pattern: "a" } } };
       const made = await grammarOf(name, [functionTool("edit", hard)]);
-      expect(fits(made, written[name]("edit", { a: "b", c: "d" }))).toBe(true);
+      expect(fits(made, written[name]("edit", { a: "b" }))).toBe(true);
+      const other = written[name]("edit", { a: "b", c: "d" });
+      expect(fits(made, other)).toBe(name !== "miniMaxTags");
       const strict = functionTool("edit", hard);
       if (strict.function) strict.function.strict = true;
       await expect(grammarOf(name, [strict])).rejects.toThrow('"pattern"');

@@ -37,6 +37,10 @@ describe("a prompt", () => {
       '<|start|>assistant to=weather<|message|><atem:function_calls>\n<atem:invoke name="weather">\n<atem:parameter name="city">Oslo</atem:parameter>\n<atem:parameter name="days">2</atem:parameter>\n</atem:invoke>\n</atem:function_calls>',
     ],
     [
+      "miniMaxTags",
+      ']<]minimax[>[<tool_call>\n]<]minimax[>[<invoke name="weather">]<]minimax[>[<city>Oslo]<]minimax[>[</city>]<]minimax[>[<days>2]<]minimax[>[</days>]<]minimax[>[</invoke>\n]<]minimax[>[</tool_call>',
+    ],
+    [
       "miniCpm",
       '<function name="weather"><param name="city">Oslo</param><param name="days">2</param></function>',
     ],

@@ -13,6 +13,7 @@ import {
   keyed,
   kimiName,
   miniCpmTags,
+  miniMaxTags,
   mistralName,
   python,
   pythonLine,
@@ -47,11 +48,8 @@ const deepSeek = {
   untold: "text",
 } as const;
 
-/** Forms by what their templates write, the first that is found; `undefined`: one that is not read. */
-const forms: readonly (readonly [
-  isIt: (template: string) => boolean,
-  form: ToolForm | undefined,
-])[] = [
+/** Forms by what their templates write, the first that is found. */
+const forms: readonly (readonly [isIt: (template: string) => boolean, form: ToolForm])[] = [
   [
     (template) => template.includes(deepSeek.begin) && template.includes("```json"),
     { ...deepSeek, call: deepSeekCode },
@@ -91,8 +89,16 @@ const forms: readonly (readonly [
       call: hyTags,
     },
   ],
-  // MiniMax-M3's, whose arguments are tags within tags, are not read; others' tags stand in it, too.
-  [(template) => template.includes("]<]minimax[>["), undefined],
+  // MiniMax-M3's: others' tags stand in it, too.
+  [
+    (template) => template.includes("]<]minimax[>["),
+    {
+      begin: "]<]minimax[>[<tool_call>\n",
+      end: "]<]minimax[>[</tool_call>",
+      several: "together",
+      call: miniMaxTags,
+    },
+  ],
   [
     (template) => template.includes("<seed:tool_call>"),
     { begin: "<seed:tool_call>", end: "</seed:tool_call>", several: "apart", call: seedTags },

@@ -73,7 +73,16 @@ export interface TaggedCall {
   readonly close: string;
   /** What may stand around a value; absent: nothing. */
   readonly around?: readonly [open: string, close: string];
+  /**
+   * What stands in front of every tag, where `next` has the argument's name, and what it holds may stand in tags within;
+   * absent: none of this.
+   */
+  readonly tags?: string;
 }
+
+/** What stands behind an argument. */
+export const nextOf = ({ next, tags }: TaggedCall, name: string): string =>
+  tags === undefined ? next : `${next}${name}>`;
 
 /** The name, and in brackets the arguments, as Python has them: `name(of="value")`. */
 export interface PythonCall {
@@ -132,6 +141,6 @@ export function textsOf(form: ToolForm): string[] {
   return [...new Set([...beginningsOf(form), ...endingsOf(form), ...within].flatMap(marksIn))];
 }
 
-/** The marks of a text, which have blanks or nothing between them. */
+/** The marks of a text, which have blanks or nothing between them; MiniMax' `]<]minimax[>[` is one. */
 export const marksIn = (text: string): string[] =>
-  text.split(/\s+|(?=<)/).filter((mark) => mark !== "");
+  text.split(/\s+|(?<!\])(?=<)/).filter((mark) => mark !== "");

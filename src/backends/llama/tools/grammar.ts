@@ -1,6 +1,6 @@
 /** Calls of tools, as a grammar: for callers who want one in any case. */
 import type { LLMRequest, Tool } from "../../../../gen/lintel/v1/chat_pb.js";
-import type { JsonObject } from "../../../core/json.js";
+import { isObject, type JsonObject } from "../../../core/json.js";
 import { either, type Gbnf, literal, Unsupported } from "../grammar/gbnf.js";
 import { SchemaGrammar } from "../grammar/schema.js";
 import type { ToolForm } from "./form.js";
@@ -74,10 +74,17 @@ function callOf({ function: tool }: Tool, { call }: ToolForm, grammar: Gbnf): st
     }
     case "tagged": {
       const args =
-        held(tool, grammar, (schema) => tagged(schema, call, grammar)) ?? anyTagged(call, grammar);
+        held(tool, grammar, (schema) => tagged(schema, call, grammar)) ??
+        anyTagged(call, grammar, namesOf(tool));
       return `${literal(call.name[0] + name + call.name[1])} ${args} ${literal(call.close)}`;
     }
   }
+}
+
+/** Names of a tool's parameters. */
+function namesOf(tool: Tool["function"]): string[] {
+  const { properties } = parametersOf(tool?.parameters ?? "");
+  return isObject(properties) ? Object.keys(properties) : [];
 }
 
 /** Arguments that fit their schema, or any where it says what can't be kept to. */

@@ -72,6 +72,19 @@ export const miniCpmTags: TaggedCall = {
   around: ["<![CDATA[", "]]>"],
 };
 
+/** What stands in front of MiniMax-M3's tags. */
+const miniMax = "]<]minimax[>[";
+
+/** MiniMax-M3's. */
+export const miniMaxTags: TaggedCall = {
+  as: "tagged",
+  name: [`${miniMax}<invoke name="`, '">'],
+  key: [`${miniMax}<`, ">"],
+  next: `${miniMax}</`,
+  close: `${miniMax}</invoke>\n`,
+  tags: miniMax,
+};
+
 /** Muse Glimmer's. */
 export const atemTags: TaggedCall = {
   as: "tagged",

@@ -6,7 +6,7 @@ import { rulesOf } from "../grammar/merge.js";
 import { referred } from "../grammar/references.js";
 import { SchemaGrammar } from "../grammar/schema.js";
 import { bareText, textWithout } from "../grammar/strings.js";
-import { marksIn, type TaggedCall } from "./form.js";
+import { marksIn, nextOf, type TaggedCall } from "./form.js";
 import { typesOf } from "./values.js";
 
 /** What a name is made of where there is no schema for it. */
@@ -32,7 +32,7 @@ export function tagged(schema: JsonObject, form: TaggedCall, grammar: Gbnf): str
   const all = names.map((name) => {
     if (/[<>"\s]/.test(name)) throw new Unsupported(`the name ${JSON.stringify(name)}`);
     const value = values.of(Object.hasOwn(own, name) ? own[name] : additionalProperties);
-    const text = `${literal(form.key[0] + name)} ${value} ${literal(form.next)}`;
+    const text = `${literal(form.key[0] + name)} ${value} ${literal(nextOf(form, name))}`;
     return must.includes(name) ? grammar.rule(text) : `(${grammar.rule(text)})?`;
   });
   return all.join(" ");
@@ -41,9 +41,21 @@ export function tagged(schema: JsonObject, form: TaggedCall, grammar: Gbnf): str
 /** Alternatives of one argument. */
 const most = 32;
 
-/** Any arguments. */
-export function anyTagged({ key, json, next }: TaggedCall, grammar: Gbnf): string {
+/**
+ * Any arguments.
+ * @param names that they may have where the mark behind one has its name
+ */
+export function anyTagged(form: TaggedCall, grammar: Gbnf, names: readonly string[] = []): string {
+  const { key, json, next } = form;
   const [open, close] = key.map(literal);
+  if (form.tags !== undefined) {
+    const any = textWithout(endOf(next), grammar);
+    const fitting = names.filter((name) => /^[\w.-]+$/.test(name));
+    const each = fitting.map((name) =>
+      grammar.rule(`${literal(key[0] + name)} ${close} ${any} ${literal(nextOf(form, name))}`),
+    );
+    return each.map((one) => `(${one})?`).join(" ") || '""';
+  }
   const text = `${close} ${textWithout(endOf(next), grammar)}`;
   const value = json ? `(${text} | ${literal(json)} value)` : text;
   return `(${grammar.rule(`${open} ${anyName} ${value} ${literal(next)}`)})*`;

@@ -1,9 +1,10 @@
 /** Reads calls whose arguments stand between marks, as in XML. */
 import { embeddedJson } from "../../../core/long-numbers.js";
 import type { Found, KnownTools } from "./calls.js";
-import { marksIn, type TaggedCall } from "./form.js";
+import { marksIn, nextOf, type TaggedCall } from "./form.js";
+import { nestedValue } from "./nested.js";
 import { Place } from "./place.js";
-import { argumentOf } from "./values.js";
+import { argumentOf, ownSchema } from "./values.js";
 
 /**
  * Reads the call at the beginning of a text; blanks may stand between its marks.
@@ -23,7 +24,12 @@ export function readTagged(text: string, form: TaggedCall, known: KnownTools): F
     if (argument === undefined) return place.failure;
     if (argument === "none") break;
     const { key, written, isText } = argument;
-    args.push([key, argumentOf(written, schema, key, isText)]);
+    args.push([
+      key,
+      form.tags === undefined
+        ? argumentOf(written, schema, key, isText)
+        : nestedValue(written, form.tags, schema, ownSchema(schema, key)),
+    ]);
   }
   if (!place.pass(marksIn(form.close))) return place.failure;
   const all = embeddedJson(Object.fromEntries(args));
@@ -41,13 +47,18 @@ interface Argument {
 /** The next argument; `none`: there are no more; `undefined`: it is not whole. */
 function readArgument(place: Place, form: TaggedCall): Argument | "none" | undefined {
   const [open, is] = form.key.map(marksIn) as [string[], string[]];
+  const from = place.at;
   if (!place.pass(open)) return place.isShort ? undefined : "none";
   const [firstIs = "", ...restIs] = is;
   const key = place.upTo(firstIs);
   if (key === undefined) return undefined;
+  if (form.tags !== undefined && key.startsWith("/")) {
+    place.at = from;
+    return "none";
+  }
   const isText = place.pass(restIs);
   if (!isText && !(form.json && place.pass(marksIn(form.json).slice(1)))) return undefined;
-  const [next = "", ...others] = marksIn(form.next);
+  const [next = "", ...others] = marksIn(nextOf(form, key));
   const begin = place.at;
   if (form.around && !passAround(place, form.around)) return undefined;
   // A value may have marks in it: it ends where another argument follows, or the end of the call.
@@ -56,6 +67,7 @@ function readArgument(place: Place, form: TaggedCall): Argument | "none" | undef
     const end = place.at - next.length;
     const behind = place.copy();
     if (behind.pass(others) && (behind.sees(open) || behind.sees(marksIn(form.close)))) {
+      place.at = behind.at;
       const written = withoutMarks(place.text.slice(begin, end), form.around);
       return {
         key: key.trim(),

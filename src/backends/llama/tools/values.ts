@@ -16,9 +16,23 @@ export function argumentOf(
   name: string,
   isText: boolean,
 ): unknown {
+  return writtenValue(text, schema, ownSchema(schema, name), isText);
+}
+
+/** The schema of an argument. @param schema of all arguments */
+export function ownSchema(schema: JsonObject, name: string): unknown {
   const properties = isObject(schema.properties) ? schema.properties : {};
-  const own = Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties;
-  const types = typesOf(own, schema);
+  return Object.hasOwn(properties, name) ? properties[name] : schema.additionalProperties;
+}
+
+/** The same of a value that is part of an argument. @param own its schema, which `document` has in it */
+export function writtenValue(
+  text: string,
+  document: JsonObject,
+  own: unknown,
+  isText: boolean,
+): unknown {
+  const types = typesOf(own, document);
   if (isText && (types?.has("string") ?? true)) return text;
   const written = text.trim();
   const parsed = parseJson(written);

@@ -1,6 +1,6 @@
 /** Calls as a model writes them. */
 import type { JsonObject } from "../../../core/json.js";
-import type { ToolForm } from "./form.js";
+import { nextOf, type ToolForm } from "./form.js";
 import { pythonOf } from "./python.js";
 
 /** A call, its arguments as an object. */
@@ -37,8 +37,8 @@ function written({ name, args }: Call, at: number, { call: form }: ToolForm, fir
       const all = Object.entries(args).map(([key, value]) => {
         const [open, close] = form.key;
         return typeof value === "string"
-          ? open + key + close + value + form.next
-          : open + key + (form.json ?? close) + JSON.stringify(value) + form.next;
+          ? open + key + close + value + nextOf(form, key)
+          : open + key + (form.json ?? close) + JSON.stringify(value) + nextOf(form, key);
       });
       return form.name[0] + name + form.name[1] + all.join("") + form.close;
     }
