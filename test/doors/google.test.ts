@@ -272,6 +272,12 @@ test.each([
   expect([answer.status, answer.headers.get("allow")]).toEqual([405, "POST"]);
 });
 
+test("previews are asked for at a path of their own, and a cache of no name is none", async () => {
+  const server = await serve(scripted({ chat: says("Hi") }));
+  const path = at("generateContent").replace("v1beta", "v1alpha");
+  expect((await server.post(path, hello({ cachedContent: "" }))).status).toBe(200);
+});
+
 test("silence is blank lines: Google's SDK for Python takes a comment for JSON", async () => {
   const held = gate();
   const chat = async function* (call: Parameters<NonNullable<Chat>>[0]) {
@@ -337,6 +343,7 @@ describe("models", () => {
 
   test.each<[string, Record<string, string>]>([
     ["/v1beta/models", {}],
+    ["/v1alpha/models", {}],
     ["/v1/models", { "x-goog-api-key": "me" }],
     ["/v1/models", { "x-goog-api-client": "google-genai-sdk/3" }],
   ])("are listed at %s, where the client is Google's: %j", async (path, headers) => {

@@ -43,6 +43,14 @@ test.each<[string, object]>([
     }),
   ],
   [
+    "messages[0].content[0].content[1].type",
+    user({ type: "tool_result", tool_use_id: "a", content: [text("a"), { text: "b" }] }),
+  ],
+  [
+    "messages[0].content[0].content[0]",
+    user({ type: "tool_result", tool_use_id: "a", content: ["a"] }),
+  ],
+  [
     "messages[0].content[0].title",
     user({ type: "search_result", title: {}, source: "a", content: [text("a")] }),
   ],

@@ -105,8 +105,7 @@ class Reading extends ConversationReader implements MessagesConversation, BlockR
     }
     const blocks = (message.content as unknown[]).map((block, i) => {
       const place = `${content}[${i}]`;
-      if (!isObject(block)) this.wrong(place, "must be an object");
-      else if (typeof block.type !== "string") this.wrong(`${place}.type`, "must be a string");
+      this.#typed(block, place);
       return { block: isObject(block) ? block : {}, place };
     });
     if (message.role === "assistant") this.add(...assistantTurn(blocks, at, this));
@@ -142,7 +141,11 @@ class Reading extends ConversationReader implements MessagesConversation, BlockR
     if (typeof tool_use_id !== "string") this.wrong(`${place}.tool_use_id`, "must be a string");
     const said = (content ?? "") as unknown;
     const inner = Array.isArray(said) ? (said as unknown[]) : [];
-    const parts = inner.flatMap((one, i) => this.#part(one, `${place}.content[${i}]`));
+    const parts = inner.flatMap((one, i) => {
+      const at = `${place}.content[${i}]`;
+      this.#typed(one, at);
+      return this.#part(one, at);
+    });
     const isText = ({ part }: Part) => part.type === "text";
     const texts = parts.filter(isText).map((it) => this.text(it.part, "text", it.place));
     const text = Array.isArray(said) ? texts.join("\n") : said;
@@ -170,8 +173,13 @@ class Reading extends ConversationReader implements MessagesConversation, BlockR
       return [{ part: { ...part, ...markIn(block as JsonObject) }, place }];
     }
     if (isObject(block)) this.refuseBlock(block, place);
-    else this.wrong(place, "must be an object");
     return [];
+  }
+
+  /** Of a block that says not what it is nothing would be told. */
+  #typed(block: unknown, place: string): void {
+    if (!isObject(block)) this.wrong(place, "must be an object");
+    else if (typeof block.type !== "string") this.wrong(`${place}.type`, "must be a string");
   }
 
   text(block: JsonObject, member: string, place: string, otherwise?: string): string {

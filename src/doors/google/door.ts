@@ -15,9 +15,9 @@ import { generateEncoder } from "./events.js";
 import { googleList, googleModel, methods } from "./models.js";
 import { countFields, generateFields, readCount, readGenerate } from "./request.js";
 
-/** Newer clients ask at the first one, where the lists are of all clients, others at the second. */
-const bases = ["/v1/models", "/v1beta/models"] as const;
-const base = bases[1];
+/** Newer clients ask at the first one, where the lists are of all clients, others at the second, or what is told for previews. */
+const bases = ["/v1/models", "/v1beta/models", "/v1alpha/models"] as const;
+const [, base, preview] = bases;
 
 interface Asked {
   readonly Params: { readonly "*": string };
@@ -25,8 +25,8 @@ interface Asked {
 }
 
 /**
- * `POST /v1/models/{model}:generateContent`, `:streamGenerateContent` and `:countTokens`, and the same at `/v1beta`;
- * `GET /v1beta/models` and `/v1beta/models/{model}`, which are at `/v1` by OpenAI's door.
+ * `POST /v1/models/{model}:generateContent`, `:streamGenerateContent` and `:countTokens`, and the same at `/v1beta` and
+ * `/v1alpha`; `GET /v1beta/models` and `/v1beta/models/{model}`, and at `/v1alpha`, which are at `/v1` by OpenAI's door.
  */
 export const google: Door = async (app, options) => {
   const { gateway, settings } = options;
@@ -69,15 +69,19 @@ export const google: Door = async (app, options) => {
       originOf(request, reply, "google", settings),
     );
 
-  app.get(base, { config }, (request, reply) => sendWhole(reply, list(request, reply), googleList));
-
-  app.get<Asked>(`${base}/*`, { config }, (request, reply) => {
+  const all = (request: FastifyRequest, reply: FastifyReply) =>
+    sendWhole(reply, list(request, reply), googleList);
+  const one = (request: FastifyRequest<Asked>, reply: FastifyReply) => {
     const id = request.params["*"];
     if (id === "") throw noMethod();
     return sendWhole(reply, list(request, reply, id), (response) =>
       oneModel(response, id, googleModel),
     );
-  });
+  };
+  for (const at of [base, preview]) {
+    app.get(at, { config }, all);
+    app.get<Asked>(`${at}/*`, { config }, one as RouteHandlerMethod);
+  }
 };
 
 function noMethod(): LintelError {

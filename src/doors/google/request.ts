@@ -114,7 +114,8 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
 }
 
 function refusedIn(json: JsonObject): LintelError | undefined {
-  const name = Object.keys(refusals).find((one) => member(json, one) !== undefined);
+  // An empty text says as much as none, as in all of Google's APIs.
+  const name = Object.keys(refusals).find((one) => (member(json, one) ?? "") !== "");
   return name === undefined ? undefined : unsupported(name, refusals[name]);
 }
 
