@@ -259,6 +259,13 @@ describe("streams", () => {
       ],
     ],
     [
+      "gpt-oss: with marks behind the name",
+      [
+        calls(made(0, "a", "weather<|channel|>commentary", '{"city":"Rome"}')),
+        calls(made(1, "b", "weather <|constrain|>json", '{"city":"Oslo"}')),
+      ],
+    ],
+    [
       "arguments that are an object",
       [calls(made(0, "a", "weather", { city: "Rome" }), made(1, "b", "weather", { city: "Oslo" }))],
     ],
@@ -334,6 +341,13 @@ describe("whole answers", () => {
 
   it.each(["chat", "complete"] as const)("are read, for %s", async (method) => {
     expect(await answered(whole(both), method)).toEqual({ calls: two, reason: "tool_calls" });
+  });
+
+  it("have names with no marks of gpt-oss' behind them, but with what else is there", async () => {
+    const names = ["f<|channel|>analysis", "<|channel|>f", "f<|x"];
+    const made = names.map((name) => ({ id: name, function: { name, arguments: "{}" } }));
+    const { calls } = await answered(whole(made), "complete");
+    expect(calls.map(([, name]) => name)).toEqual(["f", "<|channel|>f", "f<|x"]);
   });
 
   it.each([null, {}, [null], [{ id: "a", type: "custom", custom: { name: "f" } }]])(

@@ -69,5 +69,13 @@ function callOf(call: Call, index: number): ToolCall {
   // Some servers write them out as an object.
   const text = isObject(args) ? (jsonOf(args) ?? "") : word(args);
   const again = isObject(extra) ? (jsonOf(extra) ?? "") : "";
-  return toolCall(index, string(id), string(name), text, again);
+  return toolCall(index, string(id), nameIn(string(name)), text, again);
 }
+
+/** gpt-oss at times says the channel behind a tool's name, which vLLM and others take for a part of it. */
+function nameIn(name: string): string {
+  const end = name.includes("<|") ? name.search(harmonyMark) : 0;
+  return end > 0 ? name.slice(0, end).trimEnd() : name;
+}
+
+const harmonyMark = /<\|(?:channel|constrain|message|start|end|call|return)\|>/;
