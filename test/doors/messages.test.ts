@@ -126,6 +126,37 @@ describe("calls of tools", () => {
     expect(bounds(events)).toEqual(each);
   });
 
+  test("have all of their arguments in one block, also where a text comes in the middle, or thoughts", async () => {
+    const chat: Chat = async function* () {
+      yield [piece("a"), called(toolCall(0, "a", "weather", ""))];
+      yield [piece("b"), called(toolCall(0, "", "", '{"city":'))];
+      yield [
+        piece("c"),
+        called(toolCall(1, "b", "weather", '{"city":')),
+        piece(" d"),
+        thought("Hm."),
+      ];
+      yield [
+        called(toolCall(0, "", "", '"Rome"}')),
+        piece("e"),
+        called(toolCall(1, "", "", '"Oslo"}')),
+      ];
+      yield [piece("f"), called(toolCall(2, "c", "weather", '{"city":')), piece("g")];
+      yield [called(toolCall(2, "", "", '"Rome"}')), piece("", "tool_calls")];
+    };
+    const { message, events } = await streamed(chat, { tools, ...adaptive });
+    expect(message.content.map((it: { type: string }) => it.type)).toEqual([
+      ...["text", "tool_use", "tool_use", "text", "thinking", "text", "tool_use", "text"],
+    ]);
+    expect([message.content[1], message.content[2]]).toEqual([use("a", "Rome"), use("b", "Oslo")]);
+    const texts = message.content.map(
+      (it: { text?: string; thinking?: string }) => it.text ?? it.thinking,
+    );
+    expect(texts.filter(Boolean)).toEqual(["a", "bc d", "Hm.", "ef", "g"]);
+    const each = message.content.flatMap((_: unknown, i: number) => [`start ${i}`, `stop ${i}`]);
+    expect(bounds(events)).toEqual(each);
+  });
+
   test("come back with what their server told late, though blocks have no place for it there", async () => {
     const signed = '{"google":{"thought_signature":"s"}}';
     const chat = callsTools(

@@ -23,6 +23,14 @@ export class CallsInTurn {
     return [...this.#arguments.values()].some((it) => it.hasRest);
   }
 
+  /** Whether more of a call's arguments is to come: its block can't end yet. */
+  get isOpen(): boolean {
+    if (this.#index === undefined) return false;
+    const known = this.#of(this.#index);
+    // One without any that others wait for has none.
+    return known.hasBegun ? !known.isComplete : this.#waiting.size === 0;
+  }
+
   /** The pieces that may follow now. */
   take(piece: ToolCall): ToolCall[] {
     const { index } = piece;
@@ -104,6 +112,10 @@ class Arguments {
   /** Whether they are an object, to its end. */
   get isComplete(): boolean {
     return this.#isWhole === true;
+  }
+
+  get hasBegun(): boolean {
+    return this.#isObject !== undefined;
   }
 
   /** Takes the next piece. @returns what may be told of them */

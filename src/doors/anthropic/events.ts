@@ -55,6 +55,8 @@ class MessageEncoder implements EventEncoder<"chat"> {
   /** Places of calls, by their index, and their ids. */
   readonly #calls = new Map<number, { readonly index: number; readonly id: string }>();
   readonly #turns = new CallsInTurn();
+  /** What was said or thought in the middle of a call: clients read its arguments where its block ends. */
+  readonly #held: { readonly kind: Kind; text: string }[] = [];
   #finishReason = "";
   #stopSequence: string | undefined;
 
@@ -78,6 +80,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
       if (delta?.reasoningDetails) this.#note({ reasoningDetails: delta.reasoningDetails }, to);
       if (delta?.content) this.#say("text", delta.content, to);
       for (const call of delta?.toolCalls ?? []) to.add(this.#called(this.#turns.take(call)));
+      if (this.#held.length > 0 && !this.#turns.isOpen) to.add(this.#tellHeld());
       if (choice.finishReason === "") continue;
       this.#finishReason = choice.finishReason;
       this.#stopSequence = choice.stopSequence;
@@ -89,7 +92,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
     const blank = this.#tellBlank();
     // Many a client looks for a text in any answer.
     const silent = this.#count === 0 ? this.#opening("text") : "";
-    const calls = this.#called(this.#turns.end()) + this.#close();
+    const calls = this.#called(this.#turns.end()) + this.#tellHeld() + this.#close();
     // What came too late for another block.
     const late = this.#thoughts || this.#aside !== "" ? this.#tellLate() : "";
     const delta = `"delta":{${endText(this.#finishReason, this.#stopSequence)}}`;
@@ -128,8 +131,28 @@ class MessageEncoder implements EventEncoder<"chat"> {
     const isBlank = kind === "text" && said.trim() === "";
     this.#blank = isBlank ? said : "";
     if (isBlank) return;
+    if (this.#turns.isOpen) {
+      this.#hold(kind, said);
+      return;
+    }
     to.add(this.#called(this.#turns.end()) + this.#close() + this.#opening(kind));
     this.#deltas.write(said, to);
+  }
+
+  #hold(kind: Kind, text: string): void {
+    const last = this.#held.at(-1);
+    if (last?.kind === kind) last.text += text;
+    else this.#held.push({ kind, text });
+  }
+
+  #tellHeld(): string {
+    const told = this.#held.splice(0).map(({ kind, text }) => {
+      const begun = this.#close() + this.#opening(kind);
+      return (
+        begun + delta(this.#count - 1, `"type":"${kind}_delta","${kind}":${toJsonString(text)}`)
+      );
+    });
+    return told.join("");
   }
 
   /** What is said where that is nothing else. */
