@@ -22,7 +22,7 @@ import { install } from "./scenarios/install.js";
 import { paced } from "./scenarios/paced.js";
 import type { Scenario, Stage } from "./scenarios/scenario.js";
 import { start } from "./scenarios/start.js";
-import { image, json, sse, sseApart } from "./scenarios/whole.js";
+import { agent, image, json, sse, sseApart } from "./scenarios/whole.js";
 import { startUpstream } from "./upstream/upstream.js";
 
 const { values } = parseArgs({
@@ -44,6 +44,7 @@ const scenarios: readonly Scenario[] = [
   grpcAlone,
   grpcThrough,
   image(contestants),
+  agent(contestants),
   start,
   install,
 ];

@@ -21,7 +21,7 @@ export const nginx: Contestant = {
 pid ${folder}/nginx.pid; error_log /dev/null;
 events { worker_connections 8192; }
 http {
-  access_log off; keepalive_requests 100000000; client_body_temp_path ${folder}/body;
+  access_log off; keepalive_requests 100000000; client_body_temp_path ${folder}/body; client_body_buffer_size 1m;
   proxy_temp_path ${folder}/proxy; fastcgi_temp_path ${folder}/f; uwsgi_temp_path ${folder}/u;
   scgi_temp_path ${folder}/s;
   upstream model { server 127.0.0.1:${upstream}; keepalive 2048; keepalive_requests 100000000; }

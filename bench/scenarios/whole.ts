@@ -7,6 +7,7 @@ import {
   pathOf,
 } from "../contestants/contestant.js";
 import { cpuMicros, otherCore } from "../cores.js";
+import { agentChat } from "../load/agent.js";
 import { idle, warm } from "../load/warm.js";
 import { wrk } from "../load/wrk.js";
 import type { Figures, Scenario } from "./scenario.js";
@@ -105,6 +106,18 @@ export const sseApart = (contestants: readonly Contestant[]): Scenario =>
       body: chatBody("apart", true),
       connections: [64],
       events: eventsPerStream,
+    },
+    contestants,
+  );
+
+/** A coding agent's turn. */
+export const agent = (contestants: readonly Contestant[]): Scenario =>
+  scenario(
+    {
+      name: "agent",
+      about: "POST /v1/chat/completions, a coding agent's turn of 400 KB, answered whole",
+      body: agentChat("bench"),
+      connections: [8],
     },
     contestants,
   );
