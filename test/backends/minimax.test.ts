@@ -53,11 +53,11 @@ describe.each(compatibleKinds)("by %s", (_, backendAt) => {
     [1004, "login fail", "upstream_failed", "elsewhere"],
     [1026, "input new_sensitive", "content_blocked", "never"],
     [1027, "output new_sensitive", "content_blocked", "never"],
-    [1033, "system error", "upstream_failed", "never"],
+    [1033, "system error", "upstream_failed", "doubtful"],
     [2013, "invalid params, temperature", "invalid_value", "never"],
     [2013, "invalid params, unknown model 'm' (2013)", "upstream_failed", "elsewhere"],
     [2056, "usage limit exceeded (2056)", "rate_limited", "anywhere"],
-    [9999, "what nobody knows", "upstream_failed", "never"],
+    [9999, "what nobody knows", "upstream_failed", "doubtful"],
   ])("means as much as others: %i %s", async (status, words, code, retry) => {
     const body = refusal(status, words);
     const scripts = [

@@ -175,6 +175,6 @@ it.each([
 it("a failure in such words is the server's", () => {
   expect(refused(500, { message: "prompt is too long" })).toMatchObject({
     code: "upstream_failed",
-    retry: "never",
+    retry: "doubtful",
   });
 });
