@@ -1,80 +1,22 @@
 /** GGUF models that think before they answer. */
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import type { Token } from "node-llama-cpp";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import type { LLMMessage, LLMRequest, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
-import { Evaluation } from "../../src/backends/llama/evaluation.js";
-import { generate } from "../../src/backends/llama/generate.js";
-import { loadModel } from "../../src/backends/llama/load.js";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { LLMMessage, LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { LoadedModel } from "../../src/backends/llama/model.js";
-import { silent } from "../../src/core/log.js";
 import { chunks, json } from "../doors/serve.js";
 import { never } from "../support/calls.js";
-import { jsonSchema } from "../support/formats.js";
 import { functionTool } from "../support/tools.js";
 import { serveFile } from "./llama-gateway.js";
 import {
   backendFor,
   chatRequest,
-  ownWords,
   say,
   special,
   start,
   tiny,
-  tinyWith,
   tokenIds,
   trained,
 } from "./llama-subject.js";
-
-const turn = "<|{{ m.role }}|>{{ m.content }}<|end|>";
-const all = `{% for m in messages %}${turn}{% endfor %}<|assistant|>`;
-
-/** In short, as models' own: how they are told to think, or not to. */
-const templates = {
-  /** Tools, and thoughts of this turn alone. */
-  qwen: `{%- if tools %}<|system|>{{ tools | tojson }}<tool_call>{"name": <name>, "arguments": <object>}</tool_call><|end|>{% endif %}
-{%- for m in messages %}<|{{ m.role }}|>
-{%- if m.role == 'assistant' and m.reasoning_content is string and loop.last %}<think>\n{{ m.reasoning_content }}\n</think>\n\n{% endif %}{{ m.content }}<|end|>{% endfor %}<|assistant|>
-{%- if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>\n\n{% endif %}`,
-  deepseek: `${all}{% if thinking %}<think>{% else %}</think>{% endif %}`,
-  /** Begins thoughts whatever it is told. */
-  forced: `${all}{{ '<think>\n' }}`,
-  magistral: `{% if reasoning_effort == 'none' %}{% elif reasoning_effort == 'high' %}[THINK]{% elif reasoning_effort %}{{ raise_exception('none or high!') }}{% endif %}${all}`,
-  /** Wants thoughts in turns without a text. */
-  strict: `{% for m in messages %}{% if m.thinking and m.content %}{{ raise_exception('not both!') }}{% endif %}{{ m.thinking }}${turn}{% endfor %}<|assistant|>`,
-  gemma: `${all}{% if not enable_thinking %}<|channel>thought\n<channel|>{% endif %}`,
-  /** On channels, as gpt-oss does. */
-  harmony: `{% if tools %}<|start|>developer<|message|>{{ tools | tojson }}<|end|>{% endif %}
-{%- for m in messages %}<|start|>{{ m.role }}<|message|>{{ m.content }}<|end|>{% endfor %}<|start|>assistant
-{#- <|channel|>commentary #}`,
-  /** Thinks, or not, as it likes. */
-  untold: `${all}{# <think></think> #}`,
-  none: all,
-};
-
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(join(tmpdir(), "lintel-test-"));
-});
-afterAll(() => rm(folder, { recursive: true }));
-
-async function fileWith(name: keyof typeof templates, words?: Record<string, string>) {
-  const path = join(folder, `${name}${words ? "-marks" : ""}.gguf`);
-  await writeFile(path, await tinyWith(templates[name], words));
-  return path;
-}
-
-const loaded = async (name: keyof typeof templates, words?: Record<string, string>) =>
-  loadedFrom(await fileWith(name, words));
-
-async function loadedFrom(path: string) {
-  const settings = { path, sequences: 1, gpu: false, contextSize: 1024 } as const;
-  const model = await loadModel(settings, { log: silent, signal: never });
-  onTestFinished(() => model.close());
-  return model;
-}
+import { answerOf, fileWith, loaded, stopCall } from "./llama-thinking-subject.js";
 
 const thought = (content: string, reasoningContent: string): LLMMessage => ({
   ...say(content, "assistant"),
@@ -138,37 +80,6 @@ describe("a prompt", () => {
     expect(model.model.detokenize(tokens, true)).toContain(forged);
   });
 });
-
-/** What callers get of what a model writes, token by token; it may be more than is read. */
-async function answerOf(
-  model: LoadedModel,
-  script: readonly Token[],
-  more: Partial<LLMRequest> = {},
-) {
-  const next = vi.spyOn(Evaluation.prototype, "next");
-  onTestFinished(() => next.mockRestore());
-  for (const token of script) next.mockResolvedValueOnce(token);
-  next.mockResolvedValueOnce(undefined);
-  const messages: LLMResponse[] = [];
-  const request = chatRequest("hello", { maxTokens: 900, ...more });
-  for await (const batch of generate(model, request, never)) messages.push(...batch);
-  const read = next.mock.calls.length;
-  next.mockReset();
-  const said = messages.map(({ choices }) => choices[0]?.delta);
-  return {
-    thought: said.map((it) => it?.reasoningContent ?? "").join(""),
-    text: said.map((it) => it?.content ?? "").join(""),
-    calls: said.flatMap((it) => it?.toolCalls ?? []).map(({ function: it }) => it?.name),
-    steps: said.map((it) => it?.reasoningContent ?? it?.content),
-    finishReason: messages.at(-1)?.choices[0]?.finishReason,
-    reasoningTokens: messages.at(-1)?.usage?.reasoningTokens,
-    completionTokens: messages.at(-1)?.usage?.completionTokens,
-    warnings: messages.at(-1)?.warnings,
-    read,
-  };
-}
-
-const stopCall = '<tool_call>{"name": "stop", "arguments": {}}</tool_call>';
 
 describe("an answer", () => {
   const marked = "<think>\nHm.\n</think>\n\nHi.";
@@ -298,135 +209,6 @@ describe("an answer", () => {
     const answer = `<|channel>${open}Hm.<channel|>Hi. ${open}So.<channel|>\nBye.<channel|>${open}<channel|>`;
     const told = await answerOf(model, model.model.tokenize(answer, true));
     expect(told).toMatchObject({ thought: "Hm.So.", text: "Hi. Bye." });
-  });
-
-  describe("in a form", () => {
-    const forms: Record<string, Partial<LLMRequest>> = {
-      "a text": { responseFormat: jsonSchema({ const: "<think>" }) },
-      "a call": {
-        tools: [functionTool("stop", { additionalProperties: false })],
-        toolChoice: { $typeName: "lintel.v1.ToolChoice", type: "required" },
-      },
-    };
-    const tokens = { "<|user|>": "<think>", "<|system|>": "</think>" };
-    const channels = {
-      ...{ "<|user|>": "<|start|>", "<|assistant|>": "<|channel|>", "<|system|>": "<|message|>" },
-      // By its token for calls, which is one for a byte here, llama.cpp knows that a message's end is none of an answer.
-      ...{ "<|end|>": "<|return|>", "<|bos|>": "<|end|>", ā: "<|call|>" },
-    };
-    const models = [
-      ["qwen", tokens],
-      ["harmony", channels],
-    ] as const;
-    /** As noisy as can be, so that it ends its thoughts some time. */
-    const noisy = {
-      ...{ temperature: 2, topK: 0, topP: 1, maxTokens: 1000 },
-      reasoningEffort: "high",
-    };
-
-    /** What it writes by itself. */
-    async function written(model: LoadedModel, more: Partial<LLMRequest>) {
-      const messages: LLMResponse[] = [];
-      for await (const batch of generate(model, chatRequest("hello", more), never)) {
-        messages.push(...batch);
-      }
-      const said = messages.map(({ choices }) => choices[0]?.delta);
-      const last = messages.at(-1);
-      return {
-        thought: said.map((it) => it?.reasoningContent ?? "").join(""),
-        text: said.map((it) => it?.content ?? "").join(""),
-        calls: said.flatMap((it) => it?.toolCalls ?? []).map(({ function: it }) => it?.name),
-        finishReason: last?.choices[0]?.finishReason,
-        thoughts: last?.usage?.reasoningTokens,
-        warnings: last?.warnings,
-      };
-    }
-
-    /** What it writes after some thoughts that end: with which seed it has such depends on how a processor adds up. */
-    async function thoughtOut(model: LoadedModel, more: Partial<LLMRequest>) {
-      for (let seed = 0n; seed < 20n; seed++) {
-        const told = await written(model, { ...more, ...noisy, seed });
-        if (told.thought !== "" && told.finishReason !== "length") return told;
-      }
-      throw new Error("of 20 answers none had thoughts that ended");
-    }
-
-    it.each(
-      models.flatMap(([name, words]) =>
-        Object.entries(forms).map(([what, form]) => [name, what, form, words] as const),
-      ),
-    )("has them in front where they are asked for: %s, %s", async (name, what, form, words) => {
-      const model = await loaded(name, words);
-      const told = await thoughtOut(model, form);
-      const isCall = what === "a call";
-      // It may call more than once.
-      expect({ ...told, calls: [...new Set(told.calls)] }).toMatchObject({
-        text: isCall ? "" : '"<think>"',
-        calls: isCall ? ["stop"] : [],
-        finishReason: isCall ? "tool_calls" : "stop",
-        warnings: [],
-      });
-      // With the token that ends them.
-      expect(told.thoughts).toBeGreaterThan(1);
-    });
-
-    it.each([
-      ["", "qwen"],
-      ["none", "qwen"],
-      ["none", "forced"],
-    ] as const)("has none where they are not: %j, %s", async (reasoningEffort, name) => {
-      const model = await loaded(name, tokens);
-      const form = { ...forms["a text"], reasoningEffort, maxTokens: 90 };
-      expect(await written(model, form)).toMatchObject({
-        ...{ thought: "", text: '"<think>"', finishReason: "stop", thoughts: 0, warnings: [] },
-      });
-    });
-
-    it("has them in front where their end is no control token, as Qwen's", async () => {
-      const path = join(folder, "own-words.gguf");
-      await writeFile(path, ownWords(await tinyWith(templates.qwen, tokens)));
-      const model = await loadedFrom(path);
-      const told = await thoughtOut(model, forms["a text"] ?? {});
-      expect(told).toMatchObject({ text: '"<think>"', finishReason: "stop", warnings: [] });
-      expect(told.thoughts).toBeGreaterThan(1);
-    });
-
-    it("ends them with that token alone: its text may be thought of, letter by letter", async () => {
-      const model = await loaded("qwen", tokens);
-      const letters = [..."I write </think> there."].map((it) => model.model.tokenize(it)[0]);
-      const script = [...letters, tokenIds.system, ...model.model.tokenize('"<think>"')];
-      const more = { ...forms["a text"], reasoningEffort: "high" };
-      expect(await answerOf(model, script as Token[], more)).toMatchObject({
-        thought: "I write </think> there.",
-        text: '"<think>"',
-        reasoningTokens: letters.length + 1,
-      });
-    });
-
-    const { ā: _, ...noCall } = channels;
-    const cant = "this model can't think before an answer in a form, ignored";
-    it.each([
-      ["their end is no token", "forced", {}, cant],
-      // It is what answers end with, too.
-      ["llama.cpp lets none end them", "harmony", noCall, cant],
-      ["the model is told of no effort", "untold", tokens, "not supported by this model, ignored"],
-    ] as const)("has none where %s, and says so to who wants some", async (_, name, words, why) => {
-      const model = await loaded(name, words);
-      const form = { ...forms["a text"], reasoningEffort: "high", maxTokens: 90 };
-      expect(await written(model, form)).toMatchObject({
-        ...{ thought: "", text: '"<think>"', finishReason: "stop", thoughts: 0 },
-        warnings: [`reasoning_effort: ${why}`],
-      });
-    });
-
-    it("begins them where the template leaves that to the model", async () => {
-      for (const name of ["qwen", "forced"] as const) {
-        const model = await loaded(name, tokens);
-        const asked = { effort: "high", thinksFirst: true };
-        const prompt = model.model.detokenize(model.tokenize([say("hi")], asked), true);
-        expect(prompt).toMatch(/<\|assistant\|><think>\n?$/);
-      }
-    });
   });
 
   it("of a model whose template knows no marks is all said", async () => {
