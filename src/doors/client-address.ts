@@ -2,7 +2,7 @@
 import type { IncomingMessage } from "node:http";
 import { isIP } from "node:net";
 import proxyAddr from "@fastify/proxy-addr";
-import type { Connection, TrustedProxies } from "./forwarded.js";
+import { type Connection, type TrustedProxies, thisMachine, trustIn } from "./forwarded.js";
 
 /**
  * The address that a request came from; `undefined` for one by a Unix socket, or by a connection that is closed.
@@ -22,13 +22,12 @@ export const peerOf: ClientOf = (_, connection) => plain(connection?.remoteAddre
  * @throws Error for an entry that is no address and no network
  */
 export function clientBy(trusted: TrustedProxies): ClientOf | undefined {
-  if (trusted === false || (trusted !== true && trusted.length === 0)) return undefined;
-  const trusts = trusted === true ? () => true : proxyAddr.compile([...trusted]);
+  const trusts = trustIn(trusted);
+  if (!trusts) return undefined;
   return (header, connection) => {
     const said = header("x-forwarded-for");
     if (said === undefined || connection === undefined) return peerOf(header, connection);
-    // Who comes by a Unix socket is on this machine.
-    const { remoteAddress = "127.0.0.1" } = connection;
+    const { remoteAddress = thisMachine } = connection;
     const request = { headers: { "x-forwarded-for": said }, socket: { remoteAddress } };
     const client = plain(proxyAddr(request as object as IncomingMessage, trusts));
     return client ?? peerOf(header, connection);

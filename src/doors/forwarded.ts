@@ -22,7 +22,19 @@ export type BaseUrlOf = (
 ) => string | undefined;
 
 /** Who comes by a Unix socket is on it. */
-const thisMachine = "127.0.0.1";
+export const thisMachine = "127.0.0.1";
+
+/**
+ * Whether somebody at an address is trusted, as `@fastify/proxy-addr` asks.
+ * @returns `undefined` if nobody is
+ * @throws Error for an entry that is no address and no network
+ */
+export function trustIn(
+  trusted: TrustedProxies,
+): ((address: string, distance: number) => boolean) | undefined {
+  if (trusted === true) return () => true;
+  return trusted === false || trusted.length === 0 ? undefined : proxyAddr.compile([...trusted]);
+}
 
 const gone: Connection = { remoteAddress: "" };
 
@@ -38,8 +50,8 @@ const prefixPattern = /^((?:\/[\w.~%-]+)+)\/*$/;
  * @throws Error for an entry that is no address and no network
  */
 export function forwardedBy(trusted: TrustedProxies): BaseUrlOf | undefined {
-  if (trusted === false || (trusted !== true && trusted.length === 0)) return undefined;
-  const trusts = trusted === true ? () => true : proxyAddr.compile([...trusted]);
+  const trusts = trustIn(trusted);
+  if (!trusts) return undefined;
   return (header, connection) => {
     const [xProto, xHost] = [last(header("x-forwarded-proto")), last(header("x-forwarded-host"))];
     const plain = xProto !== undefined || xHost !== undefined;

@@ -77,7 +77,7 @@ export class Transport {
   readonly #running = new Roster<Exchange>();
   /** Those that run beside them, over a connection of their own, which is made when it is needed. */
   readonly #aside = new Set<Exchange>();
-  #spare: Pool | undefined;
+  readonly #spare: Renewed<Pool>;
   /**
    * Requests for which there is no connection yet. The pool has a queue of its own, from which
    * nobody can leave: beside a server that hangs it would fill with what those asked who have left.
@@ -91,6 +91,7 @@ export class Transport {
     this.#options = options;
     this.#usual = this.#headers(json, undefined, true);
     this.#pool = new Renewed(() => poolOf(options, options.connections));
+    this.#spare = new Renewed(() => poolOf(options, 1));
   }
 
   /**
@@ -139,8 +140,7 @@ export class Transport {
 
   #askAside(exchange: Exchange, options: Dispatcher.DispatchOptions): void {
     this.#aside.add(exchange);
-    this.#spare ??= poolOf(this.#options, 1);
-    this.#spare.dispatch(options, exchange);
+    this.#spare.current.dispatch(options, exchange);
   }
 
   readonly #over = (exchange: Exchange): void => {
@@ -168,7 +168,7 @@ export class Transport {
     const all = [...this.#waiting.keys(), ...this.#running, ...this.#aside];
     for (const exchange of all) exchange.fail(this.#closed);
     await this.#pool.destroy();
-    if (this.#spare && !this.#spare.destroyed) await this.#spare.destroy();
+    await this.#spare.destroy();
   }
 }
 

@@ -4,7 +4,7 @@ import { randomInt } from "node:crypto";
 import type { Token } from "node-llama-cpp";
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { CallSignal } from "../../core/cancellation.js";
-import { detailsOf, stoppedBy, tokenUsage } from "../../core/chat-messages.js";
+import { detailsOf, tokenUsage } from "../../core/chat-messages.js";
 import { chatDefaults } from "../../core/defaults.js";
 import { invalidValue, overflow } from "../../core/errors.js";
 import { notSupported } from "../../core/warnings.js";
@@ -18,7 +18,7 @@ import type { LoadedModel } from "./model.js";
 import { askedOf, isHopeless, toolsFor } from "./prompt.js";
 import type { Asked } from "./template.js";
 import { beginsThoughts, ThoughtReader } from "./thoughts.js";
-import { piece, Told } from "./told.js";
+import { Told } from "./told.js";
 import type { KnownTools } from "./tools/calls.js";
 import { schemasOf } from "./tools/rendering.js";
 
@@ -79,13 +79,11 @@ export async function* generate(
     yield* told.think(rest.thought);
     yield* told.end(rest.text, finishReason === "stop");
     yield* told.call(rest.calls);
-    if (told.isStopped) finishReason = "stop";
     const thinks = loaded.thoughts || loaded.channels;
     const details = detailsOf(undefined, undefined, thinks ? thoughts : undefined);
     const usage = tokenUsage(prompt.length, count, details);
-    const last = piece(request, "", told.reason(finishReason));
-    for (const choice of last.choices) stoppedBy(choice, told.stop);
-    yield [{ ...last, usage, warnings: warningsOf(loaded, request, isAlone) }];
+    const warnings = warningsOf(loaded, request, isAlone);
+    yield [{ ...told.last(finishReason), usage, warnings }];
   } finally {
     // Nobody waits until the sequence's last evaluation is through.
     void loaded.end(evaluation);

@@ -1,11 +1,6 @@
 /** What callers are told of an answer: what the model thought, its text, and the calls in it. */
-import type {
-  LLMChoice,
-  LLMRequest,
-  LLMResponse,
-  ToolCall,
-} from "../../../gen/lintel/v1/chat_pb.js";
-import { deltaChoice } from "../../core/chat-messages.js";
+import type { LLMChoice, LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import { deltaChoice, stoppedBy } from "../../core/chat-messages.js";
 import { reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { toolCall } from "../../core/tool-calls.js";
 import { StopScanner } from "../stop.js";
@@ -42,12 +37,7 @@ export class Told {
     this.#unsaid = isText && tools.begin !== "" ? new UnsaidCalls(tools, known) : undefined;
   }
 
-  /** The text that was found which ends what is said. */
-  get stop(): string | undefined {
-    return this.#stop;
-  }
-
-  /** Whether one was found. */
+  /** Whether a text was found that ends what is said. */
   get isStopped(): boolean {
     return this.#stop !== undefined;
   }
@@ -87,9 +77,11 @@ export class Told {
     return this.#tell(calls);
   }
 
-  /** Why the answer is over, besides that it is. */
-  reason(finishReason: string): string {
-    return finishReason === "stop" && this.#called > 0 ? "tool_calls" : finishReason;
+  /** The last message. @param ended why the answer is over, where no text ended what is said */
+  last(ended: string): LLMResponse {
+    const over = this.isStopped ? "stop" : ended;
+    const reason = over === "stop" && this.#called > 0 ? "tool_calls" : over;
+    return messageOf(this.#request, stoppedBy(deltaChoice("", reason), this.#stop));
   }
 
   *#tell(read: Read): Generator<readonly LLMResponse[]> {
@@ -102,7 +94,7 @@ export class Told {
       } else if (!this.#hasAllCalls) {
         yield* this.#say(this.#scanner.flush());
         const call = toolCall(this.#called++, "", part.name, part.args);
-        yield [piece(this.#request, "", "", [call])];
+        yield [messageOf(this.#request, deltaChoice("", "", [call]))];
       }
     }
   }
@@ -113,18 +105,11 @@ export class Told {
   }
 
   *#say(text: string): Generator<readonly LLMResponse[]> {
-    if (text !== "") yield [piece(this.#request, text, "")];
+    if (text !== "") yield [messageOf(this.#request, deltaChoice(text, ""))];
   }
 }
 
 /** A message of a streamed answer. */
-export const piece = (
-  request: LLMRequest,
-  content: string,
-  finishReason: string,
-  toolCalls?: ToolCall[],
-): LLMResponse => messageOf(request, deltaChoice(content, finishReason, toolCalls));
-
 const messageOf = ({ model }: LLMRequest, choice: LLMChoice): LLMResponse => ({
   $typeName: "lintel.v1.LLMResponse",
   id: "",

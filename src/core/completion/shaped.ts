@@ -50,7 +50,7 @@ export abstract class Shaped extends Relay<Batch> {
   }
 
   /** Which of the texts that the caller named ended it, of what a model server says. */
-  protected stoppedBy(reason: string, said: string | undefined): string | undefined {
+  protected stopOf(reason: string, said: string | undefined): string | undefined {
     if (said === undefined || reason !== "stop") return undefined;
     // Servers stop at texts of their own, too, and tell tokens and reasons by the same name.
     return (this.call.request as LLMRequest).stop.includes(said) ? said : undefined;

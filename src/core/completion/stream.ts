@@ -137,7 +137,7 @@ export class Stream extends Shaped {
     const calls = this.#calls?.end(isCut(reason)) ?? [];
     if (calls.length > 0) out.push(response(this.#stamp, noUsage, deltaChoice("", "", calls)));
     const estimated = settle(this.call, this.#usage, this.#said, this.#usageEstimated);
-    const stop = this.stoppedBy(reason, this.#stopSequence);
+    const stop = this.stopOf(reason, this.#stopSequence);
     const choice = stoppedBy(deltaChoice("", reason), stop);
     const last = response(this.#stamp, settled(this.call), choice);
     last.usageEstimated = estimated;

@@ -31,7 +31,7 @@ export class Whole extends Shaped {
     const bytes = Buffer.byteLength(content) + thought + (called?.bytes ?? 0);
     const estimated = settle(this.call, message.usage, bytes, message.usageEstimated);
     const told = hidesReasoning(this.call.request) ? undefined : reasoning;
-    const stop = this.stoppedBy(reason, choice.stopSequence);
+    const stop = this.stopOf(reason, choice.stopSequence);
     const answer = stoppedBy(messageChoice(content, reason, calls, told), stop);
     const whole = response(newStamp(this.call.attributes.model ?? ""), settled(this.call), answer);
     whole.usageEstimated = estimated;

@@ -1,7 +1,6 @@
 /** Arguments whose parts stand in tags within each other, with a mark in front of each: MiniMax-M3's. */
 import { isObject, type JsonObject } from "../../../core/json.js";
-import { Unsupported } from "../grammar/gbnf.js";
-import { referred } from "../grammar/references.js";
+import { referredIn } from "../../../core/schema-references.js";
 import { typesOf, writtenValue } from "./values.js";
 
 /** What stands between two tags: a text, or other tags. */
@@ -90,17 +89,8 @@ class Meaning {
     seen.add(schema);
     const { $ref, anyOf, oneOf, allOf } = schema;
     const others = [anyOf, oneOf, allOf].flatMap((some) => (Array.isArray(some) ? some : []));
-    if (typeof $ref === "string") others.push(this.#referred($ref));
+    if (typeof $ref === "string") others.push(referredIn(this.#document, $ref));
     return [schema, ...others.flatMap((one) => this.#alternatives(one, seen))];
-  }
-
-  #referred($ref: string): unknown {
-    try {
-      return referred(this.#document, $ref);
-    } catch (thrown) {
-      if (thrown instanceof Unsupported) return undefined;
-      throw thrown;
-    }
   }
 }
 

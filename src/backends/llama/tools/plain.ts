@@ -1,7 +1,6 @@
 /** Tools in words that more chat templates know: some refuse schemas with several types, with none, or by a reference. */
 import { isObject, type JsonObject } from "../../../core/json.js";
-import { Unsupported } from "../grammar/gbnf.js";
-import { referred } from "../grammar/references.js";
+import { referredIn } from "../../../core/schema-references.js";
 import type { ToldTool } from "./telling.js";
 
 /** Schemas within each other, and of all tools: behind that nothing is said but a type. */
@@ -53,13 +52,8 @@ class PlainSchemas {
 
   /** What a schema says elsewhere: by a reference, or in the first alternative that is something. */
   #otherOf({ $ref, anyOf, oneOf, allOf }: JsonObject): unknown {
-    if (typeof $ref === "string") {
-      try {
-        return referred(this.#document, $ref);
-      } catch (thrown) {
-        if (!(thrown instanceof Unsupported)) throw thrown;
-      }
-    }
+    const found = typeof $ref === "string" ? referredIn(this.#document, $ref) : undefined;
+    if (found !== undefined) return found;
     const several = [anyOf, oneOf, allOf].find((one) => Array.isArray(one));
     return several?.find((one) => !isObject(one) || one.type !== "null");
   }

@@ -1,8 +1,7 @@
 /** What a model means that writes an argument as text, and not as JSON. */
 import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
 import { parseMarked } from "../../../core/long-numbers.js";
-import { Unsupported } from "../grammar/gbnf.js";
-import { referred } from "../grammar/references.js";
+import { referredIn } from "../../../core/schema-references.js";
 
 /**
  * The value of an argument, as `parseMarked` has it.
@@ -86,7 +85,7 @@ class TypesIn {
     if (type !== undefined) all.push(new Set([type].flat().map(nameOf)));
     const values = "const" in rest ? [rest.const] : rest.enum;
     if (Array.isArray(values)) all.push(new Set(values.map(typeOf)));
-    if (typeof $ref === "string") all.push(this.of(targetOf($ref, this.#document)));
+    if (typeof $ref === "string") all.push(this.of(referredIn(this.#document, $ref)));
     for (const some of [anyOf, oneOf]) {
       if (Array.isArray(some)) all.push(either(some.map((one) => this.of(one))));
     }
@@ -96,15 +95,6 @@ class TypesIn {
 }
 
 const nameOf = (type: unknown) => (type === "integer" ? "number" : String(type));
-
-function targetOf($ref: string, document: JsonObject): unknown {
-  try {
-    return referred(document, $ref);
-  } catch (thrown) {
-    if (thrown instanceof Unsupported) return undefined;
-    throw thrown;
-  }
-}
 
 const either = (all: readonly Types[]): Types =>
   all.includes(undefined) ? undefined : new Set(all.flatMap((types) => [...(types ?? [])]));
