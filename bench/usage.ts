@@ -61,6 +61,7 @@ const request = {
   model: "",
   stop: [],
   tools: [],
+  modalities: [],
   messages: [say("user", "Hello")],
 } as unknown as Input<"complete">;
 

@@ -30,7 +30,7 @@ const message = (content: string): LLMResponse => ({
       finishReason: "",
       delta: {
         ...{ $typeName: "lintel.v1.LLMMessage", role: "assistant", content },
-        ...{ toolCalls: [], toolCallId: "", parts: [] },
+        ...{ toolCalls: [], toolCallId: "", parts: [], images: [] },
       },
     },
   ],

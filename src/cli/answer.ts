@@ -4,6 +4,7 @@ import type { MessageInitShape } from "@bufbuild/protobuf";
 import type { Client } from "@connectrpc/connect";
 import type {
   ChatService,
+  ContentPart,
   LLMMessageSchema,
   LLMRequestSchema,
 } from "../../gen/lintel/v1/chat_pb.js";
@@ -24,6 +25,7 @@ export async function printAnswer(
   options: { readonly headers: Headers; readonly signal: AbortSignal },
 ): Promise<Message> {
   let content = "";
+  const images: ContentPart[] = [];
   let reason = "";
   const thoughts = new Thoughts();
   const shown = new ShownThoughts();
@@ -34,6 +36,7 @@ export async function printAnswer(
       thoughts.add({ reasoningContent, reasoningDetails });
       shown.add(reasoningContent, content !== "");
       if (piece !== "") shown.end();
+      images.push(...(choice?.delta?.images ?? []));
       content += piece;
       if (choice?.finishReason) reason = choice.finishReason;
       process.stdout.write(printableLines(piece));
@@ -47,8 +50,9 @@ export async function printAnswer(
   }
   shown.end();
   process.stdout.write("\n");
+  if (images.length > 0) say(`(left out here: ${images.length} of its pictures)`);
   if (reason === "length") say("(cut off: --max-tokens allows more)");
-  return { role: "assistant", content, ...thoughts.all };
+  return { role: "assistant", content, images, ...thoughts.all };
 }
 
 /** Thoughts, with a blank line behind them; dimmed on a terminal that has colours and is to use them. */

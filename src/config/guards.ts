@@ -50,13 +50,8 @@ const images = z
   .boolean()
   .default(false)
   .describe(
-    "Whether it also looks at images of prompts. Where the server takes no images, calls with one fail.",
+    "Whether it also looks at images of prompts, and at pictures that chats answer with. Where the server takes no images, calls with one fail.",
   );
-
-/** Images are of prompts alone. */
-const seesPrompts = ({ images, look_at }: { images: boolean; look_at: readonly string[] }) =>
-  !images || look_at.includes("prompts");
-const unseen = { path: ["images"], error: "wants prompts in look_at: answers have no images" };
 
 /** Answers are of the model alone. */
 const hearsPrompts = ({ roles, look_at }: { roles?: unknown; look_at: readonly string[] }) =>
@@ -116,7 +111,6 @@ const moderation = z
         "What happens where it finds something: block: the call is refused. flag: the log and a metric tell.",
       ),
   })
-  .refine(seesPrompts, unseen)
   .refine(hearsPrompts, unheard);
 
 const webhook = z
@@ -134,7 +128,6 @@ const webhook = z
     pass_user: passUser("never"),
     timeout: wait.prefault("10s").describe("Longest time that one question may take."),
   })
-  .refine(seesPrompts, unseen)
   .refine(hearsPrompts, unheard);
 
 /** One guard. */

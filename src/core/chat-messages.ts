@@ -16,7 +16,8 @@ import type { Reasoning } from "./reasoning.js";
 
 /** Shared by all messages that call no tool, and whose content is a text; never added to. */
 const noCalls: ToolCall[] = [];
-const noParts: ContentPart[] = [];
+/** Also of what has no pictures. */
+export const noParts: ContentPart[] = [];
 
 /** A message of a text, or of calls of tools. */
 export const messageOf = (role: string, content: string, toolCalls = noCalls): LLMMessage => ({
@@ -26,6 +27,7 @@ export const messageOf = (role: string, content: string, toolCalls = noCalls): L
   toolCalls,
   toolCallId: "",
   parts: noParts,
+  images: noParts,
 });
 
 /** A piece of a streamed completion. @param finishReason empty while it goes on */
@@ -44,8 +46,10 @@ export function messageChoice(
   finishReason: string,
   toolCalls = noCalls,
   reasoning?: Reasoning,
+  images = noParts,
 ): LLMChoice {
   const message = messageOf("assistant", content, toolCalls);
+  message.images = images;
   return {
     $typeName: "lintel.v1.LLMChoice",
     index: 0,
@@ -59,6 +63,13 @@ export function stoppedBy(choice: LLMChoice, stopSequence: string | undefined): 
   if (stopSequence !== undefined) choice.stopSequence = stopSequence;
   return choice;
 }
+
+/** A part that is a text. */
+export const textPart = (text: string): ContentPart => ({
+  $typeName: "lintel.v1.ContentPart",
+  type: "text",
+  text,
+});
 
 /** What a message says in words, in its parts of text, too: what others have besides no model reads. */
 export const textOf = ({ content, parts }: LLMMessage): string =>

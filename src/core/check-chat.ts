@@ -24,6 +24,7 @@ export function checkChat(request: LLMRequest, hosts: readonly string[], into: V
       into.push(onlyOf(`messages[${i}].tool_call_id`, "tool"));
     }
     if (message.parts.length > 0) checkParts(`messages[${i}]`, message, hosts, into);
+    if (message.images.length > 0) checkImages(`messages[${i}].images`, message, hosts, into);
   }
   for (const [i, { function: tool }] of tools.entries()) {
     checkSchema(`tools[${i}].function.parameters`, tool?.parameters, into);
@@ -73,6 +74,27 @@ function checkParts(
     else if (part.type === "input_audio") checkSound(`${name}.input_audio`, part, hosts, into);
   }
 }
+
+/** Pictures that a model drew, as they are handed back. */
+function checkImages(
+  field: string,
+  { role, images }: LLMMessage,
+  hosts: readonly string[],
+  into: Violation[],
+): void {
+  if (role !== "assistant") into.push(onlyOf(field, "assistant"));
+  for (const [i, part] of images.entries()) {
+    const name = `${field}[${i}]`;
+    if (part.type === "image_url") checkImage(`${name}.image_url`, part, hosts, into);
+    // Of one that is no part the rules say so.
+    else if (partTypes.has(part.type)) {
+      into.push({ field: `${name}.type`, message: "must be image_url" });
+    }
+    checkObject(`${name}.extra_content`, part.extraContent, "", into);
+  }
+}
+
+const partTypes: ReadonlySet<string> = new Set(["text", "file", "input_audio"]);
 
 function isThere<T>(member: T | undefined, field: string, into: Violation[]): member is T {
   if (member === undefined) into.push({ field, message: "is required" });

@@ -16,7 +16,7 @@ export function estimateTokens(bytes: number): number {
  * Of what a prompt has besides text: of an image what OpenAI counts for one of 1024x1024 pixels, of
  * a file a page as Anthropic counts it at most, of a sound one of some 50 seconds, as OpenAI does.
  */
-const partTokens: Readonly<Record<string, number>> = {
+export const partTokens: Readonly<Record<string, number>> = {
   image_url: 765,
   file: 3000,
   input_audio: 500,
@@ -28,10 +28,11 @@ const partTokens: Readonly<Record<string, number>> = {
  */
 export function estimatePrompt(request: LLMRequest): number {
   let sum = 0;
-  for (const { content, toolCalls, parts, reasoningContent } of request.messages) {
+  for (const { content, toolCalls, parts, images, reasoningContent } of request.messages) {
     sum += estimateTokens(Buffer.byteLength(content)) + 4;
     if (reasoningContent) sum += tokensOf(reasoningContent);
     for (const part of parts) sum += tokensOfPart(part);
+    for (const image of images) sum += tokensOfPart(image);
     for (const { function: called } of toolCalls) {
       sum += tokensOf(called?.name, called?.arguments) + 4;
     }

@@ -1,11 +1,12 @@
 /** Makes the messages of a chat fit one model: marks, calls of tools and parts that it does not know. */
-import type { LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
-import { inOneText } from "./chat-messages.js";
+import { inOneText, noParts, textPart } from "./chat-messages.js";
 import { files, isReadable } from "./documents.js";
+import { drawnImage } from "./drawn.js";
 import { unsupported } from "./errors.js";
 import { textOfFile, toldFile } from "./files.js";
-import type { Values } from "./parameters.js";
+import { modalities, type Values } from "./parameters.js";
 import { cacheControl, isMarkedWithin, withoutMarks } from "./prompt-marks.js";
 import { usesTools, withoutCalls } from "./tool-calls.js";
 import type { Warnings } from "./warnings.js";
@@ -19,10 +20,46 @@ export function withoutTools(fitted: Values, warnings: Warnings): void {
   const messages = fitted.messages as readonly LLMMessage[];
   if (!messages.some(usesTools)) return;
   if (messages.some(({ toolCalls }) => toolCalls.length > 0)) {
-    warnings.add("messages: tool_calls in them are not supported by this model, ignored");
+    warnings.add(`messages: tool_calls in them ${notTaken}`);
   }
   fitted.messages = withoutCalls(messages);
 }
+
+/**
+ * Pictures that some model drew, as one is told of them that draws none: as what the user shows next, where it looks
+ * at images, else not at all.
+ */
+export function imagesToOthers(fitted: Values, model: Model, warnings: Warnings): void {
+  const messages = fitted.messages as readonly LLMMessage[];
+  if (model.supports.includes(modalities) || !messages.some(hasImages)) return;
+  const looks = model.supports.includes(shown);
+  /** What the next message of the user's is to show. */
+  let waiting: ContentPart[] = [];
+  fitted.messages = messages.map((message) => {
+    const { role, images } = message;
+    if (images.length > 0) {
+      if (looks) waiting.push(...images.map(({ imageUrl }) => drawnImage(imageUrl?.url ?? "")));
+      return { ...message, images: noParts };
+    }
+    if (role !== "user" || waiting.length === 0) return message;
+    const said = partsOf(message);
+    const parts = [...waiting, ...said];
+    waiting = [];
+    return { ...message, content: "", parts };
+  });
+  if (!looks || waiting.length > 0) warnings.add(`messages: images in them ${notTaken}`);
+}
+
+const hasImages = ({ images }: LLMMessage): boolean => images.length > 0;
+
+const notTaken = "are not supported by this model, ignored";
+
+/** What a message says, in parts. */
+const partsOf = ({ content, parts }: LLMMessage): readonly ContentPart[] =>
+  parts.length > 0 || content === "" ? parts : [textPart(content)];
+
+/** Images among the parts of messages, as what a model supports. */
+const shown = "image_url";
 
 /**
  * Texts in parts as one, unless there is a mark within, files of text as what they say, and to a model nothing

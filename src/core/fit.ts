@@ -7,7 +7,7 @@ import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import { asksForSize, chatDefaults, imageDefaults } from "./defaults.js";
 import { invalidFields, unsupported } from "./errors.js";
-import { marksFor, withFewerParts, withoutTools } from "./fit-messages.js";
+import { imagesToOthers, marksFor, withFewerParts, withoutTools } from "./fit-messages.js";
 import { capOf, type Parameter, planOf, type Values } from "./parameters.js";
 import type { Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
 import { notSupported, type Warnings } from "./warnings.js";
@@ -43,6 +43,8 @@ const copyChat = (request: LLMRequest, model: string): Every<LLMRequest> => ({
   includeReasoning: request.includeReasoning,
   user: request.user,
   promptCacheKey: request.promptCacheKey,
+  modalities: request.modalities,
+  imageConfig: request.imageConfig,
 });
 
 const copyImage = (request: TextToImageRequest, modelId: string): Every<TextToImageRequest> => ({
@@ -104,6 +106,7 @@ export function fitRequest<R extends Request>(
     if (cuts) cutToCap(fitted, model, settings, warnings);
     checkCap(fitted, model, settings);
     if (!model.supports.includes("tools")) withoutTools(fitted, warnings);
+    imagesToOthers(fitted, model, warnings);
     withFewerParts(fitted, model, reads);
   }
   // Also where that is the model's default, which differs from target to target.
@@ -162,9 +165,11 @@ function isSet(value: unknown, fallback: unknown): boolean {
 }
 
 /** Whether a message asks for what any model does. */
-const isIdle = (value: unknown, { idle }: Parameter): boolean =>
-  idle.length > 0 &&
-  idle.includes(typeof value === "string" ? value : (value as { readonly type: string }).type);
+function isIdle(value: unknown, { idle }: Parameter): boolean {
+  if (idle.length === 0) return false;
+  if (Array.isArray(value)) return value.every((one) => idle.includes(one));
+  return idle.includes(typeof value === "string" ? value : (value as { type: string }).type);
+}
 
 function unsetValue(unset: unknown, value: unknown): unknown {
   if (Array.isArray(value)) return value.length === 0 ? value : [];

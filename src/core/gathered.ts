@@ -1,6 +1,7 @@
 /** The pieces of a streamed completion, joined to a whole one. */
-import type { LLMResponse, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
-import { messageChoice, stoppedBy } from "./chat-messages.js";
+import type { ContentPart, LLMResponse, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import { messageChoice, noParts, stoppedBy } from "./chat-messages.js";
+import { lengthOfImages } from "./drawn.js";
 import { Thoughts } from "./reasoning.js";
 import { joinCalls } from "./tool-calls.js";
 
@@ -11,10 +12,12 @@ export class Gathered {
   #finishReason = "";
   #stopSequence: string | undefined;
   readonly #calls: ToolCall[] = [];
+  /** Of all pictures; as a rule there are none, and none is made. */
+  #images: ContentPart[] = noParts;
   readonly #thoughts = new Thoughts();
   #length = 0;
 
-  /** Letters so far, of all that was said. */
+  /** Letters so far, of all that was said, thought, called and drawn. */
   get length(): number {
     return this.#length;
   }
@@ -34,7 +37,11 @@ export class Gathered {
     if (finishReason) this.#finishReason = finishReason;
     if (stopSequence !== undefined) this.#stopSequence = stopSequence;
     if (!delta) return;
-    const { content, toolCalls, reasoningContent = "", reasoningDetails = "" } = delta;
+    const { content, toolCalls, images, reasoningContent = "", reasoningDetails = "" } = delta;
+    if (images.length > 0) {
+      this.#images = [...this.#images, ...images];
+      this.#length += lengthOfImages(images);
+    }
     this.#length += content.length + reasoningContent.length + reasoningDetails.length;
     for (const { function: called } of toolCalls) this.#length += called?.arguments.length ?? 0;
     this.#content += content;
@@ -47,7 +54,7 @@ export class Gathered {
     const reason = this.#finishReason;
     if (!this.#last || reason === "") return undefined;
     const calls = joinCalls(this.#calls);
-    const choice = messageChoice(this.#content, reason, calls, this.#thoughts.all);
+    const choice = messageChoice(this.#content, reason, calls, this.#thoughts.all, this.#images);
     return { ...this.#last, choices: [stoppedBy(choice, this.#stopSequence)] };
   }
 }

@@ -1,5 +1,5 @@
 /** Images that messages have in themselves. */
-import type { ContentPart, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import { longestHead } from "./files.js";
 
 /** An image in a `data:` URL. */
@@ -24,15 +24,21 @@ export function inlineImage(url: string): InlineImage | undefined {
 /** A request whose images have no parameters in their media types, which hardly a server knows; the same where there are none. */
 export function withPlainImages(request: LLMRequest): LLMRequest {
   const { messages } = request;
-  if (!messages.some(({ parts }) => parts.some(isNamed))) return request;
+  if (!messages.some(hasNamed)) return request;
   return Object.assign({}, request, {
     messages: messages.map((message) =>
-      message.parts.some(isNamed)
-        ? Object.assign({}, message, { parts: message.parts.map(plain) })
+      hasNamed(message)
+        ? Object.assign({}, message, {
+            parts: message.parts.map(plain),
+            images: message.images.map(plain),
+          })
         : message,
     ),
   });
 }
+
+const hasNamed = ({ parts, images }: LLMMessage): boolean =>
+  parts.some(isNamed) || images.some(isNamed);
 
 const isNamed = ({ type, imageUrl }: ContentPart): boolean =>
   type === "image_url" && inlineImage(imageUrl?.url ?? "")?.hasParameters === true;

@@ -29,6 +29,9 @@ export interface Parameter {
   readonly idle: readonly string[];
 }
 
+/** Name of the field: what models support that draw in their answers. */
+export const modalities = "modalities";
+
 const changing = new Set([
   "loras",
   "seed",
@@ -37,11 +40,13 @@ const changing = new Set([
   "stop",
   "tool_choice",
   "response_format",
+  modalities,
 ]);
 const idle: Readonly<Record<string, readonly string[]>> = {
   tool_choice: ["auto", "none"],
   response_format: ["text"],
   reasoning_effort: ["none"],
+  modalities: ["text"],
 };
 /** Not a model's affair: what carries the request, and what the core does itself. */
 const always = new Set([

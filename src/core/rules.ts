@@ -180,9 +180,10 @@ function multipleIn({ type }: FieldRules): number | undefined {
   return getExtension(type.value, multiple_of);
 }
 
-/** The texts that a field may have, but for the empty one. */
+/** The texts that a field, or each of its list, may have, but for the empty one. */
 export function choicesOf(field: DescField): string[] {
-  const { type } = rulesOf(field);
+  const { type: own } = rulesOf(field);
+  const type = own.case === "repeated" ? (own.value.items?.type ?? own) : own;
   return type.case === "string" ? type.value.in.filter(isNamed) : [];
 }
 

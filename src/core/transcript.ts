@@ -2,6 +2,7 @@
 import type { LLMMessage, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "./call.js";
 import { textOf } from "./chat-messages.js";
+import { inlineImage } from "./image-urls.js";
 import type { Input, MethodName, Output } from "./methods.js";
 import { joinCalls } from "./tool-calls.js";
 
@@ -10,6 +11,8 @@ export interface Said {
   readonly content: string;
   readonly reasoning: string;
   readonly toolCalls: readonly ToolCall[];
+  /** Media type of each picture that it drew; empty of one that is an address. */
+  readonly pictures: readonly string[];
   /** Empty: it did not come to its end. */
   readonly finishReason: string;
 }
@@ -19,6 +22,7 @@ export class Transcript {
   readonly #call: Call;
   #completion = "";
   readonly #calls: ToolCall[] = [];
+  readonly #pictures: string[] = [];
   #thoughts = "";
   #finishReason = "";
 
@@ -35,6 +39,9 @@ export class Transcript {
       this.#completion += said?.content ?? "";
       this.#calls.push(...(said?.toolCalls ?? []));
       this.#thoughts += said?.reasoningContent ?? "";
+      for (const { imageUrl } of said?.images ?? []) {
+        this.#pictures.push(inlineImage(imageUrl?.url ?? "")?.mediaType ?? "");
+      }
       this.#finishReason ||= choice?.finishReason ?? "";
     }
   }
@@ -45,6 +52,7 @@ export class Transcript {
       content: this.#completion,
       reasoning: this.#thoughts,
       toolCalls: joinCalls(this.#calls),
+      pictures: this.#pictures,
       finishReason: this.#finishReason,
     };
   }

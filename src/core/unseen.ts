@@ -88,7 +88,8 @@ class Unseen extends Relay<Batch> {
 function isSeen({ choices: [choice] }: LLMResponse): boolean {
   if (!choice) return false;
   const { delta, finishReason } = choice;
-  return !delta || finishReason !== "" || delta.content !== "" || delta.toolCalls.length > 0;
+  if (!delta || finishReason !== "") return true;
+  return delta.content !== "" || delta.toolCalls.length > 0 || delta.images.length > 0;
 }
 
 /** Two messages that nobody sees as one: no thought of its details will be told, and of its text only the length. */

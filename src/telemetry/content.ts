@@ -75,8 +75,9 @@ function lastOf([first, ...rest]: readonly LLMMessage[]) {
 }
 
 function toldOf(message: LLMMessage): Told {
-  const { role, content, parts, toolCalls, toolCallId, reasoningContent = "" } = message;
+  const { role, content, parts, images, toolCalls, toolCallId, reasoningContent = "" } = message;
   const said = parts.length > 0 ? parts.map(partOf) : content === "" ? [] : [text(content)];
+  said.push(...images.map(partOf));
   if (role === "tool") {
     const fitting = parts.length > 0 ? fittingOf(said) : undefined;
     const response = fitting?.parts ?? cut(content);
@@ -105,11 +106,12 @@ function fittingOf(parts: readonly object[]) {
   return { parts: fitting, omitted: parts.length - fitting.length };
 }
 
-const answerOf = ({ content, reasoning, toolCalls, finishReason }: Said): Message => ({
+const answerOf = ({ content, reasoning, toolCalls, pictures, finishReason }: Said): Message => ({
   role: "assistant",
   parts: [
     ...thought(reasoning),
     ...(content === "" ? [] : [text(content)]),
+    ...pictures.map((type) => blob("image", type)),
     ...toolCalls.map(callOf),
   ],
   finish_reason: finishReasons[finishReason] ?? (finishReason || "error"),

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file lintel/v1/chat.proto.
  */
 export const file_lintel_v1_chat: GenFile = /*@__PURE__*/
-  fileDesc("ChRsaW50ZWwvdjEvY2hhdC5wcm90bxIJbGludGVsLnYxIt4CCgpMTE1NZXNzYWdlEj0KBHJvbGUYASABKAlCL7pILHIqUgZzeXN0ZW1SCWRldmVsb3BlclIEdXNlclIJYXNzaXN0YW50UgR0b29sEg8KB2NvbnRlbnQYAiABKAkSJwoKdG9vbF9jYWxscxgDIAMoCzITLmxpbnRlbC52MS5Ub29sQ2FsbBIUCgx0b29sX2NhbGxfaWQYBCABKAkSJQoFcGFydHMYBSADKAsyFi5saW50ZWwudjEuQ29udGVudFBhcnQSHgoRcmVhc29uaW5nX2NvbnRlbnQYBiABKAlIAIgBARIeChFyZWFzb25pbmdfZGV0YWlscxgHIAEoCUgBiAEBEi4KDWNhY2hlX2NvbnRyb2wYCCABKAsyFy5saW50ZWwudjEuQ2FjaGVDb250cm9sQhQKEl9yZWFzb25pbmdfY29udGVudEIUChJfcmVhc29uaW5nX2RldGFpbHMiTAoMQ2FjaGVDb250cm9sEh4KBHR5cGUYASABKAlCELpIDXILUgllcGhlbWVyYWwSHAoDdHRsGAIgASgJQg+6SAxyClIAUgI1bVICMWgiiQIKC0NvbnRlbnRQYXJ0EjcKBHR5cGUYASABKAlCKbpIJnIkUgR0ZXh0UglpbWFnZV91cmxSBGZpbGVSC2lucHV0X2F1ZGlvEhEKBHRleHQYAiABKAlIAIgBARImCglpbWFnZV91cmwYAyABKAsyEy5saW50ZWwudjEuSW1hZ2VVcmwSIQoEZmlsZRgEIAEoCzITLmxpbnRlbC52MS5GaWxlRGF0YRIqCgtpbnB1dF9hdWRpbxgFIAEoCzIVLmxpbnRlbC52MS5JbnB1dEF1ZGlvEi4KDWNhY2hlX2NvbnRyb2wYBiABKAsyFy5saW50ZWwudjEuQ2FjaGVDb250cm9sQgcKBV90ZXh0IkEKCEltYWdlVXJsEgsKA3VybBgBIAEoCRIoCgZkZXRhaWwYAiABKAlCGLpIFXITUgBSBGF1dG9SA2xvd1IEaGlnaCIvCghGaWxlRGF0YRIRCglmaWxlX2RhdGEYASABKAkSEAoIZmlsZW5hbWUYAiABKAkieQoKSW5wdXRBdWRpbxIVCgRkYXRhGAEgASgJQge6SARyAhABElQKBmZvcm1hdBgCIAEoCUJEukhBcj9SA3dhdlIDbXAzUgRmbGFjUgNvZ2dSBG9wdXNSA200YVIDYWFjUgRhaWZmUgR3ZWJtUgVwY20xNlIFcGNtMjQikAEKCFRvb2xDYWxsEg0KBWluZGV4GAEgASgNEgoKAmlkGAIgASgJEh8KBHR5cGUYAyABKAlCEbpIDnIMUgBSCGZ1bmN0aW9uEjEKCGZ1bmN0aW9uGAQgASgLMhcubGludGVsLnYxLkZ1bmN0aW9uQ2FsbEIGukgDyAEBEhUKDWV4dHJhX2NvbnRlbnQYBSABKAkiLwoMRnVuY3Rpb25DYWxsEgwKBG5hbWUYASABKAkSEQoJYXJndW1lbnRzGAIgASgJIooBCgRUb29sEh8KBHR5cGUYASABKAlCEbpIDnIMUgBSCGZ1bmN0aW9uEjEKCGZ1bmN0aW9uGAIgASgLMhcubGludGVsLnYxLkZ1bmN0aW9uVG9vbEIGukgDyAEBEi4KDWNhY2hlX2NvbnRyb2wYAyABKAsyFy5saW50ZWwudjEuQ2FjaGVDb250cm9sIm4KDEZ1bmN0aW9uVG9vbBIVCgRuYW1lGAEgASgJQge6SARyAhABEhMKC2Rlc2NyaXB0aW9uGAIgASgJEhIKCnBhcmFtZXRlcnMYAyABKAkSEwoGc3RyaWN0GAQgASgISACIAQFCCQoHX3N0cmljdCJsCgpUb29sQ2hvaWNlEjMKBHR5cGUYASABKAlCJbpIInIgUgRhdXRvUgRub25lUghyZXF1aXJlZFIIZnVuY3Rpb24SKQoIZnVuY3Rpb24YAiABKAsyFy5saW50ZWwudjEuRnVuY3Rpb25OYW1lIiUKDEZ1bmN0aW9uTmFtZRIVCgRuYW1lGAEgASgJQge6SARyAhABIncKDlJlc3BvbnNlRm9ybWF0EjMKBHR5cGUYASABKAlCJbpIInIgUgR0ZXh0Ugtqc29uX29iamVjdFILanNvbl9zY2hlbWESMAoLanNvbl9zY2hlbWEYAiABKAsyGy5saW50ZWwudjEuSnNvblNjaGVtYUZvcm1hdCJuChBKc29uU2NoZW1hRm9ybWF0EhUKBG5hbWUYASABKAlCB7pIBHICEAESEwoLZGVzY3JpcHRpb24YAiABKAkSDgoGc2NoZW1hGAMgASgJEhMKBnN0cmljdBgEIAEoCEgAiAEBQgkKB19zdHJpY3QijgYKCkxMTVJlcXVlc3QSMQoIbWVzc2FnZXMYASADKAsyFS5saW50ZWwudjEuTExNTWVzc2FnZUIIukgFkgECCAESDQoFbW9kZWwYAiABKAkSMQoLdGVtcGVyYXR1cmUYAyABKAFCF7pIFBISGQAAAAAAAABAKQAAAAAAAAAASACIAQESIAoKbWF4X3Rva2VucxgEIAEoBUIHukgEGgIoAUgBiAEBEisKBXRvcF9wGAUgASgBQhe6SBQSEhkAAAAAAADwPyEAAAAAAAAAAEgCiAEBEiQKBXRvcF9rGAYgASgFQhC6SA0aCyj///////////8BSAOIAQESKQoEc2VlZBgHIAEoA0IWukgTIhEY/////w8o////////////AUgEiAEBEhwKBHN0b3AYCCADKAlCDrpIC5IBCBAEIgRyAhABEikKBXRvb2xzGAkgAygLMg8ubGludGVsLnYxLlRvb2xCCbpIBpIBAxCACBIqCgt0b29sX2Nob2ljZRgKIAEoCzIVLmxpbnRlbC52MS5Ub29sQ2hvaWNlEiAKE3BhcmFsbGVsX3Rvb2xfY2FsbHMYCyABKAhIBYgBARIyCg9yZXNwb25zZV9mb3JtYXQYDCABKAsyGS5saW50ZWwudjEuUmVzcG9uc2VGb3JtYXQSTwoQcmVhc29uaW5nX2VmZm9ydBgNIAEoCUI1ukgycjBSAFIEbm9uZVIHbWluaW1hbFIDbG93UgZtZWRpdW1SBGhpZ2hSBXhoaWdoUgNtYXgSHgoRaW5jbHVkZV9yZWFzb25pbmcYDiABKAhIBogBARIhCgR1c2VyGA8gASgJQhO6SBByDhiAAjIJXlxQe0NjfSokEiIKEHByb21wdF9jYWNoZV9rZXkYECABKAlCCLpIBXIDGIAEQg4KDF90ZW1wZXJhdHVyZUINCgtfbWF4X3Rva2Vuc0IICgZfdG9wX3BCCAoGX3RvcF9rQgcKBV9zZWVkQhYKFF9wYXJhbGxlbF90b29sX2NhbGxzQhQKEl9pbmNsdWRlX3JlYXNvbmluZyK0AQoLTExNUmVzcG9uc2USCgoCaWQYASABKAkSDQoFbW9kZWwYAiABKAkSDwoHY3JlYXRlZBgDIAEoDRInCgV1c2FnZRgEIAEoCzIYLmxpbnRlbC52MS5MTE1Ub2tlblVzYWdlEiUKB2Nob2ljZXMYBSADKAsyFC5saW50ZWwudjEuTExNQ2hvaWNlEhcKD3VzYWdlX2VzdGltYXRlZBgGIAEoCBIQCgh3YXJuaW5ncxgHIAMoCSLxAQoNTExNVG9rZW5Vc2FnZRIVCg1wcm9tcHRfdG9rZW5zGAEgASgNEhkKEWNvbXBsZXRpb25fdG9rZW5zGAIgASgNEhQKDHRvdGFsX3Rva2VucxgDIAEoDRIaCg1jYWNoZWRfdG9rZW5zGAQgASgNSACIAQESHQoQcmVhc29uaW5nX3Rva2VucxgFIAEoDUgBiAEBEh8KEmNhY2hlX3dyaXRlX3Rva2VucxgGIAEoDUgCiAEBQhAKDl9jYWNoZWRfdG9rZW5zQhMKEV9yZWFzb25pbmdfdG9rZW5zQhUKE19jYWNoZV93cml0ZV90b2tlbnMiYAoTQ291bnRUb2tlbnNSZXNwb25zZRINCgVtb2RlbBgBIAEoCRIVCg1wcm9tcHRfdG9rZW5zGAIgASgNEhEKCWVzdGltYXRlZBgDIAEoCBIQCgh3YXJuaW5ncxgEIAMoCSKtAQoJTExNQ2hvaWNlEg0KBWluZGV4GAEgASgNEhUKDWZpbmlzaF9yZWFzb24YAiABKAkSJAoFZGVsdGEYAyABKAsyFS5saW50ZWwudjEuTExNTWVzc2FnZRImCgdtZXNzYWdlGAQgASgLMhUubGludGVsLnYxLkxMTU1lc3NhZ2USGgoNc3RvcF9zZXF1ZW5jZRgFIAEoCUgAiAEBQhAKDl9zdG9wX3NlcXVlbmNlMtgBCgtDaGF0U2VydmljZRI3CgRDaGF0EhUubGludGVsLnYxLkxMTVJlcXVlc3QaFi5saW50ZWwudjEuTExNUmVzcG9uc2UwARJKCghDb21wbGV0ZRIVLmxpbnRlbC52MS5MTE1SZXF1ZXN0GhYubGludGVsLnYxLkxMTVJlc3BvbnNlIg+C0+STAgk6ASoiBC9sbG0SRAoLQ291bnRUb2tlbnMSFS5saW50ZWwudjEuTExNUmVxdWVzdBoeLmxpbnRlbC52MS5Db3VudFRva2Vuc1Jlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations]);
+  fileDesc("ChRsaW50ZWwvdjEvY2hhdC5wcm90bxIJbGludGVsLnYxIpEDCgpMTE1NZXNzYWdlEj0KBHJvbGUYASABKAlCL7pILHIqUgZzeXN0ZW1SCWRldmVsb3BlclIEdXNlclIJYXNzaXN0YW50UgR0b29sEg8KB2NvbnRlbnQYAiABKAkSJwoKdG9vbF9jYWxscxgDIAMoCzITLmxpbnRlbC52MS5Ub29sQ2FsbBIUCgx0b29sX2NhbGxfaWQYBCABKAkSJQoFcGFydHMYBSADKAsyFi5saW50ZWwudjEuQ29udGVudFBhcnQSHgoRcmVhc29uaW5nX2NvbnRlbnQYBiABKAlIAIgBARIeChFyZWFzb25pbmdfZGV0YWlscxgHIAEoCUgBiAEBEi4KDWNhY2hlX2NvbnRyb2wYCCABKAsyFy5saW50ZWwudjEuQ2FjaGVDb250cm9sEjEKBmltYWdlcxgJIAMoCzIWLmxpbnRlbC52MS5Db250ZW50UGFydEIJukgGkgEDEIAIQhQKEl9yZWFzb25pbmdfY29udGVudEIUChJfcmVhc29uaW5nX2RldGFpbHMiTAoMQ2FjaGVDb250cm9sEh4KBHR5cGUYASABKAlCELpIDXILUgllcGhlbWVyYWwSHAoDdHRsGAIgASgJQg+6SAxyClIAUgI1bVICMWgitwIKC0NvbnRlbnRQYXJ0EjcKBHR5cGUYASABKAlCKbpIJnIkUgR0ZXh0UglpbWFnZV91cmxSBGZpbGVSC2lucHV0X2F1ZGlvEhEKBHRleHQYAiABKAlIAIgBARImCglpbWFnZV91cmwYAyABKAsyEy5saW50ZWwudjEuSW1hZ2VVcmwSIQoEZmlsZRgEIAEoCzITLmxpbnRlbC52MS5GaWxlRGF0YRIqCgtpbnB1dF9hdWRpbxgFIAEoCzIVLmxpbnRlbC52MS5JbnB1dEF1ZGlvEi4KDWNhY2hlX2NvbnRyb2wYBiABKAsyFy5saW50ZWwudjEuQ2FjaGVDb250cm9sEhoKDWV4dHJhX2NvbnRlbnQYByABKAlIAYgBAUIHCgVfdGV4dEIQCg5fZXh0cmFfY29udGVudCJBCghJbWFnZVVybBILCgN1cmwYASABKAkSKAoGZGV0YWlsGAIgASgJQhi6SBVyE1IAUgRhdXRvUgNsb3dSBGhpZ2giLwoIRmlsZURhdGESEQoJZmlsZV9kYXRhGAEgASgJEhAKCGZpbGVuYW1lGAIgASgJInkKCklucHV0QXVkaW8SFQoEZGF0YRgBIAEoCUIHukgEcgIQARJUCgZmb3JtYXQYAiABKAlCRLpIQXI/UgN3YXZSA21wM1IEZmxhY1IDb2dnUgRvcHVzUgNtNGFSA2FhY1IEYWlmZlIEd2VibVIFcGNtMTZSBXBjbTI0IpABCghUb29sQ2FsbBINCgVpbmRleBgBIAEoDRIKCgJpZBgCIAEoCRIfCgR0eXBlGAMgASgJQhG6SA5yDFIAUghmdW5jdGlvbhIxCghmdW5jdGlvbhgEIAEoCzIXLmxpbnRlbC52MS5GdW5jdGlvbkNhbGxCBrpIA8gBARIVCg1leHRyYV9jb250ZW50GAUgASgJIi8KDEZ1bmN0aW9uQ2FsbBIMCgRuYW1lGAEgASgJEhEKCWFyZ3VtZW50cxgCIAEoCSKKAQoEVG9vbBIfCgR0eXBlGAEgASgJQhG6SA5yDFIAUghmdW5jdGlvbhIxCghmdW5jdGlvbhgCIAEoCzIXLmxpbnRlbC52MS5GdW5jdGlvblRvb2xCBrpIA8gBARIuCg1jYWNoZV9jb250cm9sGAMgASgLMhcubGludGVsLnYxLkNhY2hlQ29udHJvbCJuCgxGdW5jdGlvblRvb2wSFQoEbmFtZRgBIAEoCUIHukgEcgIQARITCgtkZXNjcmlwdGlvbhgCIAEoCRISCgpwYXJhbWV0ZXJzGAMgASgJEhMKBnN0cmljdBgEIAEoCEgAiAEBQgkKB19zdHJpY3QibAoKVG9vbENob2ljZRIzCgR0eXBlGAEgASgJQiW6SCJyIFIEYXV0b1IEbm9uZVIIcmVxdWlyZWRSCGZ1bmN0aW9uEikKCGZ1bmN0aW9uGAIgASgLMhcubGludGVsLnYxLkZ1bmN0aW9uTmFtZSIlCgxGdW5jdGlvbk5hbWUSFQoEbmFtZRgBIAEoCUIHukgEcgIQASJ3Cg5SZXNwb25zZUZvcm1hdBIzCgR0eXBlGAEgASgJQiW6SCJyIFIEdGV4dFILanNvbl9vYmplY3RSC2pzb25fc2NoZW1hEjAKC2pzb25fc2NoZW1hGAIgASgLMhsubGludGVsLnYxLkpzb25TY2hlbWFGb3JtYXQibgoQSnNvblNjaGVtYUZvcm1hdBIVCgRuYW1lGAEgASgJQge6SARyAhABEhMKC2Rlc2NyaXB0aW9uGAIgASgJEg4KBnNjaGVtYRgDIAEoCRITCgZzdHJpY3QYBCABKAhIAIgBAUIJCgdfc3RyaWN0IusGCgpMTE1SZXF1ZXN0EjEKCG1lc3NhZ2VzGAEgAygLMhUubGludGVsLnYxLkxMTU1lc3NhZ2VCCLpIBZIBAggBEg0KBW1vZGVsGAIgASgJEjEKC3RlbXBlcmF0dXJlGAMgASgBQhe6SBQSEhkAAAAAAAAAQCkAAAAAAAAAAEgAiAEBEiAKCm1heF90b2tlbnMYBCABKAVCB7pIBBoCKAFIAYgBARIrCgV0b3BfcBgFIAEoAUIXukgUEhIZAAAAAAAA8D8hAAAAAAAAAABIAogBARIkCgV0b3BfaxgGIAEoBUIQukgNGgso////////////AUgDiAEBEikKBHNlZWQYByABKANCFrpIEyIRGP////8PKP///////////wFIBIgBARIcCgRzdG9wGAggAygJQg66SAuSAQgQBCIEcgIQARIpCgV0b29scxgJIAMoCzIPLmxpbnRlbC52MS5Ub29sQgm6SAaSAQMQgAgSKgoLdG9vbF9jaG9pY2UYCiABKAsyFS5saW50ZWwudjEuVG9vbENob2ljZRIgChNwYXJhbGxlbF90b29sX2NhbGxzGAsgASgISAWIAQESMgoPcmVzcG9uc2VfZm9ybWF0GAwgASgLMhkubGludGVsLnYxLlJlc3BvbnNlRm9ybWF0Ek8KEHJlYXNvbmluZ19lZmZvcnQYDSABKAlCNbpIMnIwUgBSBG5vbmVSB21pbmltYWxSA2xvd1IGbWVkaXVtUgRoaWdoUgV4aGlnaFIDbWF4Eh4KEWluY2x1ZGVfcmVhc29uaW5nGA4gASgISAaIAQESIQoEdXNlchgPIAEoCUITukgQcg4YgAIyCV5cUHtDY30qJBIiChBwcm9tcHRfY2FjaGVfa2V5GBAgASgJQgi6SAVyAxiABBItCgptb2RhbGl0aWVzGBEgAygJQhm6SBaSARMQCCIPcg1SBHRleHRSBWltYWdlEiwKDGltYWdlX2NvbmZpZxgSIAEoCzIWLmxpbnRlbC52MS5JbWFnZUNvbmZpZ0IOCgxfdGVtcGVyYXR1cmVCDQoLX21heF90b2tlbnNCCAoGX3RvcF9wQggKBl90b3Bfa0IHCgVfc2VlZEIWChRfcGFyYWxsZWxfdG9vbF9jYWxsc0IUChJfaW5jbHVkZV9yZWFzb25pbmciSQoLSW1hZ2VDb25maWcSHQoMYXNwZWN0X3JhdGlvGAEgASgJQge6SARyAhgQEhsKCmltYWdlX3NpemUYAiABKAlCB7pIBHICGBAitAEKC0xMTVJlc3BvbnNlEgoKAmlkGAEgASgJEg0KBW1vZGVsGAIgASgJEg8KB2NyZWF0ZWQYAyABKA0SJwoFdXNhZ2UYBCABKAsyGC5saW50ZWwudjEuTExNVG9rZW5Vc2FnZRIlCgdjaG9pY2VzGAUgAygLMhQubGludGVsLnYxLkxMTUNob2ljZRIXCg91c2FnZV9lc3RpbWF0ZWQYBiABKAgSEAoId2FybmluZ3MYByADKAki8QEKDUxMTVRva2VuVXNhZ2USFQoNcHJvbXB0X3Rva2VucxgBIAEoDRIZChFjb21wbGV0aW9uX3Rva2VucxgCIAEoDRIUCgx0b3RhbF90b2tlbnMYAyABKA0SGgoNY2FjaGVkX3Rva2VucxgEIAEoDUgAiAEBEh0KEHJlYXNvbmluZ190b2tlbnMYBSABKA1IAYgBARIfChJjYWNoZV93cml0ZV90b2tlbnMYBiABKA1IAogBAUIQCg5fY2FjaGVkX3Rva2Vuc0ITChFfcmVhc29uaW5nX3Rva2Vuc0IVChNfY2FjaGVfd3JpdGVfdG9rZW5zImAKE0NvdW50VG9rZW5zUmVzcG9uc2USDQoFbW9kZWwYASABKAkSFQoNcHJvbXB0X3Rva2VucxgCIAEoDRIRCgllc3RpbWF0ZWQYAyABKAgSEAoId2FybmluZ3MYBCADKAkirQEKCUxMTUNob2ljZRINCgVpbmRleBgBIAEoDRIVCg1maW5pc2hfcmVhc29uGAIgASgJEiQKBWRlbHRhGAMgASgLMhUubGludGVsLnYxLkxMTU1lc3NhZ2USJgoHbWVzc2FnZRgEIAEoCzIVLmxpbnRlbC52MS5MTE1NZXNzYWdlEhoKDXN0b3Bfc2VxdWVuY2UYBSABKAlIAIgBAUIQCg5fc3RvcF9zZXF1ZW5jZTLYAQoLQ2hhdFNlcnZpY2USNwoEQ2hhdBIVLmxpbnRlbC52MS5MTE1SZXF1ZXN0GhYubGludGVsLnYxLkxMTVJlc3BvbnNlMAESSgoIQ29tcGxldGUSFS5saW50ZWwudjEuTExNUmVxdWVzdBoWLmxpbnRlbC52MS5MTE1SZXNwb25zZSIPgtPkkwIJOgEqIgQvbGxtEkQKC0NvdW50VG9rZW5zEhUubGludGVsLnYxLkxMTVJlcXVlc3QaHi5saW50ZWwudjEuQ291bnRUb2tlbnNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations]);
 
 /**
  * One message of a conversation.
@@ -83,6 +83,15 @@ export type LLMMessage = Message<"lintel.v1.LLMMessage"> & {
    * @generated from field: lintel.v1.CacheControl cache_control = 8;
    */
   cacheControl?: CacheControl | undefined;
+
+  /**
+   * Pictures that the model drew, only of the role `assistant`: parts of the type
+   * `image_url`, in a stream each whole. Handed back with the message, they reach
+   * models that draw.
+   *
+   * @generated from field: repeated lintel.v1.ContentPart images = 9;
+   */
+  images: ContentPart[];
 };
 
 /**
@@ -169,6 +178,15 @@ export type ContentPart = Message<"lintel.v1.ContentPart"> & {
    * @generated from field: lintel.v1.CacheControl cache_control = 6;
    */
   cacheControl?: CacheControl | undefined;
+
+  /**
+   * What the model server wants to see again with a picture that its model drew,
+   * such as Google's thought signatures: a JSON object in a string, to be handed
+   * back as it came. Only of the parts in `images`.
+   *
+   * @generated from field: optional string extra_content = 7;
+   */
+  extraContent?: string | undefined;
 };
 
 /**
@@ -667,6 +685,20 @@ export type LLMRequest = Message<"lintel.v1.LLMRequest"> & {
    * @generated from field: string prompt_cache_key = 16;
    */
   promptCacheKey: string;
+
+  /**
+   * What the answer may have: `text`, `image`, or both. Empty: as the model does.
+   *
+   * @generated from field: repeated string modalities = 17;
+   */
+  modalities: string[];
+
+  /**
+   * How the pictures of the answer are to be.
+   *
+   * @generated from field: lintel.v1.ImageConfig image_config = 18;
+   */
+  imageConfig?: ImageConfig | undefined;
 };
 
 /**
@@ -675,6 +707,35 @@ export type LLMRequest = Message<"lintel.v1.LLMRequest"> & {
  */
 export const LLMRequestSchema: GenMessage<LLMRequest> = /*@__PURE__*/
   messageDesc(file_lintel_v1_chat, 14);
+
+/**
+ * How pictures in an answer are to be.
+ *
+ * @generated from message lintel.v1.ImageConfig
+ */
+export type ImageConfig = Message<"lintel.v1.ImageConfig"> & {
+  /**
+   * Width and height, such as `16:9`. Empty: as the model does.
+   *
+   * @generated from field: string aspect_ratio = 1;
+   */
+  aspectRatio: string;
+
+  /**
+   * How large, such as `1K`, `2K` or `4K`, by the words of the model's vendor.
+   * Empty: as the model does.
+   *
+   * @generated from field: string image_size = 2;
+   */
+  imageSize: string;
+};
+
+/**
+ * Describes the message lintel.v1.ImageConfig.
+ * Use `create(ImageConfigSchema)` to create a new message.
+ */
+export const ImageConfigSchema: GenMessage<ImageConfig> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 15);
 
 /**
  * A whole completion, or one piece of a streamed one.
@@ -737,7 +798,7 @@ export type LLMResponse = Message<"lintel.v1.LLMResponse"> & {
  * Use `create(LLMResponseSchema)` to create a new message.
  */
 export const LLMResponseSchema: GenMessage<LLMResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 15);
+  messageDesc(file_lintel_v1_chat, 16);
 
 /**
  * Token counts of one completion.
@@ -790,7 +851,7 @@ export type LLMTokenUsage = Message<"lintel.v1.LLMTokenUsage"> & {
  * Use `create(LLMTokenUsageSchema)` to create a new message.
  */
 export const LLMTokenUsageSchema: GenMessage<LLMTokenUsage> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 16);
+  messageDesc(file_lintel_v1_chat, 17);
 
 /**
  * How long a prompt is.
@@ -833,7 +894,7 @@ export type CountTokensResponse = Message<"lintel.v1.CountTokensResponse"> & {
  * Use `create(CountTokensResponseSchema)` to create a new message.
  */
 export const CountTokensResponseSchema: GenMessage<CountTokensResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 17);
+  messageDesc(file_lintel_v1_chat, 18);
 
 /**
  * One generated choice.
@@ -884,7 +945,7 @@ export type LLMChoice = Message<"lintel.v1.LLMChoice"> & {
  * Use `create(LLMChoiceSchema)` to create a new message.
  */
 export const LLMChoiceSchema: GenMessage<LLMChoice> = /*@__PURE__*/
-  messageDesc(file_lintel_v1_chat, 18);
+  messageDesc(file_lintel_v1_chat, 19);
 
 /**
  * Chat completion.

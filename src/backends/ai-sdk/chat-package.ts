@@ -2,6 +2,7 @@
 import type { JsonObject } from "../../core/json.js";
 import type { Counts } from "./counts.js";
 import type { Format } from "./details.js";
+import type { Drawing } from "./drawing.js";
 import type { Thinking } from "./efforts.js";
 import type { Marking } from "./marks.js";
 import type { WrittenIn } from "./written.js";
@@ -54,6 +55,8 @@ export interface ChatPackage {
   readonly marking?: Marking;
   /** Models of it that refuse them. Default: none. */
   readonly unmarked?: RegExp;
+  /** How its models are told to draw in their answers; absent: none does. */
+  readonly drawing?: Drawing;
   /** How its vendor counts tokens of prompts; absent: it does not, or not in a way that is known here. */
   readonly counts?: Counts;
 }

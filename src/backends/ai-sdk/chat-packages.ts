@@ -1,12 +1,14 @@
 /** What is known of the packages of chat providers besides their common interface. */
 import { files } from "../../core/documents.js";
 import type { JsonObject } from "../../core/json.js";
+import { modalities } from "../../core/parameters.js";
 import { cacheControl } from "../../core/prompt-marks.js";
 import { besideCalls, tools } from "../completions/fields.js";
 import { strictness } from "../completions/refusals/tool-schemas.js";
 import type { ChatPackage } from "./chat-package.js";
 import { claude, claudeOnBedrock } from "./claude.js";
 import { anthropicCounts, googleCounts, openaiCounts } from "./counts.js";
+import { geminiDrawing } from "./drawing.js";
 import {
   alibaba,
   cohere,
@@ -66,6 +68,7 @@ const vertex: ChatPackage = {
   files: true,
   sounds: true,
   written: "always",
+  drawing: geminiDrawing,
 };
 
 const packages: Readonly<Record<string, ChatPackage>> = {
@@ -201,5 +204,6 @@ export function fieldsOfChat(name: string, model: string, thinks: boolean): stri
     ...(known.files ? [files] : []),
     ...(known.marking && !known.unmarked?.test(model) ? [cacheControl] : []),
     ...(thinks ? ["reasoning_effort"] : []),
+    ...(known.drawing?.models.test(model) ? [modalities, "image_config"] : []),
   ];
 }

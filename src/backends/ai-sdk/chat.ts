@@ -10,10 +10,11 @@ import { type Attempt, askWithout, chosenForChat } from "../completions/refusals
 import { aboutNeeded } from "../completions/refusals/refusal.js";
 import { keywordsToRefuse, withToldSchemas } from "../completions/refusals/schema-keywords.js";
 import { restoreCallNames, restoreNames } from "../completions/refusals/tool-names.js";
-import { callPiece, lastPiece, piece, thoughtPiece } from "../completions/stream.js";
+import { callPiece, imagesPiece, lastPiece, piece, thoughtPiece } from "../completions/stream.js";
 import { type ThinkTags, tagged, untagged, untaggedStream } from "../completions/tagged.js";
 import { CallParts, callsIn } from "./calls.js";
 import { chatPackage } from "./chat-packages.js";
+import { pictureIn } from "./drawing.js";
 import { brokeOff, countsOf, finishReasonOf } from "./ending.js";
 import {
   beginsMessage,
@@ -28,7 +29,7 @@ import { heed, refuseLost } from "./heed.js";
 import { ThoughtParts, thoughtsIn } from "./reasoning.js";
 import { type ChatCall, type Configured, optionalFieldsOf, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
-import { detailsOf, noteLeftOut, refusalOf, stopOf, toldOfAnswer } from "./untold.js";
+import { detailsOf, imagesOf, refusalOf, stopOf, toldOfAnswer } from "./untold.js";
 import { unwrapped } from "./written.js";
 
 /** A chat model with what is configured for it. */
@@ -74,7 +75,8 @@ async function* streamed(
       else if (part.type === "raw") {
         if (refusal !== "") yield [piece(stamp, refusal)];
         heedFailure(part.rawValue);
-        noteLeftOut(part.rawValue, left);
+        const images = imagesOf(part.rawValue, left);
+        if (images.length > 0) yield [imagesPiece(stamp, images)];
         if (call.request.stop.length > 0) stop = stopOf(part.rawValue) ?? stop;
         ofAnthropic ||= beginsMessage(part.rawValue);
         const told = toldOfAnswer(part.rawValue);
@@ -94,8 +96,9 @@ async function* streamed(
         if (part.delta === refusal) refusal = "";
         yield [piece(stamp, part.delta)];
       } else if (part.type === "file") {
-        noteFile(part, left);
-        call.alive?.();
+        const picture = pictureIn(part, left);
+        if (picture) yield [imagesPiece(stamp, [picture])];
+        else call.alive?.();
       } else if (part.type === "finish") {
         if (refusal !== "") yield [piece(stamp, refusal)];
         if (brokeOff(part.finishReason)) throw noReason();
@@ -146,8 +149,10 @@ async function generated(
   const thought = thoughtsIn(result.content);
   const told = toldOfAnswer(result.response?.body) ?? {};
   const left = new LeftOut();
-  noteLeftOut(result.response?.body, left);
-  for (const part of result.content) if (part.type === "file") noteFile(part, left);
+  const images = [
+    ...imagesOf(result.response?.body, left),
+    ...result.content.flatMap((part) => (part.type === "file" && pictureIn(part, left)) || []),
+  ];
   return {
     ...stampOf(stampOf({ model: call.request.model }, told), result.response),
     warnings: left.warnings(),
@@ -159,6 +164,7 @@ async function generated(
           finishReasonOf(result.finishReason, told.incomplete),
           callsIn(result.content),
           details === "" ? thought : { ...thought, reasoningDetails: details },
+          images,
         ),
         stopOf(result.response?.body),
       ),
@@ -169,11 +175,6 @@ async function generated(
 /** What a server of OpenAI's form wants to see again, of which its provider does not know. */
 const untoldDetails = ({ package: name }: ChatModel, raw: unknown): string =>
   chatPackage(name).thoughts === "fields" ? detailsOf(raw) : "";
-
-/** Gemini's image models answer with such parts, among others. */
-function noteFile({ mediaType }: { mediaType: string }, left: LeftOut): void {
-  if (!left.ofKind(mediaType)) left.ofKind("file");
-}
 
 function heedFailure(raw: unknown): void {
   const failure = reportedBy(raw);

@@ -7,6 +7,7 @@ import { withoutAddresses } from "../../core/withheld.js";
 import { firstChoice, readEnd } from "../completions/completion.js";
 import { statusOf } from "../http/error-body.js";
 import { brokenOff, failureIn, failureOf as failureOfAnswer, nonsense } from "../http/failure.js";
+import { string } from "../http/json.js";
 
 /** Providers mark their errors, so that those of another copy of the package are known too. */
 const isNamed = (error: object, name: string) => Symbol.for(`vercel.ai.error.${name}`) in error;
@@ -49,7 +50,7 @@ export function failureOf(thrown: unknown): LintelError {
     });
   }
   if (requestErrors.some((name) => isNamed(thrown, name))) {
-    const said = withoutAddresses((thrown as Error).message);
+    const said = withoutAddresses((thrown as Error).message + firstIssue(thrown));
     return new LintelError("invalid_value", `the model server refused the request: ${said}`, {
       cause: thrown,
     });
@@ -71,6 +72,15 @@ export function failureOf(thrown: unknown): LintelError {
     return new LintelError("timeout", "the model server took too long", options);
   }
   return reportedIn(thrown) ?? notUnderstood(thrown);
+}
+
+/** Which option a provider does not take, and why, where it says so beside its words. */
+function firstIssue(thrown: object): string {
+  const { issues } =
+    (causes(thrown) as { issues?: unknown }[]).find((one) => "issues" in one) ?? {};
+  const [issue] = Array.isArray(issues) ? issues : [];
+  if (!isObject(issue) || !Array.isArray(issue.path)) return "";
+  return `: ${issue.path.join(".")}: ${string(issue.message)}`;
 }
 
 /** What providers say who asked for a job's end long enough. */

@@ -70,7 +70,8 @@ function filePart(
   return { type: "file", mediaType, data: said as unknown as URL };
 }
 
-function imageOf(image: ImageUrl | undefined, taken: TakenFiles): LanguageModelV3FilePart {
+/** @throws LintelError `unsupported_parameter` for one at an address from where nobody fetches it */
+export function imageOf(image: ImageUrl | undefined, taken: TakenFiles): LanguageModelV3FilePart {
   const { url = "", detail = "" } = image ?? {};
   const looked = { imageDetail: detail };
   const options =

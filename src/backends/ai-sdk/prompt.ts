@@ -12,6 +12,7 @@ import { parseMarked } from "../../core/long-numbers.js";
 import { markOf } from "../../core/prompt-marks.js";
 import { argumentsOf } from "../../core/tool-calls.js";
 import { type IdOf, sameId } from "../call-ids.js";
+import { picturesOf } from "./drawing.js";
 import { type Marking, optionsOfMark, piecesOf } from "./marks.js";
 import { partsOf, type TakenFiles } from "./parts.js";
 import { noReplay, type Replay } from "./replay.js";
@@ -79,11 +80,17 @@ function messageOf(
   if (role !== "assistant") return { role: "user", content: said };
   const { reasoning, signatures, ofMessage } = replay(message);
   const calls = toolCalls.map((call) => callOf(call, idOf, signatures.get(call.id), parse));
-  const words = calls.length > 0 && content.trim() === "" ? [] : said;
+  const pictures = picturesOf(message, files);
+  const words = calls.length + pictures.length > 0 && content.trim() === "" ? [] : said;
   const signed = signedAs(signatures.get(""));
   return {
     role,
-    content: [...reasoning, ...words.map((part) => ({ ...part, ...signed })), ...calls],
+    content: [
+      ...reasoning,
+      ...words.map((part) => ({ ...part, ...signed })),
+      ...pictures,
+      ...calls,
+    ],
     ...(ofMessage && { providerOptions: ofMessage }),
   };
 }

@@ -140,6 +140,7 @@ export async function optionsOf(
       ...cacheKeyOf(call, configured, refused),
       ...(topK >= 1 && takes("top_k") && writeTopK?.(topK)),
       ...(!refused.has(tools) && takes("parallel_tool_calls") && parallelOf(request, known)),
+      ...known.drawing?.options(request),
     }),
   };
 }

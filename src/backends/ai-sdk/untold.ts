@@ -1,6 +1,8 @@
 /** What vendors send, and their providers leave out or don't know. */
+import type { ContentPart } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { firstChoice, readStop } from "../completions/completion.js";
+import { readImages } from "../completions/images.js";
 import type { LeftOut } from "../completions/left-out.js";
 import { string } from "../http/json.js";
 
@@ -21,8 +23,15 @@ export function stopOf(raw: unknown): string | undefined {
   return string(stop) || readStop(firstChoice(raw) ?? {});
 }
 
-/** Notes what a chunk or a whole answer has besides text, in OpenAI's form: its providers pass over it. */
-export const noteLeftOut = (raw: unknown, left: LeftOut): void => left.ofMessage(saidIn(raw));
+/**
+ * Pictures of a chunk or a whole answer in OpenAI's form: its providers pass over them.
+ * @param left gets what it has besides
+ */
+export function imagesOf(raw: unknown, left: LeftOut): ContentPart[] {
+  const said = saidIn(raw);
+  left.ofMessage(said);
+  return readImages(said, left);
+}
 
 /** What an answer or an event says of all of the answer. */
 export interface OfAnswer {

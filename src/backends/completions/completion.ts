@@ -1,8 +1,9 @@
 /** Reads completions as OpenAI-compatible servers write them. */
-import type { LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
+import type { ContentPart, LLMResponse, LLMTokenUsage } from "../../../gen/lintel/v1/chat_pb.js";
 import {
   detailsOf,
   messageChoice,
+  noParts,
   partOf,
   stoppedBy,
   tokenUsage,
@@ -14,6 +15,7 @@ import { saidIn, soleObject } from "../http/error-body.js";
 import { failureIn, nonsense, notJson } from "../http/failure.js";
 import { string, uint32, word } from "../http/json.js";
 import { readCalls } from "./calls.js";
+import { readImages } from "./images.js";
 import { LeftOut } from "./left-out.js";
 import { readThoughts } from "./thoughts.js";
 
@@ -45,13 +47,14 @@ export function readCompletion(text: string): LLMResponse {
     throw nonsense("answered without a completion", cause, "elsewhere");
   }
   const { id, model, created } = stampOf(answer);
+  const { images, warnings } = besideText(answer);
   return {
     $typeName: "lintel.v1.LLMResponse",
     id,
     model,
     created,
     usageEstimated: isEstimated(answer),
-    warnings: leftOutOf(answer),
+    warnings,
     usage: readUsage(answer.usage),
     // Ollama and others leave the reason null in whole answers that are complete.
     choices: [
@@ -61,6 +64,7 @@ export function readCompletion(text: string): LLMResponse {
           finishReason ?? "stop",
           readCalls(message),
           readThoughts(message),
+          images,
         ),
         stopSequence,
       ),
@@ -77,14 +81,17 @@ export function firstChoice(answer: JsonObject): JsonObject | undefined {
 
 const isFirst = (choice: unknown) => isObject(choice) && (choice.index ?? 0) === 0;
 
-/** What callers are told of what a whole answer has besides text: vLLM-Omni has it in further choices of the same number. */
-export function leftOutOf({ choices }: JsonObject): string[] {
+/** Pictures of a whole answer, and what callers are told of what else it has: vLLM-Omni has both in further choices of the same number. */
+function besideText({ choices }: JsonObject): { images: ContentPart[]; warnings: string[] } {
   const left = new LeftOut();
+  let images = noParts;
   for (const choice of Array.isArray(choices) ? choices.filter(isFirst) : []) {
     const message = choice.message ?? choice.delta;
-    if (isObject(message)) left.ofMessage(message);
+    if (!isObject(message)) continue;
+    left.ofMessage(message);
+    images = [...images, ...readImages(message, left)];
   }
-  return left.warnings();
+  return { images, warnings: left.warnings() };
 }
 
 /** What every message carries of the answer. The caller adds usage and choices. */

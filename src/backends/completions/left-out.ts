@@ -1,4 +1,4 @@
-/** What models answer besides text: images, sounds, files. The contract's answers have no place for them. */
+/** What models answer besides text and pictures: sounds, files. The contract's answers have no place for them. */
 import { isObject, type JsonObject } from "../../core/json.js";
 
 /** What parts are called, and what callers are told of them. */
@@ -15,12 +15,13 @@ export class LeftOut {
   #said: Set<string> | undefined;
 
   /** Takes a message, or a piece of one, as servers of OpenAI's form have them. */
-  ofMessage({ content, images, audio }: JsonObject): void {
-    if (Array.isArray(images) && images.length > 0) this.ofKind("image");
+  ofMessage({ content, audio }: JsonObject): void {
     if (isObject(audio) && audio.data) this.ofKind("audio");
     if (!Array.isArray(content)) return;
     for (const part of content) {
-      if (isObject(part) && typeof part.type === "string") this.ofKind(part.type);
+      // Pictures are read elsewhere.
+      if (!isObject(part) || part.type === "image_url") continue;
+      if (typeof part.type === "string") this.ofKind(part.type);
     }
   }
 
@@ -36,7 +37,7 @@ export class LeftOut {
   /** What the caller is told; as a rule nothing. */
   warnings(): string[] {
     return [...(this.#said ?? [])].map(
-      (kind) => `content: answers are text, left out: ${kind} of the model`,
+      (kind) => `content: answers are text and images, left out: ${kind} of the model`,
     );
   }
 }

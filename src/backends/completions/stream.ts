@@ -1,6 +1,12 @@
 /** Reads the events of a streamed completion. */
-import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import type {
+  ContentPart,
+  LLMResponse,
+  LLMTokenUsage,
+  ToolCall,
+} from "../../../gen/lintel/v1/chat_pb.js";
 import { deltaChoice, stoppedBy } from "../../core/chat-messages.js";
+import { imagesChoice } from "../../core/drawn.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { type Reasoning, reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { brokenOff, failureIn } from "../http/failure.js";
@@ -18,6 +24,7 @@ import {
   stampOf,
 } from "./completion.js";
 import type { ServerEvent } from "./events.js";
+import { readImages } from "./images.js";
 import { LeftOut } from "./left-out.js";
 import { untag } from "./tagged.js";
 import { ChunkTemplate, contents, thinking } from "./template.js";
@@ -94,17 +101,20 @@ export class CompletionStream {
     const said = this.#saidIn(choice);
     const thought = readThoughts(said);
     this.#leftOut.ofMessage(said);
+    const images = readImages(said, this.#leftOut);
     // vLLM-Omni has sounds in the place of text, in base64.
-    const content = this.#leftOut.ofKind(string(chunk.modality)) ? "" : readText(said);
+    const isText = images.length > 0 || !this.#leftOut.ofKind(string(chunk.modality));
+    const content = isText ? readText(said) : "";
     const calls = said.tool_calls || said.function_call ? this.#callsIn(said) : [];
     if (thought) this.#add(thoughtPiece(this.#stamp, thought), out);
     if (content !== "") this.#add(piece(this.#stamp, content), out);
+    if (images.length > 0) this.#add(imagesPiece(this.#stamp, images), out);
     if (calls.length > 0) this.#add(callPiece(this.#stamp, calls), out);
     const finishReason = readEnd(choice);
     if (finishReason) {
       this.#finishReason = finishReason;
       this.#stopSequence = readStop(choice);
-    } else if (calls.length === 0 && !usage) this.#learn(data, content, thought);
+    } else if (calls.length + images.length === 0 && !usage) this.#learn(data, content, thought);
   }
 
   /** A chunk that is like an earlier one but for its text. */
@@ -199,6 +209,12 @@ export const callPiece = (stamp: Stamp, calls: ToolCall[]): LLMResponse => ({
   choices: [deltaChoice("", "", calls)],
 });
 
+/** A message of a stream that has pictures. */
+export const imagesPiece = (stamp: Stamp, images: ContentPart[]): LLMResponse => ({
+  ...stamp,
+  choices: [imagesChoice(images)],
+});
+
 /** A message of a stream that has thoughts. */
 export const thoughtPiece = (stamp: Stamp, thought: Reasoning): LLMResponse => ({
   ...stamp,
@@ -209,11 +225,12 @@ export const thoughtPiece = (stamp: Stamp, thought: Reasoning): LLMResponse => (
 export function asStream(whole: LLMResponse): LLMResponse[] {
   const { usage, choices, ...stamp } = whole;
   const { message } = choices[0] ?? {};
-  const { content = "", toolCalls = [] } = message ?? {};
+  const { content = "", toolCalls = [], images = [] } = message ?? {};
   const thought = reasoningOf(message?.reasoningContent ?? "", message?.reasoningDetails);
   return [
     ...(Object.keys(thought).length === 0 ? [] : [thoughtPiece(stamp, thought)]),
     ...(content === "" ? [] : [piece(stamp, content)]),
+    ...(images.length === 0 ? [] : [imagesPiece(stamp, images)]),
     ...(toolCalls.length === 0 ? [] : [callPiece(stamp, toolCalls)]),
     lastPiece(stamp, choices[0]?.finishReason, usage, choices[0]?.stopSequence),
   ];

@@ -34,7 +34,7 @@ export function untagged(whole: LLMResponse, reader: MarkedThoughts | undefined)
   if (text === message.content) return whole;
   const reasoning = reasoningOf(said.thought + held.thought);
   const { finishReason, stopSequence } = choice;
-  const told = messageChoice(text, finishReason, message.toolCalls, reasoning);
+  const told = messageChoice(text, finishReason, message.toolCalls, reasoning, message.images);
   return { ...whole, choices: [stoppedBy(told, stopSequence)] };
 }
 

@@ -1,6 +1,8 @@
 /** What the OpenAI-compatible servers take, as their own sources and references have it. */
 import { files } from "../../core/documents.js";
+import { modalities } from "../../core/parameters.js";
 import { cacheControl } from "../../core/prompt-marks.js";
+import { imageConfig } from "../completions/images.js";
 import type { ImageServer } from "./images/profile.js";
 import type { Listed } from "./listed.js";
 
@@ -38,6 +40,8 @@ export interface Dialect {
   readonly files?: boolean;
   /** Whether it reads marks for a cache of prompts (`cache_control`), as the models behind it may. */
   readonly marks?: boolean;
+  /** Whether models of it may draw in their answers, and be asked to (`modalities`). */
+  readonly draws?: boolean;
   /** What has to stand with a call of a tool that lost what the server gave with it. */
   readonly unsigned?: (model: string) => object | undefined;
 }
@@ -81,7 +85,12 @@ const dialects = {
     ...{ forgetsThoughts: true, files: true, user: "safety_identifier" },
     keyField: true,
   },
-  vllm: { ...openSource, images: "vllm", thinking: templateThinking, counts: "tokenize" },
+  vllm: {
+    ...openSource,
+    ...{ images: "vllm", thinking: templateThinking, counts: "tokenize" },
+    // vLLM-Omni, which says the same of itself.
+    draws: true,
+  },
   sglang: { ...openSource, images: "sglang", thinking: templateThinking },
   llamacpp: {
     ...openSource,
@@ -105,6 +114,7 @@ const dialects = {
   openrouter: {
     ...openSource,
     ...{ images: "openrouter", listed: "output_modalities=text,image", files: true, marks: true },
+    draws: true,
   },
   together: { ...openSource, images: "together" },
   nebius: { ...openSource, images: "nebius" },
@@ -123,7 +133,7 @@ const dialects = {
 } as const satisfies Record<string, Dialect>;
 
 /** Of a server that nobody knows, which may stand before any other. */
-const unknown: Dialect = { ...openSource, files: true, counts: "input_tokens" };
+const unknown: Dialect = { ...openSource, files: true, counts: "input_tokens", draws: true };
 
 /** Name of a dialect in the configuration. */
 export type DialectName = keyof typeof dialects;
@@ -187,6 +197,9 @@ const isTgi = ([model, ...others]: readonly Listed[]): boolean =>
 const isSdcpp = (listed: readonly Listed[]): boolean =>
   listed.some(({ id, ownedBy }) => id === "sd-cpp-local" && ownedBy === "local");
 
+/** Fields of those who want pictures in an answer. */
+export const drawing: readonly string[] = [modalities, imageConfig];
+
 /** The contract's fields that a dialect honours, by their names. */
 export function supportedBy(dialect: Dialect): string[] {
   const supported = [
@@ -195,6 +208,7 @@ export function supportedBy(dialect: Dialect): string[] {
     ...["input_audio", "reasoning_effort"],
     ...(dialect.files ? [files] : []),
     ...(dialect.marks ? [cacheControl] : []),
+    ...(dialect.draws ? drawing : []),
   ];
   return dialect.topK ? supported : supported.filter((field) => field !== "top_k");
 }

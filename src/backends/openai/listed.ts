@@ -21,6 +21,8 @@ export interface Listed {
   readonly ownedBy: string;
   /** Whether it makes images, where the server says so; absent: it does not say. */
   readonly draws?: boolean;
+  /** Whether its answers may have pictures beside text; absent: the server does not say. */
+  readonly pictures?: boolean;
   /** Most tokens of a conversation with its answer; absent: the server does not say. */
   readonly contextLength?: number;
 }
@@ -65,8 +67,8 @@ function listedIn(list: unknown): Listed[] {
       // Together AI's and Venice's, of what each is for.
       ...(entry.type === "image" && { draws: true }),
       ...(otherUses.test(string(entry.type)) && { draws: false }),
-      // OpenRouter's, of those that do nothing else.
-      ...(givesImagesOnly(entry) && { draws: true }),
+      // OpenRouter's.
+      ...givenBy(entry),
       ...contextIn(entry),
     });
   }
@@ -80,9 +82,11 @@ function listedIn(list: unknown): Listed[] {
 const otherUses =
   /video|^(?:embedding|moderation|rerank|audio|transcribe|tts|asr|music|upscale|inpaint|decision)$/i;
 
-function givesImagesOnly({ architecture }: JsonObject): boolean {
+function givenBy({ architecture }: JsonObject): Pick<Listed, "draws" | "pictures"> {
   const gives = isObject(architecture) ? architecture.output_modalities : undefined;
-  return Array.isArray(gives) && gives.length === 1 && gives[0] === "image";
+  if (!Array.isArray(gives)) return {};
+  const pictures = gives.includes("image");
+  return pictures && gives.length === 1 ? { draws: true } : { pictures };
 }
 
 /** Cohere's list, also on its OpenAI paths: names, and what each is for. No other's `models` have `endpoints`. */

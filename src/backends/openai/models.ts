@@ -8,7 +8,7 @@ import { toLintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { modelOf } from "../../core/model.js";
 import { Listing } from "../http/listing.js";
-import { type Dialect, supportedBy } from "./dialect.js";
+import { type Dialect, drawing, supportedBy } from "./dialect.js";
 import {
   draws,
   type ImageProfile,
@@ -196,13 +196,15 @@ export class Models {
     if (!isDeepStrictEqual(models, this.#models)) this.#models = models;
   }
 
-  #chat({ id, contextLength = this.#lengths.get(id) ?? 0 }: Listed, known: Partial<Model>): Model {
+  #chat(listed: Listed, known: Partial<Model>): Model {
+    const { id, pictures = true, contextLength = this.#lengths.get(id) ?? 0 } = listed;
     const { maxTokens = 0 } = this.#source;
     const supports = supportedBy(this.dialect).filter(
       // A refused `max_tokens` goes by its other name, so it is still supported.
       (field) => field === "max_tokens" || !this.refusedFor(id).has(field),
     );
-    return modelOf(id, Task.CHAT, { ...known, supports, maxTokens, contextLength });
+    const offered = pictures ? supports : supports.filter((field) => !drawing.includes(field));
+    return modelOf(id, Task.CHAT, { ...known, supports: offered, maxTokens, contextLength });
   }
 
   #image({ id }: Listed, known: Partial<Model>): Model {

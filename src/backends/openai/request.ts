@@ -4,6 +4,7 @@ import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { promptCacheKey } from "../cache-key.js";
 import { type IdOf, idsFor } from "../call-ids.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
+import { imageConfig, writeImageConfig, writeImages } from "../completions/images.js";
 import type { Optional } from "../completions/refusals/asking.js";
 import { beyondContext } from "../completions/refusals/beyond-context.js";
 import { nullContent } from "../completions/refusals/blank.js";
@@ -72,6 +73,9 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
     safety_identifier: dialect.user === "safety_identifier" ? user : undefined,
     user: dialect.user === "user" ? user : undefined,
     prompt_cache_key: refused.has(promptCacheKey) ? undefined : options.cacheKey,
+    modalities: request.modalities.length > 0 ? request.modalities : undefined,
+    image_config:
+      request.imageConfig && takes(imageConfig) ? writeImageConfig(request.imageConfig) : undefined,
     stream,
     stream_options: stream && takes("stream_options") ? includeUsage : undefined,
   };
@@ -97,8 +101,10 @@ function writeMessage(
   const content = writeContent(message);
   const said = { role: called ? role : writeRole(role, dialect), content };
   const thinks = role === "assistant" && !dialect.forgetsThoughts;
-  if (!thinks && !called) return said;
-  Object.assign(said, thinks && thoughtFields(message, refused), called);
+  const draws = message.images.length > 0;
+  if (!thinks && !called && !draws) return said;
+  const drawn = draws && writeImages(message);
+  Object.assign(said, thinks && thoughtFields(message, refused), drawn, called);
   return refused.has(nullContent) ? Object.assign(said, { content }) : said;
 }
 

@@ -7,6 +7,7 @@ import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
 import type { ServerEvent } from "../completions/events.js";
 import { callFields, toolFields, writeContent, writeFormat } from "../completions/fields.js";
+import { writeImageConfig, writeImages } from "../completions/images.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { thoughtFields } from "../completions/thoughts.js";
 import { failureIn } from "./failure.js";
@@ -68,12 +69,14 @@ function readWhole(call: Call<"chat"> | Call<"complete">, text: string): LLMResp
 function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object {
   const { messages, model, temperature, maxTokens, topP, topK, seed, stop, responseFormat } =
     request;
-  const { reasoningEffort, includeReasoning, user, promptCacheKey } = request;
+  const { reasoningEffort, includeReasoning, user, promptCacheKey, modalities, imageConfig } =
+    request;
   return {
     model,
     messages: messages.map((message) => ({
       role: message.role,
       ...thoughtFields(message),
+      ...(message.images.length > 0 && writeImages(message)),
       ...callFields(message),
       // The contract's is never null.
       content: writeContent(message),
@@ -90,6 +93,8 @@ function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object 
     include_reasoning: includeReasoning,
     user: gateway.userOf(user),
     ...(promptCacheKey !== "" && { prompt_cache_key: promptCacheKey }),
+    ...(modalities.length > 0 && { modalities }),
+    ...(imageConfig && { image_config: writeImageConfig(imageConfig) }),
     stream,
   };
 }

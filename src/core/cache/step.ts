@@ -227,6 +227,7 @@ class Kept extends Relay<Batch> {
 
 /** What says nothing, or was withheld, may be another answer the next time. */
 function isWorthKeeping({ choices: [choice] }: LLMResponse): boolean {
-  const { content = "", toolCalls = [] } = choice?.message ?? {};
-  return choice?.finishReason !== "content_filter" && (content !== "" || toolCalls.length > 0);
+  const { content = "", toolCalls = [], images = [] } = choice?.message ?? {};
+  const says = content !== "" || toolCalls.length + images.length > 0;
+  return says && choice?.finishReason !== "content_filter";
 }

@@ -1,6 +1,7 @@
 /** What whole answers and streams have in common on their way into the contract's shape. */
-import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
+import type { ContentPart, LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
+import { imagesFor } from "../drawn.js";
 import { LintelError } from "../errors.js";
 import { areObjects, isJsonOf } from "../json.js";
 import { ask, Relay, type Waiter } from "../steps.js";
@@ -25,6 +26,8 @@ export function detailsFor(text = ""): string {
 /** The error for an answer that takes more room than any model fills. */
 export const tooLarge = () =>
   new LintelError("upstream_failed", "the model server sent an answer that is too large");
+
+const noPicture = "images: the model server sent something that is none, left out";
 
 /** Shapes each step of a source. */
 export abstract class Shaped extends Relay<Batch> {
@@ -54,6 +57,13 @@ export abstract class Shaped extends Relay<Batch> {
     if (said === undefined || reason !== "stop") return undefined;
     // Servers stop at texts of their own, too, and tell tokens and reasons by the same name.
     return (this.call.request as LLMRequest).stop.includes(said) ? said : undefined;
+  }
+
+  /** The pictures among what a model server calls some; of others the caller hears. */
+  protected imagesOf(said: ContentPart[]): ContentPart[] {
+    const images = imagesFor(said);
+    if (images.length < said.length) this.call.warnings.add(noPicture);
+    return images;
   }
 
   /** Passes on what a step says; where that is nothing, it asks on. */

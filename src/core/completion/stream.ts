@@ -1,8 +1,14 @@
 /** A completion that comes in pieces. */
-import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import type {
+  ContentPart,
+  LLMResponse,
+  LLMTokenUsage,
+  ToolCall,
+} from "../../../gen/lintel/v1/chat_pb.js";
 import { cutShort } from "../adapt.js";
 import type { Call } from "../call.js";
 import { deltaChoice, stoppedBy } from "../chat-messages.js";
+import { imagesChoice, lengthOfImages, textOfImages } from "../drawn.js";
 import { type Reasoning, reasoningChoice, reasoningOf } from "../reasoning.js";
 import { mostItems } from "../rules.js";
 import { settle, settled } from "../settle.js";
@@ -26,7 +32,7 @@ export class Stream extends Shaped {
   #finishReason = "";
   #stopSequence: string | undefined;
   #bytes = 0;
-  /** Letters of what is only to be seen again of thoughts. */
+  /** Letters of what is only to be seen again of thoughts, and of pictures. */
   #details = 0;
   #usageEstimated = false;
   readonly #text = new WholeCharacters();
@@ -74,6 +80,7 @@ export class Stream extends Shaped {
     if (delta?.reasoningContent || delta?.reasoningDetails) this.#think(delta, out);
     const text = this.#text.push(delta?.content ?? "");
     if (text !== "") this.#say(text, out);
+    if (delta && delta.images.length > 0) this.#draw(delta.images, out);
     if (delta && delta.toolCalls.length > 0) this.#callTools(delta.toolCalls, out);
     if (choice.finishReason) {
       this.#finishReason = choice.finishReason;
@@ -102,6 +109,14 @@ export class Stream extends Shaped {
     if (this.#hidesThoughts) return;
     const reasoning = reasoningOf(thought, details);
     out.push(response(this.#stamp, noUsage, reasoningChoice(reasoning)));
+  }
+
+  #draw(images: ContentPart[], out: LLMResponse[]): void {
+    if (this.#thinking) this.#endThinking(out);
+    const told = this.imagesOf(images);
+    this.#details += lengthOfImages(told);
+    this.#bytes += textOfImages(told);
+    if (told.length > 0) out.push(response(this.#stamp, noUsage, imagesChoice(told)));
   }
 
   #callTools(calls: readonly ToolCall[], out: LLMResponse[]): void {

@@ -1,6 +1,7 @@
 /** A completion that comes as one message. */
 import { cutShort } from "../adapt.js";
-import { messageChoice, stoppedBy } from "../chat-messages.js";
+import { messageChoice, noParts, stoppedBy } from "../chat-messages.js";
+import { textOfImages } from "../drawn.js";
 import { type Reasoning, reasoningOf } from "../reasoning.js";
 import { mostItems } from "../rules.js";
 import { settle, settled } from "../settle.js";
@@ -20,7 +21,7 @@ export class Whole extends Shaped {
     this.done = true;
     // Nobody asks for more: the answer is complete.
     this.source.return?.().catch(() => {});
-    const { content: said = "", toolCalls = [] } = choice.message ?? {};
+    const { content: said = "", toolCalls = [], images: drawn = noParts } = choice.message ?? {};
     const content = wellFormed(said);
     const reasoning = reasoningIn(choice.message);
     if (toolCalls.length > mostItems) throw tooLarge();
@@ -28,11 +29,13 @@ export class Whole extends Shaped {
     const reason = this.ended(choice.finishReason, called !== undefined);
     const calls = called && toolCalls.map((call) => called.takeWhole(call, isCut(reason)));
     const thought = Buffer.byteLength(reasoning?.reasoningContent ?? "");
-    const bytes = Buffer.byteLength(content) + thought + (called?.bytes ?? 0);
+    const images = this.imagesOf(drawn);
+    const bytes =
+      Buffer.byteLength(content) + thought + (called?.bytes ?? 0) + textOfImages(images);
     const estimated = settle(this.call, message.usage, bytes, message.usageEstimated);
     const told = hidesReasoning(this.call.request) ? undefined : reasoning;
     const stop = this.stopOf(reason, choice.stopSequence);
-    const answer = stoppedBy(messageChoice(content, reason, calls, told), stop);
+    const answer = stoppedBy(messageChoice(content, reason, calls, told, images), stop);
     const whole = response(newStamp(this.call.attributes.model ?? ""), settled(this.call), answer);
     whole.usageEstimated = estimated;
     for (const text of message.warnings) this.call.warnings.add(text);

@@ -3,6 +3,7 @@ import type { LLMMessage, LLMRequest, LLMResponse } from "../../../gen/lintel/v1
 import type { Call } from "../call.js";
 import { isJson } from "../chat-messages.js";
 import type { Guard } from "./guard.js";
+import { drawnIn } from "./images.js";
 import { JsonMarks } from "./json-marks.js";
 import { lookThrough } from "./look-through.js";
 import { mapMessage } from "./texts.js";
@@ -48,7 +49,11 @@ export const lookedAt = async (
   guards: readonly Guard[],
 ): Promise<LLMMessage> =>
   (
-    await lookThrough(guards, call, "answer", (map) =>
-      mapMessage(message, "choices[0].message", map),
+    await lookThrough(
+      guards,
+      call,
+      "answer",
+      (map) => mapMessage(message, "choices[0].message", map),
+      { images: drawnIn(message, "choices[0].message") },
     )
   ).left;

@@ -104,8 +104,10 @@ export function failed(
 ): Verdict {
   call.signal.throwIfAborted();
   const error = toLintelError(thrown);
-  const { code, message, param, askedDelay } = error;
-  const unfit = param !== undefined && code === "invalid_value";
+  const { code, message, askedDelay } = error;
+  const unfit = error.param !== undefined && code === "invalid_value";
+  // Of an answer the caller has no fields.
+  const param = side === "prompt" ? error.param : undefined;
   const isNews = note(call, { guard: name, side, result: "failed", found: [] });
   if (!unfit && isNews) {
     call.log.warn({ id: call.id, guard: name, err: error, onFailure }, "a guard failed");

@@ -15,7 +15,7 @@ export interface GuardedText {
   readonly before?: string | undefined;
 }
 
-/** An image of a prompt that a guard looks at. */
+/** An image of a prompt, or a picture of an answer, that a guard looks at. */
 export interface GuardedImage {
   /** By the contract's names, for example `messages[2].parts[1].image_url.url`. */
   readonly field: string;
@@ -108,7 +108,7 @@ export interface Guard {
   readonly lookAt: readonly ("prompts" | "answers")[];
   /** Of whose messages it looks at prompts. Default: of everybody's */
   readonly roles?: readonly GuardedRole[] | undefined;
-  /** Whether it looks at images of prompts, too. Default: not */
+  /** Whether it looks at images, too. Default: not */
   readonly images?: boolean | undefined;
   /** Names by which calls count, or patterns with one `*`. */
   readonly models: readonly string[];

@@ -1,4 +1,4 @@
-/** Guards one behind the other, at all texts of a request or an answer, and at images of a request. */
+/** Guards one behind the other, at all texts and images of a request or an answer. */
 import type { Call } from "../call.js";
 import { ask, blocked } from "./ask.js";
 import type { Guard, GuardedImage, GuardedSide, GuardedText } from "./guard.js";

@@ -5,6 +5,7 @@
  * at the end. Of a stream that fails all text is delivered that came ahead of the failure.
  */
 import type {
+  ContentPart,
   LLMMessage,
   LLMRequest,
   LLMResponse,
@@ -12,6 +13,7 @@ import type {
 } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
 import { deltaChoice, isJson, messageOf, stoppedBy } from "../chat-messages.js";
+import { imagesChoice } from "../drawn.js";
 import { LintelError } from "../errors.js";
 import { reasoningChoice, reasoningOf, Thoughts } from "../reasoning.js";
 import { settled } from "../settle.js";
@@ -20,6 +22,7 @@ import { joinCalls } from "../tool-calls.js";
 import { lookedAt } from "./answer.js";
 import { ask, heed } from "./ask.js";
 import type { Guard, Verdict } from "./guard.js";
+import { drawnIn } from "./images.js";
 import { JsonMarks } from "./json-marks.js";
 
 type Batch = readonly LLMResponse[];
@@ -149,14 +152,26 @@ class GuardedStream {
   }
 
   async #takeDelta(delta: LLMMessage, out: LLMResponse[]): Promise<void> {
-    const { content, toolCalls, reasoningContent = "", reasoningDetails = "" } = delta;
+    const { content, toolCalls, images, reasoningContent = "", reasoningDetails = "" } = delta;
     if (reasoningContent !== "") await this.#say("reasoning", reasoningContent, out);
     if (reasoningDetails !== "") this.#thoughts.add({ reasoningDetails });
     if (content !== "") {
       await this.#endThoughts(out);
       await this.#say("content", content, out);
     }
+    if (images.length > 0) await this.#draw(images, out);
     this.#calls.push(...toolCalls);
+  }
+
+  /** What was said ahead of a picture is delivered ahead of it. */
+  async #draw(images: ContentPart[], out: LLMResponse[]): Promise<void> {
+    await this.#endThoughts(out);
+    await this.#tell("content", false, out);
+    if (this.#guard.images) {
+      const shown = drawnIn({ role: "assistant", images }, "choices[0].delta");
+      await ask(this.#guard, this.#call, "answer", [], shown);
+    }
+    out.push(this.#piece(imagesChoice(images)));
   }
 
   /** The answer is over. Before nobody knows of a call that it is complete. */

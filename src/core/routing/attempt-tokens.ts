@@ -1,5 +1,6 @@
 /** Tokens of one attempt, for the quota of its target: as its server tells, or else about so many. */
 import type { LLMTokenUsage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import { textOfImages } from "../drawn.js";
 import { estimateTokens } from "../estimate.js";
 import type { Batch } from "./attempt.js";
 import type { Quota } from "./quota.js";
@@ -25,9 +26,10 @@ export class AttemptTokens {
       const choice = message.choices[0];
       const said = choice?.delta ?? choice?.message;
       if (!said) continue;
-      const { content, reasoningContent = "", toolCalls } = said;
+      const { content, reasoningContent = "", toolCalls, images } = said;
       this.#bytes += Buffer.byteLength(content) + Buffer.byteLength(reasoningContent);
       for (const call of toolCalls) this.#bytes += bytesOf(call);
+      this.#bytes += textOfImages(images);
     }
   }
 

@@ -33,9 +33,9 @@ function saysNothing(message: Batch[number], hidden: boolean): boolean {
   const choice = message.choices[0];
   const said = choice?.delta ?? choice?.message;
   if (!said) return true;
-  const { content, toolCalls, reasoningContent, reasoningDetails } = said;
+  const { content, toolCalls, images, reasoningContent, reasoningDetails } = said;
   const thinks = !hidden && Boolean(reasoningContent || reasoningDetails);
-  return content === "" && toolCalls.length === 0 && !thinks;
+  return content === "" && toolCalls.length + images.length === 0 && !thinks;
 }
 
 /** What such an answer counts as, where another target is asked for one. */

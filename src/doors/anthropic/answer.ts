@@ -25,6 +25,14 @@ export const endText = (finishReason: string, stopSequence?: string): string =>
     ? `"stop_reason":"${stopReasons[finishReason] ?? "end_turn"}","stop_sequence":null`
     : `"stop_reason":"stop_sequence","stop_sequence":${toJsonString(stopSequence)}`;
 
+/** Whether a whole answer has pictures. */
+export const hasImages = ({ choices: [choice] }: LLMResponse): boolean =>
+  (choice?.message?.images.length ?? 0) > 0;
+
+/** What callers are told of pictures: no answer of this API has a block for them. */
+export const withoutImages =
+  "content: answers of this form have no images, left out: images of the model";
+
 /** What a message begins with. */
 export const messageHead = ({ id, model }: Pick<LLMResponse, "id" | "model">): string =>
   `"id":"msg_${id.slice(id.indexOf("-") + 1)}","type":"message","role":"assistant","model":${toJsonString(model)}`;

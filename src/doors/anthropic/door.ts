@@ -5,14 +5,15 @@ import { LintelError } from "../../core/errors.js";
 import { apiKeyAsToken } from "../credential.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
-import { type AskedChat, answerChat, answerCount } from "../json/chat-answer.js";
+import { type AskedChat, answerChat, answerCount, type ChatForm } from "../json/chat-answer.js";
 import { originOf } from "../json/origin.js";
-import { wholeMessage } from "./answer.js";
+import { hasImages, wholeMessage, withoutImages } from "./answer.js";
 import { messagesError } from "./error.js";
 import { messageEncoder } from "./events.js";
 import { messagesFields, readMessages } from "./request.js";
 
 interface AskedMessage extends AskedChat {
+  readonly warnings: readonly string[];
   readonly hidesThoughts: boolean;
 }
 
@@ -42,18 +43,19 @@ export const anthropic: Door = async (app, options) => {
 
   const answer = (request: FastifyRequest, reply: FastifyReply) => {
     const asked = read(request, reply);
-    const { hidesThoughts } = asked;
-    return answerChat(reply, options, asked, {
-      whole: (response, warnings) => wholeMessage(response, warnings, hidesThoughts),
+    const { hidesThoughts, message } = asked;
+    // Those of a whole answer are told in the header, too.
+    const notes = [...asked.warnings];
+    const form: ChatForm = {
+      whole(response, warnings) {
+        if (!hasImages(response)) return wholeMessage(response, warnings, hidesThoughts);
+        notes.push(withoutImages);
+        return wholeMessage(response, [...warnings, withoutImages], hidesThoughts);
+      },
       encoder: (running) =>
-        messageEncoder(
-          running,
-          asked.message.model,
-          asked.warnings,
-          hidesThoughts,
-          isJson(asked.message),
-        ),
-    });
+        messageEncoder(running, message.model, asked.warnings, hidesThoughts, isJson(message)),
+    };
+    return answerChat(reply, options, { ...asked, warnings: notes }, form);
   };
 
   const count = (request: FastifyRequest, reply: FastifyReply) =>

@@ -9,7 +9,15 @@ import { extras } from "../json/chat.js";
 import { type EventEncoder, type EventSink, typedEvent } from "../json/sse.js";
 import { TextEvents } from "../json/text-events.js";
 import { Totals } from "../json/totals.js";
-import { endText, messageHead, textBlock, thinkingBlock, toolBlock, usageText } from "./answer.js";
+import {
+  endText,
+  messageHead,
+  textBlock,
+  thinkingBlock,
+  toolBlock,
+  usageText,
+  withoutImages,
+} from "./answer.js";
 import { CallsInTurn } from "./calls-in-turn.js";
 import { messagesError } from "./error.js";
 import { lateExtra, signatureOf } from "./signature.js";
@@ -57,6 +65,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
   readonly #turns = new CallsInTurn();
   /** What was said or thought in the middle of a call: clients read its arguments where its block ends. */
   readonly #held: { readonly kind: Kind; text: string }[] = [];
+  #hasImages = false;
   #finishReason = "";
   #stopSequence: string | undefined;
 
@@ -76,6 +85,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
       const choice = message.choices[0];
       if (!choice) continue;
       const { delta } = choice;
+      if (delta && delta.images.length > 0) this.#hasImages = true;
       if (delta?.reasoningContent) this.#think(delta.reasoningContent, to);
       if (delta?.reasoningDetails) this.#note({ reasoningDetails: delta.reasoningDetails }, to);
       if (delta?.content) this.#say("text", delta.content, to);
@@ -98,6 +108,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
     const delta = `"delta":{${endText(this.#finishReason, this.#stopSequence)}}`;
     const { usage, estimated, warnings } = this.#totals;
     if (this.#turns.hasRest) warnings.push(leftOut);
+    if (this.#hasImages) warnings.push(withoutImages);
     const last = `${delta},"usage":${usageText(usage)}${extras(estimated, warnings)}`;
     return (
       begun +

@@ -1,10 +1,12 @@
 /** Answers of the Gemini API: whole, and what stands in streams of them. */
 import type {
+  ContentPart,
   LLMMessage,
   LLMResponse,
   LLMTokenUsage,
   ToolCall,
 } from "../../../gen/lintel/v1/chat_pb.js";
+import { inlineImage } from "../../core/image-urls.js";
 import { toJsonString } from "../../core/json-string.js";
 import { argumentsText } from "../../core/tool-calls.js";
 import { extras } from "../json/chat.js";
@@ -43,6 +45,7 @@ export function wholeGenerated(response: LLMResponse, warnings: readonly string[
 function partsOf({
   content,
   toolCalls,
+  images,
   reasoningContent = "",
   reasoningDetails = "",
 }: LLMMessage): string[] {
@@ -50,23 +53,36 @@ function partsOf({
   if (reasoningContent !== "" || reasoningDetails !== "") {
     parts.push(thoughtPart(reasoningContent, signatureOf(reasoningDetails)));
   }
-  if (content !== "" || (toolCalls.length === 0 && parts.length === 0))
-    parts.push(textPart(content));
-  return [...parts, ...toolCalls.map(callPart)];
+  const others = parts.length + images.length + toolCalls.length;
+  if (content !== "" || others === 0) parts.push(textPart(content));
+  return [...parts, ...images.map(imagePart), ...toolCalls.map(callPart)];
 }
+
+/** A picture, as a part: one at an address as a file there. */
+export function imagePart({ imageUrl, extraContent = "" }: ContentPart): string {
+  const url = imageUrl?.url ?? "";
+  const image = inlineImage(url);
+  const signed = signatureText(callSignatureOf(extraContent));
+  return image
+    ? `{"inlineData":{"mimeType":${toJsonString(image.mediaType)},"data":${toJsonString(url.slice(image.start))}}${signed}}`
+    : `{"fileData":{"fileUri":${toJsonString(url)}}${signed}}`;
+}
+
+/** @param signature absent: none */
+const signatureText = (signature: string | undefined): string =>
+  signature === undefined ? "" : `,"thoughtSignature":${toJsonString(signature)}`;
 
 /** A text, as a part. */
 export const textPart = (text: string): string => `{"text":${toJsonString(text)}}`;
 
 /** Thoughts, as a part. @param signature empty: none */
 export const thoughtPart = (text: string, signature: string): string =>
-  `{"text":${toJsonString(text)},"thought":true${signature === "" ? "" : `,"thoughtSignature":${toJsonString(signature)}`}}`;
+  `{"text":${toJsonString(text)},"thought":true${signatureText(signature || undefined)}}`;
 
 /** A call of a function, as a part. */
 export function callPart(call: ToolCall): string {
   const { id, function: called, extraContent } = call;
-  const signature = callSignatureOf(extraContent);
-  const signed = signature === undefined ? "" : `,"thoughtSignature":${toJsonString(signature)}`;
+  const signed = signatureText(callSignatureOf(extraContent));
   return `{"functionCall":{"id":${toJsonString(id)},"name":${toJsonString(called?.name ?? "")},"args":${argumentsText(call)}}${signed}}`;
 }
 

@@ -127,6 +127,7 @@ class Reading extends ConversationReader implements GenerateConversation {
 
   #model(parts: readonly Part[], at: string): void {
     const texts: Part[] = [];
+    const images: Part[] = [];
     const thoughts: string[] = [];
     const details: JsonObject[] = [];
     const calls: object[] = [];
@@ -139,19 +140,30 @@ class Reading extends ConversationReader implements GenerateConversation {
         places.push(`${place}.functionCall`);
         continue;
       }
+      const said = part.thought === true ? [] : this.#content(part, place);
+      const picture = said.find(({ part: { type } }) => type === "image_url");
+      if (picture) {
+        images.push({ part: withExtra(picture.part, signature), place: picture.place });
+        continue;
+      }
       if (signature !== "") details.push(...detailsOf(signature));
       if (part.thought === true) thoughts.push(this.#text(part, "text", place));
-      else texts.push(...this.#content(part, place));
+      else texts.push(...said);
     }
     this.add(
       {
         role: "assistant",
         content: joined(texts.map(({ part }) => part)),
+        ...(images.length > 0 && { images: images.map(({ part }) => part) }),
         ...(calls.length > 0 && { tool_calls: calls }),
         ...(thoughts.length > 0 && { reasoning_content: thoughts.join("") }),
         ...(details.length > 0 && { reasoning_details: details }),
       },
-      { at, content: `${at}.parts`, parts: texts.map(({ place }) => place), calls: places },
+      {
+        ...{ at, content: `${at}.parts`, calls: places },
+        parts: texts.map(({ place }) => place),
+        images: images.map(({ place }) => place),
+      },
     );
   }
 
@@ -244,6 +256,10 @@ class Reading extends ConversationReader implements GenerateConversation {
     this.refuse(place, why);
   }
 }
+
+/** A picture with what its server gave with it. */
+const withExtra = (picture: JsonObject, signature: string): JsonObject =>
+  signature === "" ? picture : { ...picture, extra_content: extraContentOf(signature) };
 
 /** Parts as one text, where they are nothing else. */
 function joined(parts: readonly JsonObject[]): unknown {

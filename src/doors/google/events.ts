@@ -1,5 +1,5 @@
 /** Answers of the Gemini API as streams of events, each an answer that goes on with the one before. */
-import type { LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import type { ContentPart, LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import { toJsonLine } from "../../core/json-string.js";
@@ -16,6 +16,7 @@ import {
   candidateHead,
   candidateTail,
   finishReasonOf,
+  imagePart,
   textPart,
   thoughtPart,
   usageText,
@@ -70,9 +71,14 @@ class GenerateEncoder implements EventEncoder<"chat"> {
         this.#details.add({ reasoningDetails: delta.reasoningDetails });
       }
       if (delta?.content) this.#texts.write(delta.content, to);
+      for (const image of delta?.images ?? []) to.add(this.#picture(image));
       if (delta && delta.toolCalls.length > 0) this.#calls.push(...delta.toolCalls);
       if (choice.finishReason !== "") this.#finishReason = choice.finishReason;
     }
+  }
+
+  #picture(image: ContentPart): string {
+    return event(`{${candidateHead}${imagePart(image)}${candidateTail()}${this.#stamp}}`);
   }
 
   end(): string {

@@ -2,6 +2,7 @@
 import { type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { effortOfBudget } from "../json/thinking-budget.js";
+import { drawingForms, readDrawing } from "./drawing.js";
 import { member, objectIn } from "./member.js";
 import { numberOf } from "./number.js";
 import { readSchema } from "./schema.js";
@@ -20,7 +21,7 @@ export interface Generation {
 /** Fields that only tune, and that nothing here does. */
 const dropped = [
   ...["presencePenalty", "frequencyPenalty", "responseLogprobs", "logprobs"],
-  ...["speechConfig", "audioTimestamp", "routingConfig", "modelSelectionConfig", "imageConfig"],
+  ...["speechConfig", "audioTimestamp", "routingConfig", "modelSelectionConfig"],
   ...["audioTranscriptionConfig", "translationConfig"],
 ];
 
@@ -52,7 +53,10 @@ export function readGeneration(
   if (typeof thoughts !== "boolean") {
     wrong(`${at}.thinkingConfig.includeThoughts`, "must be true or false");
   }
+  const { modalities, image_config, refused } = readDrawing(config, at, warnings, wrong);
   const asked = {
+    modalities,
+    image_config,
     temperature: numberOf(member(config, "temperature")),
     top_p: numberOf(member(config, "topP")),
     top_k: numberOf(member(config, "topK")),
@@ -69,12 +73,12 @@ export function readGeneration(
   const schema = `${at}.${config === written ? older : "responseFormat"}`;
   const level = member(thinking, "thinkingLevel") === undefined ? "" : ".thinkingLevel";
   const effort = `${at}.thinkingConfig${level}`;
-  return { asked, schema, effort, refused: refusedIn(config) };
+  return { asked, schema, effort, refused: refusedIn(config, refused) };
 }
 
 /**
  * The fields that a `responseFormat` of a text stands for, which Vertex AI has in their place: a list
- * of forms, or one. What asks for another form than a text is as a modality of that.
+ * of forms, or one. What asks for another form than a text, or a picture, is as a modality of that.
  */
 function withForm(config: JsonObject, wrong: (field: string, message: string) => void): JsonObject {
   const format = member(config, "responseFormat");
@@ -89,8 +93,7 @@ function withForm(config: JsonObject, wrong: (field: string, message: string) =>
   const type = String(member(text, "mimeType") ?? "text/plain").toLowerCase();
   return {
     ...config,
-    responseModalities: texts.every(isObject) ? member(config, "responseModalities") : ["OTHER"],
-    response_modalities: undefined,
+    ...drawingForms(forms),
     responseMimeType: type.replace(/^(application|text)_/, "$1/"),
     responseSchema: undefined,
     response_schema: undefined,
@@ -98,14 +101,11 @@ function withForm(config: JsonObject, wrong: (field: string, message: string) =>
   };
 }
 
-function refusedIn(config: JsonObject): LintelError | undefined {
+/** @param drawing why its modalities are */
+function refusedIn(config: JsonObject, drawing?: LintelError): LintelError | undefined {
   const count = numberOf(member(config, "candidateCount") ?? 1);
   if (count !== 1) return unsupported(`${at}.candidateCount`, "this gateway makes one only");
-  const modalities = member(config, "responseModalities") ?? [];
-  const isText = (one: unknown) => typeof one === "string" && one.toUpperCase() === "TEXT";
-  if (!Array.isArray(modalities) || !modalities.every(isText)) {
-    return unsupported(`${at}.responseModalities`, "this gateway answers with TEXT only");
-  }
+  if (drawing) return drawing;
   const type = typeOf(config);
   if (type !== undefined && type !== "text/plain" && type !== json) {
     return unsupported(

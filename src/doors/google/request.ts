@@ -7,6 +7,7 @@ import { compileDecoder } from "../json/decode.js";
 import type { Known } from "../json/known.js";
 import type { Names } from "../json/rename.js";
 import { readConversation } from "./contents.js";
+import { imageConfigNames } from "./drawing.js";
 import { readGeneration } from "./generation.js";
 import { either, member } from "./member.js";
 import { namesOf } from "./names.js";
@@ -50,12 +51,14 @@ const inRequest: Readonly<Record<string, Known>> = {
   generationConfig: either({
     ...{ temperature: true, topP: true, topK: true, maxOutputTokens: true, seed: true },
     ...{ stopSequences: true, candidateCount: true, responseModalities: true },
+    imageConfig: either(Object.fromEntries(imageConfigNames.map((name) => [name, true]))),
     mediaResolution: true,
     responseMimeType: true,
     ...({ responseSchema: "verbatim", responseJsonSchema: "verbatim" } as const),
     responseFormat: either({
       text: either({ mimeType: true, schema: "verbatim" }),
-      ...{ audio: true, image: true, video: true },
+      ...{ audio: true, video: true },
+      image: either({ aspectRatio: true, imageSize: true }),
     }),
     thinkingConfig: either({ includeThoughts: true, thinkingBudget: true, thinkingLevel: true }),
   }),

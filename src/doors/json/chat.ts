@@ -1,8 +1,8 @@
 /** Chat completions as JSON: whole, and the members that chunks have, too. */
 import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
-import { parseJson } from "../../core/json.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { detailsIn, type Reasoning } from "../../core/reasoning.js";
+import { extraText, imagesText } from "./drawn.js";
 
 /** A whole answer as JSON text. Strings are never null and there is no `delta`: SDKs throw. */
 export function wholeChat(response: LLMResponse, warnings: readonly string[]): string {
@@ -10,7 +10,7 @@ export function wholeChat(response: LLMResponse, warnings: readonly string[]): s
   // Only texts are left to JSON.stringify, which takes twice as long for the whole object.
   const text = choices.map(
     ({ index, message, finishReason, stopSequence }) =>
-      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}${reasoningText(message)}${callsText(message?.toolCalls, false)}},"finish_reason":${JSON.stringify(finishReason)}${stopText(stopSequence)}}`,
+      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}${reasoningText(message)}${imagesText(message?.images)}${callsText(message?.toolCalls, false)}},"finish_reason":${JSON.stringify(finishReason)}${stopText(stopSequence)}}`,
   );
   return `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${created},"model":${JSON.stringify(model)},"choices":[${text.join(",")}],"usage":${usageText(usage)}${extras(usageEstimated, warnings)}}`;
 }
@@ -70,9 +70,7 @@ function callText(
   const begin = first ? `"id":${toJsonString(id)},"type":${toJsonString(type)},` : "";
   const named = first || name !== "" ? `"name":${toJsonString(name)},` : "";
   const [member, text] = type === customType ? ["custom", "input"] : ["function", "arguments"];
-  const extra = extraContent === "" ? undefined : parseJson(extraContent);
-  const more = extra === undefined ? "" : `,"extra_content":${toJsonLine(extra as object)}`;
-  return `{${place}${begin}"${member}":{${named}"${text}":${toJsonString(args)}}${more}}`;
+  return `{${place}${begin}"${member}":{${named}"${text}":${toJsonString(args)}}${extraText(extraContent)}}`;
 }
 
 /** Members that only stand where there is something to say, as they follow others. */

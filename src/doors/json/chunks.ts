@@ -8,6 +8,7 @@ import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { inOnePiece, putTogether } from "../../core/one-piece.js";
 import { newStamp, type Stamp } from "../../core/stamp.js";
 import { callsText, extras, reasoningText, stopText, usageText } from "./chat.js";
+import { imagesText } from "./drawn.js";
 import { errorObject } from "./error.js";
 import { type EventEncoder, type EventSink, event } from "./sse.js";
 import { TextEvents } from "./text-events.js";
@@ -49,6 +50,8 @@ class ChunkEncoder implements EventEncoder<"chat"> {
   readonly #content = new TextEvents();
   readonly #thoughts = new TextEvents();
   #started = false;
+  /** Pictures so far. */
+  #drawn = 0;
 
   constructor(...given: Required<Parameters<typeof chunkEncoder>>) {
     const [form, running, asked, notes] = given;
@@ -71,6 +74,10 @@ class ChunkEncoder implements EventEncoder<"chat"> {
       }
       if (delta?.reasoningDetails) to.add(event(this.#open + this.#details(delta)));
       if (content !== "") this.#text(content, "content", this.#content, to);
+      if (delta && delta.images.length > 0) {
+        to.add(event(this.#open + this.#delta(imagesText(delta.images, this.#drawn))));
+        this.#drawn += delta.images.length;
+      }
       if (toolCalls.length > 0) to.add(event(this.#open + this.#calls(toolCalls)));
       if (finishReason !== "") {
         const stop = stopText(choice.stopSequence);

@@ -16,6 +16,7 @@ const embedded: Readonly<Record<string, "object" | "array">> = {
   "lintel.v1.TextToImageRequest.loras": "object",
   "lintel.v1.FunctionTool.parameters": "object",
   "lintel.v1.ToolCall.extra_content": "object",
+  "lintel.v1.ContentPart.extra_content": "object",
   "lintel.v1.LLMMessage.reasoning_details": "array",
   "lintel.v1.JsonSchemaFormat.schema": "object",
 };

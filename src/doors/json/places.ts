@@ -21,6 +21,8 @@ export interface Place {
   readonly content: string;
   /** Of each part of the content. */
   readonly parts?: readonly string[];
+  /** Of each picture that the model drew. */
+  readonly images?: readonly string[];
   /** Of each call of a tool. */
   readonly calls?: readonly string[];
   /** Of the mark at its end, where that is not the message's own there. */
@@ -102,13 +104,15 @@ export function namesBy(
 const ofMark = ".cache_control";
 
 function inMessage(naming: Naming, place: Place, rest: string): string {
-  const { at, content, parts = [], calls = [] } = place;
+  const { at, content, parts = [], images = [], calls = [] } = place;
   const [, call, ofCall = ""] = /^\.tool_calls\[(\d+)\](.*)$/.exec(rest) ?? [];
   if (call !== undefined) return (calls[Number(call)] ?? at) + (naming.ofCall[ofCall] ?? ofCall);
   const [, part, ofPart = ""] = /^\.parts\[(\d+)\](.*)$/.exec(rest) ?? [];
   if (part !== undefined) {
     return (parts[Number(part)] ?? `${content}[${part}]`) + naming.ofPart(ofPart);
   }
+  const [, image, ofImage = ""] = /^\.images\[(\d+)\](.*)$/.exec(rest) ?? [];
+  if (image !== undefined) return (images[Number(image)] ?? at) + naming.ofPart(ofImage);
   if (place.mark !== undefined && rest.startsWith(ofMark)) {
     return place.mark + rest.slice(ofMark.length);
   }
@@ -116,6 +120,7 @@ function inMessage(naming: Naming, place: Place, rest: string): string {
     case ".content":
     case ".parts":
     case ".tool_calls":
+    case ".images":
       return content;
     case ".tool_call_id":
       return `${at}.${naming.callId}`;

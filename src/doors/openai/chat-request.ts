@@ -1,5 +1,6 @@
 /** OpenAI's chat request to the contract's. */
 import {
+  ContentPartSchema,
   type LLMRequest,
   LLMRequestSchema,
   ToolCallSchema,
@@ -19,7 +20,7 @@ import { partFields, readParts } from "./chat-parts.js";
 import type { Customs } from "./custom-calls.js";
 import { checkCustomNames, isCustom } from "./custom-tools.js";
 import { endUserFields, readEndUser } from "./end-user.js";
-import { chatParameters, checkParameters, fieldsOfRules } from "./parameters.js";
+import { chatParameters, checkParameters, fieldsOfRules, modalities } from "./parameters.js";
 import { readReasoning, reasoningFields } from "./reasoning.js";
 
 /** What a request asks for. */
@@ -50,6 +51,7 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
     ...{ reasoning_content: true, reasoning: true, reasoning_details: true },
     tool_calls: fieldsOf(ToolCallSchema, { custom: customCallFields }),
     ...{ audio: fields({ id: true }), content: partFields },
+    images: fieldsOf(ContentPartSchema),
   }),
 });
 
@@ -74,6 +76,9 @@ export function readChat(json: JsonObject): ChatRequest {
       refused ??= unsupported(place, why);
     },
   };
+  if (Array.isArray(json.modalities)) {
+    members.modalities = json.modalities.filter((one) => modalities.includes(one));
+  }
   if (limit != null) {
     members.max_tokens = limit;
     table.max_tokens = "max_completion_tokens";

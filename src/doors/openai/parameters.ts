@@ -1,6 +1,8 @@
 /** OpenAI's request parameters that the contract does not have. */
+import { LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import { type LintelError, unsupported } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { choicesOf } from "../../core/rules.js";
 import { fields, type Known } from "../json/known.js";
 
 /** What becomes of a parameter that asks for something. */
@@ -22,6 +24,9 @@ const refuse = (...neutral: unknown[]): Rule => ({ neutral, otherwise: "refuse" 
 
 const refuseSince = (why: string): Rule => ({ ...refuse(), why });
 
+/** What an answer may have: one with something else is refused, and what is left of it asked for. */
+export const modalities = choicesOf(LLMRequestSchema.field.modalities);
+
 /** By the parameters' names. */
 type Rules = ReadonlyMap<string, Rule>;
 
@@ -39,7 +44,7 @@ export const chatParameters = rules({
   functions: warn(),
   logit_bias: warn(),
   logprobs: warn(false),
-  modalities: refuse("text"),
+  modalities: refuse(...modalities),
   // Who has an answer checked, or blocked, must not take one that nobody looked at for such.
   moderation: refuse(),
   prediction: warn(),

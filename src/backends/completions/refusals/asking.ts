@@ -4,6 +4,7 @@ import { chatDefaults } from "../../../core/defaults.js";
 import { notSupported, type Warnings } from "../../../core/warnings.js";
 import type { Refused } from "../../http/refused.js";
 import { tools } from "../fields.js";
+import { imageConfig } from "../images.js";
 import { effort, signedThoughts } from "../thoughts.js";
 import { beyondContext } from "./beyond-context.js";
 import { aboutValue, endUser, refusedField, wordsOf } from "./refusal.js";
@@ -17,6 +18,7 @@ export const optionalFields = [
   "max_tokens",
   "seed",
   "parallel_tool_calls",
+  imageConfig,
 ] as const;
 
 /** Fields that are sent with the contract's default, or the operator's, where a caller chose no value. */
@@ -142,6 +144,7 @@ export function chosenForChat(
     top_k: (request.topK ?? top_k) !== top_k,
     seed: (request.seed ?? -1n) >= 0n,
     parallel_tool_calls: request.parallelToolCalls !== undefined,
+    image_config: request.imageConfig !== undefined,
     reasoning_effort: request.reasoningEffort !== (modelSettings?.reasoningEffort ?? ""),
   };
   return values[field as Optional] ?? (field === tools || field === signedThoughts);

@@ -28,7 +28,10 @@ export const refusesBlank =
 /** The messages that say something; all of them where none does. */
 export function withoutBlank(messages: readonly LLMMessage[]): readonly LLMMessage[] {
   const told = messages.filter(
-    (message) => message.content.trim() !== "" || message.parts.length > 0 || usesTools(message),
+    (message) =>
+      message.content.trim() !== "" ||
+      message.parts.length + message.images.length > 0 ||
+      usesTools(message),
   );
   return told.length === 0 ? messages : told;
 }

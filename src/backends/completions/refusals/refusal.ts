@@ -5,6 +5,7 @@ import { isJson } from "../../../core/chat-messages.js";
 import { areReadable, files } from "../../../core/documents.js";
 import { unsupported } from "../../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
+import { modalities } from "../../../core/parameters.js";
 import { mustCall } from "../../../core/tool-calls.js";
 import { callIds } from "../../call-ids.js";
 import { errorBodies, messageIn, wordsIn } from "../../http/error-body.js";
@@ -205,6 +206,7 @@ export function neededBy(request: LLMRequest): string[] {
     ...(stop.length > 0 ? ["stop"] : []),
     ...(mustCall(request) ? [tools, "tool_choice"] : []),
     ...(isJson(request) ? ["response_format"] : []),
+    ...(request.modalities.includes("image") ? [modalities] : []),
     ...[images, files, sounds].filter((type) => hasPart(messages, type)),
   ];
 }

@@ -1,6 +1,6 @@
 /** Conversations for chat templates, and interfaces, that know fewer kinds of turns, or take them in one order alone. */
 import type { ContentPart, LLMMessage } from "../../../../gen/lintel/v1/chat_pb.js";
-import { messageOf } from "../../../core/chat-messages.js";
+import { messageOf, textPart } from "../../../core/chat-messages.js";
 import { markOf } from "../../../core/prompt-marks.js";
 import { Thoughts } from "../../../core/reasoning.js";
 
@@ -118,6 +118,7 @@ export function asOne(one: LLMMessage, other: LLMMessage): LLMMessage {
     toolCalls: other.toolCalls,
     toolCallId: "",
     parts: inParts ? joinParts(partsOf(one), partsOf(other)) : [],
+    images: [...one.images, ...other.images],
     cacheControl: other.cacheControl,
     ...thoughts.all,
   };
@@ -141,9 +142,3 @@ function joinParts(one: readonly ContentPart[], other: readonly ContentPart[]): 
   const next = setsOff ? Object.assign({}, first, { text: `${between}${first.text}` }) : first;
   return next ? [...one, next, ...rest] : [...one];
 }
-
-const textPart = (text: string): ContentPart => ({
-  $typeName: "lintel.v1.ContentPart",
-  type: "text",
-  text,
-});

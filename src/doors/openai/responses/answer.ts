@@ -10,6 +10,7 @@ import { sealed } from "../../json/kept-thoughts.js";
 import type { Echo } from "./echo.js";
 import type { Failure } from "./failures.js";
 import type { Namespaces } from "./namespaces.js";
+import { imageItem } from "./picture.js";
 import { type Loads, searchCall, searchItems } from "./tool-search.js";
 
 /** Whether something is complete. */
@@ -57,20 +58,26 @@ export function wholeResponse(
 ): string {
   const { choices, usage, usageEstimated: estimated } = response;
   const { message, finishReason = "stop" } = choices[0] ?? {};
-  const { content = "", toolCalls = [], reasoningContent, reasoningDetails } = message ?? {};
+  const { content = "", toolCalls = [], images = [] } = message ?? {};
+  const { reasoningContent, reasoningDetails } = message ?? {};
   const ending = endingOf(finishReason);
   const thought = reasoningContent || reasoningDetails ? 1 : 0;
-  const said = content !== "" || thought + toolCalls.length === 0 ? 1 : 0;
+  const others = thought + images.length + toolCalls.length;
+  const said = content !== "" || others === 0 ? 1 : 0;
   // Of an answer that is incomplete it is the last item that is so.
-  const last = thought + said + toolCalls.length - 1;
+  const last = said + others - 1;
   const statusOf = (number: number) => (number === last ? ending.status : "completed");
   const output: string[] = [];
   if (thought === 1) output.push(reasoningItem(response, 0, message ?? {}, statusOf(0)));
   if (said === 1) output.push(messageItem(response, thought, content, statusOf(thought)));
+  for (const image of images) {
+    const id = idOf("ig", response, output.length);
+    output.push(imageItem(id, image, statusOf(output.length)));
+  }
   const loading = new Loading(echo.loads);
   for (const [i, call] of toolCalls.entries()) {
     output.push(...loading.before(call, response, output.length));
-    const status = statusOf(thought + said + i);
+    const status = statusOf(thought + said + images.length + i);
     output.push(callItem(response, output.length, call, status, echo.namespaces));
   }
   return responseText(response, { output, usage, estimated, warnings, ...ending }, echo);
@@ -78,7 +85,7 @@ export function wholeResponse(
 
 /** An id of a kind: the answer's own letters, and behind them a number that tells items apart. */
 export const idOf = (
-  kind: "resp" | "rs" | "msg" | "tso" | CallWords["id"],
+  kind: "resp" | "rs" | "msg" | "tso" | "ig" | CallWords["id"],
   { id }: Stamp,
   number = 0,
 ): string => `${kind}_${id.slice(id.indexOf("-") + 1)}${number > 0 ? `_${number}` : ""}`;

@@ -11,7 +11,7 @@ import { Totals } from "../../json/totals.js";
 import { endingOf, Loading, responseText, type State, type Status } from "./answer.js";
 import type { Echo } from "./echo.js";
 import { wordsOfFailure } from "./failures.js";
-import { CallItem, type Item, MessageItem, WholeItem } from "./open-items.js";
+import { CallItem, ImageItem, type Item, MessageItem, WholeItem } from "./open-items.js";
 import { ReasoningItem } from "./reasoning-item.js";
 
 /**
@@ -78,6 +78,10 @@ class ResponseEncoder implements EventEncoder<"chat"> {
       const { content = "", toolCalls = [] } = delta ?? {};
       if (delta?.reasoningContent || delta?.reasoningDetails) this.#think(delta, to);
       if (content !== "") this.#say(content, to);
+      for (const image of delta?.images ?? []) {
+        const before = this.#endText();
+        to.add(before + this.#open(new ImageItem(this.#place(), image)));
+      }
       for (const call of toolCalls) to.add(this.#call(call));
       if (choice.finishReason !== "") this.#finishReason = choice.finishReason;
     }

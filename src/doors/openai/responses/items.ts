@@ -9,6 +9,7 @@ import { asArguments } from "../custom-tools.js";
 import { configurationUpdate } from "./configuration.js";
 import { qualified } from "./namespaces.js";
 import { contentOf, type ItemReading, withEndMark } from "./parts.js";
+import { imageCall, pictureOf } from "./picture.js";
 import { joined, readThoughts, type Thought } from "./thoughts.js";
 import { addedTools } from "./tool-list.js";
 import { isClients, searchCall, searchOutput, toldOf, toolSearch } from "./tool-search.js";
@@ -35,6 +36,8 @@ export interface Place {
   content: string;
   /** Of each call of a tool. */
   readonly calls: string[];
+  /** Of each picture that the model drew. */
+  readonly images: string[];
   /** Of the mark at its end, where it has one. */
   mark?: string;
 }
@@ -43,6 +46,7 @@ interface Message {
   readonly role: unknown;
   content?: unknown;
   tool_calls?: unknown[];
+  images?: unknown[];
   readonly tool_call_id?: unknown;
 }
 
@@ -97,7 +101,7 @@ class Reading implements Conversation, ItemReading {
   /** @param content where that stands */
   add(message: unknown, at: string, content = `${at}.content`, calls: string[] = []): void {
     this.messages.push(message);
-    this.places.push({ at, content, calls });
+    this.places.push({ at, content, calls, images: [] });
     const next = isObject(message) && message.role === "assistant" ? asMessage(message) : undefined;
     const thoughts = next ? this.#waiting : [];
     if (next) this.#waiting = [];
@@ -163,6 +167,9 @@ class Reading implements Conversation, ItemReading {
       case configurationUpdate:
         // No part of what was said.
         break;
+      case imageCall:
+        this.#picture(item, at);
+        break;
       case "reasoning":
         this.#waiting.push(readThoughts(item, at, this.violations));
         break;
@@ -184,11 +191,12 @@ class Reading implements Conversation, ItemReading {
     const before = this.#assistant;
     const known = before?.content ?? "";
     const areTexts = typeof message.content === "string" && typeof known === "string";
-    // A model that thought in between goes on with what it said, in an item of its own.
-    const goesOn = before?.tool_calls !== undefined || this.#waiting.length > 0;
+    const hasMore = before?.tool_calls !== undefined || before?.images !== undefined;
+    // A model that thought, or drew, in between goes on with what it said, in an item of its own.
+    const goesOn = hasMore || this.#waiting.length > 0;
     if (before && goesOn && areTexts) {
       this.#takeThoughts();
-      const between = before.tool_calls ? "\n\n" : "";
+      const between = hasMore ? "\n\n" : "";
       const content = [known, message.content].filter(Boolean).join(between);
       Object.assign(before, message, { content });
     } else this.add(Object.assign({ role }, message), at);
@@ -209,6 +217,19 @@ class Reading implements Conversation, ItemReading {
       before.tool_calls.push(call);
       this.places.at(-1)?.calls.push(at);
     }
+  }
+
+  #picture(item: JsonObject, at: string): void {
+    const picture = pictureOf(item);
+    if (picture === undefined) return;
+    const before = this.#assistant;
+    if (!before) this.add({ role: "assistant", images: [picture] }, at);
+    else {
+      this.#takeThoughts();
+      before.images ??= [];
+      before.images.push(picture);
+    }
+    this.places.at(-1)?.images.push(at);
   }
 
   #search({ call_id, arguments: args }: JsonObject, at: string): void {
@@ -232,5 +253,5 @@ function whyNot(type: string): string {
   const named = `an item of the type ${quoted(type)} is not supported`;
   return type === "item_reference"
     ? `${named}: nothing is kept here, send the item itself`
-    : `${named}, only message, function_call, custom_tool_call, tool_search_call, their outputs, reasoning, additional_tools and configuration_update are`;
+    : `${named}, only message, function_call, custom_tool_call, tool_search_call, their outputs, image_generation_call, reasoning, additional_tools and configuration_update are`;
 }

@@ -50,10 +50,14 @@ export function namesOf(
 
 const ofMark = ".cache_control";
 
-function inMessage({ at, content, calls, mark }: Place, rest: string): string {
+function inMessage({ at, content, calls, images, mark }: Place, rest: string): string {
   if (mark !== undefined && rest.startsWith(ofMark)) return mark + rest.slice(ofMark.length);
   const [, index, member = ""] = /^\.tool_calls(?:\[(\d+)\](.*))?$/.exec(rest) ?? [];
   if (index !== undefined) return (calls[Number(index)] ?? at) + (callMembers[member] ?? member);
+  const [, image, ofImage = ""] = /^\.images\[(\d+)\](.*)$/.exec(rest) ?? [];
+  if (image !== undefined) {
+    return (images[Number(image)] ?? at) + ofImage.replace(/^\.image_url.*$/, ".result");
+  }
   const [, part] = /^\.(?:content|parts)((?:\[.*)?)$/.exec(rest) ?? [];
   if (part !== undefined)
     return (

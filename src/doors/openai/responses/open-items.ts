@@ -1,5 +1,5 @@
 /** Items of an answer while they come, and the events that tell of each. */
-import type { ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
+import type { ContentPart, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
 import { toJsonString } from "../../../core/json-string.js";
 import type { Stamp } from "../../../core/stamp.js";
 import { toolCall } from "../../../core/tool-calls.js";
@@ -15,6 +15,7 @@ import {
   wordsOf,
 } from "./answer.js";
 import type { Namespaces } from "./namespaces.js";
+import { begunImage, imageItem } from "./picture.js";
 
 /** An event: its type, and what it says besides, as members of an object. */
 export type Said = readonly [type: string, members: string];
@@ -130,6 +131,41 @@ export class WholeItem implements Item {
 
   text(): string {
     return this.#text;
+  }
+}
+
+/** A picture, which is there at once. */
+export class ImageItem implements Item {
+  readonly isOpen = false;
+  readonly #where: Where;
+  readonly #image: ContentPart;
+
+  constructor(where: Where, image: ContentPart) {
+    this.#where = where;
+    this.#image = image;
+  }
+
+  opening(): Said[] {
+    const at = `"item_id":"${this.#id}","output_index":${this.#where.index}`;
+    return [
+      added(this.#where, begunImage(this.#id)),
+      ["response.image_generation_call.in_progress", at],
+      ["response.image_generation_call.completed", at],
+      done(this.#where, this.text()),
+    ];
+  }
+
+  close(): Said[] {
+    return [];
+  }
+
+  text(): string {
+    return imageItem(this.#id, this.#image, "completed");
+  }
+
+  get #id(): string {
+    const { stamp, index } = this.#where;
+    return idOf("ig", stamp, index);
   }
 }
 

@@ -69,7 +69,7 @@ export const responseFields = fieldsOf(
       ...{ type: true, role: true, content: parts, tools },
       ...{ summary: parts, encrypted_content: true },
       ...{ call_id: true, name: true, namespace: true, arguments: true, extra_content: true },
-      execution: true,
+      ...{ execution: true, result: true, output_format: true },
       input: true,
       output: parts,
       reasoning: fields({ effort: true }),

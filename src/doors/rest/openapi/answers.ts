@@ -74,6 +74,11 @@ function chatSchemas(contract: Contract): Record<string, Part> {
     "reasoning_content?": message("reasoning_content", text),
     "reasoning_details?": message("reasoning_details", list(anyObject)),
   };
+  const part = fieldsOf(contract.message("ContentPart"));
+  const image = fieldsOf(contract.message("ImageUrl"));
+  const images = {
+    "images?": message("images", list(refer("DrawnImage"), { minItems: 1 })),
+  };
   const role: Part = { const: "assistant" };
   const extra = { "extra_content?": call("extra_content", anyObject) };
   return {
@@ -93,7 +98,14 @@ function chatSchemas(contract: Contract): Record<string, Part> {
       role,
       content: message("content", text),
       ...thoughts,
+      ...images,
       "tool_calls?": message("tool_calls", list(refer("CompletionCall"), { minItems: 1 })),
+    }),
+    DrawnImage: object("A picture that the model drew.", {
+      index: said("Which of the answer's pictures it is, from 0.", count),
+      type: { const: "image_url" },
+      image_url: object(commentOf(contract.message("ImageUrl")), { url: image("url", uri) }),
+      "extra_content?": part("extra_content", anyObject),
     }),
     CompletionCall: object("A call of a tool, for the caller to run.", {
       id: call("id", text),
@@ -119,6 +131,7 @@ function chatSchemas(contract: Contract): Record<string, Part> {
         role,
         content: message("content", text),
         ...thoughts,
+        ...images,
         "tool_calls?": message("tool_calls", list(refer("ChunkCall"), { minItems: 1 })),
       }),
       finish_reason: choice("finish_reason", { enum: [...finishReasons, "error", null] }),

@@ -71,8 +71,8 @@ export class PieceTemplate {
 }
 
 /** Whether something stands behind the text. */
-const saysMore = ({ toolCalls, toolCallId, parts }: LLMMessage): boolean =>
-  toolCalls.length > 0 || parts.length > 0 || toolCallId !== "";
+const saysMore = ({ toolCalls, toolCallId, parts, images }: LLMMessage): boolean =>
+  toolCalls.length + parts.length + images.length > 0 || toolCallId !== "";
 
 /** Whether all that a message says besides its text stands before its choice. */
 function isPlain(message: LLMResponse, choice: LLMChoice): boolean {
