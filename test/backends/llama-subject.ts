@@ -108,6 +108,7 @@ export function chatRequest(content: string, more: Partial<LLMRequest> = {}): LL
     reasoningEffort: "",
     user: "",
     promptCacheKey: "",
+    modalities: [],
     ...more,
   };
 }

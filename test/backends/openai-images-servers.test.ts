@@ -327,6 +327,10 @@ describe("OpenRouter", () => {
       ["openai/gpt-4o-mini", Task.CHAT],
     ]);
     expect(backend.models()[0]?.supports).toEqual(["num_images_per_prompt"]);
+    // Of those that chat it tells which draw.
+    const [, draws, writes] = backend.models().map(({ supports }) => supports);
+    const drawn = ["modalities", "image_config"];
+    expect(draws).toEqual([...(writes ?? []), ...drawn]);
     const [answer] = await run(core, "textToImage", request);
     expect(answer?.images.map(({ data }) => pixels(data))).toEqual([
       pixels(picture(96, 96, 0, "a")),

@@ -55,6 +55,7 @@ describe("the body", () => {
       ...["input_audio", "reasoning_effort"],
       // Nobody knows what stands behind a server that nobody knows.
       ...(["auto", "openai"].includes(dialect) ? ["file"] : []),
+      ...(["auto", "vllm"].includes(dialect) ? ["modalities", "image_config"] : []),
     ];
     expect(server.backend.models()[0]?.supports).toEqual(
       supports.filter((field) => field !== "top_k" || "top_k" in own),

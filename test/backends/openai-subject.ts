@@ -39,6 +39,7 @@ export function chatRequest(more: Partial<LLMRequest> = {}): LLMRequest {
     reasoningEffort: "",
     user: "",
     promptCacheKey: "",
+    modalities: [],
     ...more,
   };
 }

@@ -68,11 +68,6 @@ test.each<[string, string, string]>([
     "{ name: a, type: moderation, url: 'http://a', action: mask }",
     "guards[0].action: must be one of block or flag",
   ],
-  [
-    "images of answers",
-    "{ name: a, type: webhook, url: 'http://a', images: true, look_at: [answers] }",
-    "guards[0].images: wants prompts in look_at: answers have no images",
-  ],
   ["a webhook without an address", "{ name: a, type: webhook }", "guards[0].url: is required"],
   [
     "Bearer before a key",

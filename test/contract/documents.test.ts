@@ -177,7 +177,7 @@ describe("google.api.http in the proto", () => {
       expect(response.status).toBe(422);
       const { detail } = (await response.json()) as { detail: { loc: string[] }[] };
       const named = new Set(detail.map((d) => d.loc[1]));
-      const kindly = new Set(["loras", "include_data"]);
+      const kindly = new Set(["loras", "include_data", "image_config"]);
       expect(
         method.input.fields
           .map((f) => f.name)

@@ -51,7 +51,7 @@ describe("thoughts", () => {
       hello,
     );
     expect(Object.keys(message?.choices[0]?.delta ?? {})).toEqual([
-      ...["$typeName", "role", "content", "toolCalls", "toolCallId", "parts"],
+      ...["$typeName", "role", "content", "toolCalls", "toolCallId", "parts", "images"],
     ]);
   });
 

@@ -1,11 +1,12 @@
 /** Quotas of tokens: how many a vendor lets a model be asked for in a minute. */
 import { describe, expect, it } from "vitest";
 import type { Handle } from "../../src/core/call.js";
+import { drawnImage, imagesChoice } from "../../src/core/drawn.js";
 import { settled } from "../support/clock.js";
 import { run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
 import { backend, bench, failure, gate, hello, stateOf } from "../support/routing.js";
-import { hangsAfter, scripted } from "../support/scripted.js";
+import { hangsAfter, piece, scripted } from "../support/scripted.js";
 import { ask, inOrder, prompt, silent, tells } from "./quotas.js";
 
 describe("a quota of tokens", () => {
@@ -38,6 +39,18 @@ describe("a quota of tokens", () => {
       await run(core, "complete", { ...hello, ...prompt(40) });
       expect(stateOf(core, "a").quota?.tokens?.used, what).toBe(2 * used);
     }
+  });
+
+  it("counts of a picture about what it has", async () => {
+    const drawing: Handle<"chat"> = async function* () {
+      const image = drawnImage("https://images.example/a.png");
+      yield [{ ...piece(""), choices: [imagesChoice([image])] }];
+      yield [piece("", "stop")];
+    };
+    const large = { tokensPerMinute: 1000 };
+    const { core } = bench([backend("a", drawing)], {}, inOrder({ a: large }));
+    await ask(core, prompt(40));
+    expect(stateOf(core, "a").quota?.tokens?.used).toBe(40 + 765);
   });
 
   it("counts of a call that its caller left what came until then", async () => {

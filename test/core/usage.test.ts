@@ -275,6 +275,7 @@ const chatRequest = {
   messages: [say("user", "Hello")],
   stop: [],
   tools: [],
+  modalities: [],
 } as unknown as Input<"chat">;
 
 test("no answer is complete before its record is safe", async () => {

@@ -223,13 +223,13 @@ test.each<[string, object, RegExp]>([
   ["generationConfig.candidateCount", config({ candidateCount: 0 }), /one only/],
   [
     "generationConfig.responseModalities",
-    config({ responseModalities: ["TEXT", "IMAGE"] }),
-    /TEXT only/,
+    config({ responseModalities: ["TEXT", "AUDIO"] }),
+    /TEXT and IMAGE only/,
   ],
   [
     "generationConfig.responseModalities",
     config({ responseFormat: [{ text: {} }, { audio: {} }] }),
-    /TEXT only/,
+    /TEXT and IMAGE only/,
   ],
   [
     "generationConfig.responseMimeType",

@@ -13,6 +13,7 @@ export const say = (
   toolCalls: [],
   toolCallId: "",
   parts: [],
+  images: [],
   ...more,
 });
 

@@ -12,7 +12,7 @@ export function chatModel(id: string, different: Partial<Model> = {}): Model {
       ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
       ...["tools", "tool_choice", "parallel_tool_calls", "response_format"],
       ...["image_url", "file", "input_audio"],
-      "reasoning_effort",
+      ...["reasoning_effort", "modalities", "image_config"],
     ],
     ...different,
   });

@@ -1,12 +1,18 @@
 /** Backends in this process that do what a test says, and remember what they were asked. */
 import { PNG } from "pngjs";
-import type { LLMRequest, LLMResponse, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import type {
+  ContentPart,
+  LLMRequest,
+  LLMResponse,
+  ToolCall,
+} from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Backend, Handlers } from "../../src/core/backend.js";
 import type { Handle } from "../../src/core/call.js";
 import { deltaChoice, detailsOf, stoppedBy, tokenUsage } from "../../src/core/chat-messages.js";
 import { asksForSize } from "../../src/core/defaults.js";
+import { imagesChoice } from "../../src/core/drawn.js";
 import {
   doneEvent,
   imageEvent,
@@ -105,6 +111,15 @@ export function thinks(thoughts: readonly LLMResponse[], ...pieces: string[]): H
     yield [{ ...piece("", "stop"), usage }];
   };
 }
+
+/** Says a text, draws pictures, one step each, and says another. */
+export const draws = (text: string, pictures: readonly ContentPart[], more = ""): Handle<"chat"> =>
+  async function* () {
+    if (text !== "") yield [piece(text)];
+    for (const one of pictures) yield [{ ...piece(""), choices: [imagesChoice([one])] }];
+    if (more !== "") yield [piece(more)];
+    yield [piece("", "stop", [7, 9])];
+  };
 
 /** Streams pieces of calls of tools, one step each, then the end with usage. */
 export function callsTools(...pieces: ToolCall[][]): Handle<"chat"> {

@@ -1,6 +1,7 @@
 /** What was asked and answered, in spans: as it is configured, and nothing otherwise. */
 import { expect, onTestFinished, test } from "vitest";
 import type { Handle } from "../../src/core/call.js";
+import { drawnImage } from "../../src/core/drawn.js";
 import { LintelError } from "../../src/core/errors.js";
 import type { Guard } from "../../src/core/guards/guard.js";
 import { type Logger, silent } from "../../src/core/log.js";
@@ -14,6 +15,7 @@ import { hello } from "../support/routing.js";
 import {
   breaksAfter,
   callsTools,
+  draws,
   paints,
   says,
   scripted,
@@ -223,6 +225,18 @@ test("of a call for the tokens of a prompt it is nothing", async () => {
 test("thoughts of an answer stand ahead of it", async () => {
   const { call } = await spansOf("chat", hello, { chat: thinks([thought("Hm")], "So") });
   expect(read(call[output])[0].parts).toEqual([{ type: "reasoning", content: "Hm" }, text("So")]);
+});
+
+test("pictures of an answer, and of a conversation, are named", async () => {
+  const url = "data:image/png;base64,iVBORw0KGgo=";
+  const pictures = [drawnImage(url), drawnImage("https://images.example/a.png")];
+  const before = { role: "assistant", content: "Here.", images: pictures.slice(0, 1) };
+  const request = { model: "m", messages: [...hello.messages, before] };
+  const { call } = await spansOf("chat", request, { chat: draws("So", pictures) });
+  const blob = { type: "blob", modality: "image", content: "" };
+  const png = { ...blob, mime_type: "image/png" };
+  expect(read(call[output])[0].parts).toEqual([text("So"), png, blob]);
+  expect(read(call[input])[1].parts).toEqual([text("Here."), png]);
 });
 
 test("arguments that are nested deeper than can be written are told as text", async () => {

@@ -280,6 +280,7 @@ describe("as Prometheus reads them", () => {
         model: "",
         stop: [],
         tools: [],
+        modalities: [],
         messages: [message],
       } as never,
       { door: "test", credential: "me", signal: leave.signal },
