@@ -6,11 +6,10 @@ import { generateText } from "ai";
 import OpenAI from "openai";
 import type { ResponseInput } from "openai/resources/responses/responses";
 import { expect, test } from "vitest";
-import type { Handle } from "../../src/core/call.js";
 import { drawnImage } from "../../src/core/drawn.js";
 import { serve } from "../doors/serve.js";
 import { say } from "../support/messages.js";
-import { draws, png, says, scripted } from "../support/scripted.js";
+import { drawsOnce, png, scripted } from "../support/scripted.js";
 
 const [first, second] = [png(1), png(2)].map((bytes) => bytes.toString("base64")) as [
   string,
@@ -20,14 +19,9 @@ const urlOf = (data: string) => `data:image/png;base64,${data}`;
 const extra = '{"google":{"thought_signature":"c2ln"}}';
 const pictures = [drawnImage(urlOf(first), extra), drawnImage(urlOf(second))];
 
-/** Draws two pictures; asked again, it says how many it was told. */
+/** A gateway before a model that draws two pictures. */
 async function drawer() {
-  const drawing = draws("Here ", pictures, "they are.");
-  const chat: Handle<"chat"> = async function* (call) {
-    const told = call.request.messages.flatMap(({ images }) => images).length;
-    yield* (told === 0 ? drawing : says(`${told} seen`))(call);
-  };
-  const backend = scripted({ chat });
+  const backend = scripted({ chat: drawsOnce("Here ", pictures, "they are.") });
   return { backend, ...(await serve(backend)) };
 }
 

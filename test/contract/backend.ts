@@ -1,15 +1,19 @@
 /** The backend behind the table: one model for each thing that can come of a call. */
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
 import type { Backend, Handlers } from "../../src/core/backend.js";
+import { pngUrl } from "../../src/core/base64.js";
 import type { Handle } from "../../src/core/call.js";
+import { drawnImage } from "../../src/core/drawn.js";
 import { LintelError } from "../../src/core/errors.js";
 import type { CoreSettings } from "../../src/core/settings.js";
 import { hashToken } from "../../src/core/tokens.js";
 import { chatModel, imageModel } from "../support/models.js";
 import {
   breaksAfter,
+  drawsOnce,
   paints,
   piece,
+  png,
   scripted,
   stopsAt,
   thinks,
@@ -62,6 +66,11 @@ const chats: Record<string, Handle<"chat">> = {
   picky: fails(new LintelError("invalid_value", "the model server refused the request: too long")),
   faulty: fails(new Error("secret at http://10.1.2.3/")),
   calls: usesTool("weather"),
+  draws: drawsOnce(
+    "Here ",
+    [png(1), png(2)].map((bytes) => drawnImage(pngUrl(bytes))),
+    "they are.",
+  ),
   half: breaksAfter(
     new LintelError("upstream_failed", "the model server broke off"),
     "half ",

@@ -121,6 +121,13 @@ export const draws = (text: string, pictures: readonly ContentPart[], more = "")
     yield [piece("", "stop", [7, 9])];
   };
 
+/** Draws as `draws` does; asked again, it says how many of its pictures it was told. */
+export const drawsOnce = (...drawing: Parameters<typeof draws>): Handle<"chat"> =>
+  async function* (call) {
+    const told = call.request.messages.flatMap(({ images }) => images).length;
+    yield* (told === 0 ? draws(...drawing) : says(`${told} seen`))(call);
+  };
+
 /** Streams pieces of calls of tools, one step each, then the end with usage. */
 export function callsTools(...pieces: ToolCall[][]): Handle<"chat"> {
   return async function* () {

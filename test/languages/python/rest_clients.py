@@ -106,6 +106,38 @@ def openai_responses():
     raises(openai.APIError, lambda: list(half))
 
 
+def pictures():
+    client = openai.OpenAI(base_url=f"{BASE}/v1", api_key="all", max_retries=0)
+    asked = {"model": "draws", "messages": HELLO, "extra_body": {"modalities": ["text", "image"]}}
+    whole = client.chat.completions.create(**asked).choices[0].message
+    assert whole.content == "Here they are." and len(whole.images) == 2, whole
+    with client.chat.completions.stream(model="draws", messages=HELLO) as stream:
+        for _ in stream:
+            pass
+        streamed = stream.get_final_completion().choices[0].message
+    assert streamed.images == whole.images, streamed
+    asked["messages"] = [*HELLO, whole.model_dump(exclude_none=True), *HELLO]
+    assert client.chat.completions.create(**asked).choices[0].message.content == "2 seen"
+
+    answer = client.responses.create(model="draws", input="Draw.")
+    drawn = [item.result for item in answer.output if item.type == "image_generation_call"]
+    assert [f"data:image/png;base64,{it}" for it in drawn] == [
+        it["image_url"]["url"] for it in whole.images
+    ], answer
+    items = [item.model_dump(exclude_none=True) for item in answer.output]
+    again = client.responses.create(model="draws", input=[*HELLO, *items, *HELLO])
+    assert again.output_text == "2 seen", again
+
+    google = genai.Client(api_key="all", http_options={"base_url": BASE})
+    config = types.GenerateContentConfig(
+        response_modalities=["TEXT", "IMAGE"], image_config=types.ImageConfig(aspect_ratio="16:9")
+    )
+    chat = google.chats.create(model="draws", config=config)
+    parts = chat.send_message("Draw.").candidates[0].content.parts
+    assert [p.inline_data.mime_type for p in parts[1:]] == ["image/png"] * 2, parts
+    assert chat.send_message("More.").text == "2 seen"
+
+
 def anthropic_sdk():
     client = anthropic.Anthropic(base_url=BASE, api_key="all", max_retries=0)
     asked = {"model": "chat-1", "max_tokens": 100, "messages": HELLO}
@@ -234,6 +266,7 @@ def google_sdk():
 openai_sdk()
 openai_tools()
 openai_responses()
+pictures()
 anthropic_sdk()
 google_sdk()
 livepeer_sdk()
