@@ -366,14 +366,14 @@ describe("a provider that packs much into little", () => {
     expect(error.message).toContain("an answer that is too large");
   });
 
-  it("is refused an event above 16 MiB, however much there is in all", async () => {
+  it("is refused an event above 32 MiB, however much there is in all", async () => {
     const events = fixture("anthropic/events").body.toString();
     const ping = `event: ping\ndata: {"type": "ping"${" ".repeat(mebi)}}\n\n`;
-    const many = ping.repeat(17);
+    const many = ping.repeat(33);
     const stream = (text: string) => packed("text/event-stream", text);
     expect((await chatted(await sent(stream(many + events)))).text).toBe("Hello there, wörld");
     const error = await thrownBy(
-      chatted(await sent(stream(`: ${" ".repeat(17 * mebi)}\n${events}`))),
+      chatted(await sent(stream(`: ${" ".repeat(33 * mebi)}\n${events}`))),
     );
     expect(error).toMatchObject({ code: "upstream_failed" });
     expect(error.message).toContain("an answer that is too large");

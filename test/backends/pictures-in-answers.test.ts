@@ -168,6 +168,34 @@ it("a picture in each of some chunks, one after the other, between pieces of the
   expect(order).toEqual(["a", "picture", "b", "picture", "end"]);
 });
 
+it("in chunks that are alike but for their text, each with its own", async () => {
+  const server = await serve(
+    streamOf([
+      { content: "a", images: [picture] },
+      { content: "b", images: [picture] },
+      { content: "c", images: [picture] },
+    ]),
+  );
+  const answer = await asked(opened(openaiAt(server.url)), "chat", {});
+  expect([answer.text, picturesOf(answer)]).toEqual(["abc", [drawn(), drawn(), drawn()]]);
+});
+
+it("of a server that answers whole where a stream was asked for", async () => {
+  const message = { role: "assistant", content: "Here.", images: [picture] };
+  const choices = [{ index: 0, message, finish_reason: "stop" }];
+  const server = await serve((exchange) => exchange.sendJson(200, { id: "c", choices }));
+  for (const backend of [openaiAt(server.url), compatibleAt(server.url)]) {
+    const answer = await asked(opened(backend), "chat", {});
+    expect([answer.text, picturesOf(answer)]).toEqual(["Here.", [drawn()]]);
+  }
+});
+
+it("of a server that streams where a whole answer was asked for", async () => {
+  const server = await serve(streamOf([{ content: "a" }, { images: [picture] }]));
+  const answer = await asked(opened(openaiAt(server.url)), "complete", {});
+  expect([answer.text, picturesOf(answer)]).toEqual(["a", [drawn()]]);
+});
+
 describe("who asks for pictures", () => {
   const google = "@ai-sdk/google";
   const drawing = { modalities: ["text", "image"] };
@@ -281,6 +309,25 @@ describe("pictures that come back with a conversation", () => {
       content: "Here it is.",
       images: [{ ...picture, extra_content: { google: { thought_signature: "c2ln" } } }],
     });
+  });
+
+  it("stay where a server refuses messages without words, and turns in a row", async () => {
+    const server = await serve(async (exchange) => {
+      const { messages = [] } = exchange.json();
+      const roles = messages.map(({ role }: { role: string }) => role);
+      const inRow = roles.some((role: string, i: number) => role === roles[i + 1]);
+      const blank = messages.some((it: Record<string, unknown>) => !it.content && !it.images);
+      const message = blank ? "content must not be empty" : "roles must alternate";
+      if (blank || inRow) return exchange.sendJson(400, { error: { message } });
+      return compatible({ content: "Here." })(exchange);
+    });
+    const backend = opened(backendFor(server.url, { models: ["m"] }));
+    const alone = { ...said, content: "" };
+    const more = [messages[0], alone, alone, { role: "assistant", content: "" }, messages[2]];
+    const { code } = await asked(backend, "chat", { messages: more });
+    expect(code).toBe("ok");
+    const { messages: told } = bodies(server).at(-1);
+    expect(told.map(({ images = [] }: { images?: object[] }) => images.length)).toEqual([0, 2, 0]);
   });
 
   it("reach Gemini with their signatures", async () => {

@@ -10,7 +10,7 @@ import { coreOf } from "../support/core.js";
 import { say } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
 import { backend, bench, hello } from "../support/routing.js";
-import { draws, piece, says, scripted } from "../support/scripted.js";
+import { draws, piece, says, scripted, thought } from "../support/scripted.js";
 import { guarded, guardOf, mail, user } from "./guarding.js";
 
 const url = "data:image/png;base64,iVBORw0KGgo=";
@@ -48,12 +48,37 @@ describe.each(methods)("%s", (method) => {
     expect(backend.asked).toHaveLength(1);
   });
 
+  test("is not kept where a picture is larger than answers may be", async () => {
+    const large = drawnImage(`data:image/png;base64,${"A".repeat(2000)}`);
+    const { ask } = caching(draws("Here.", [large]));
+    await ask({}, {}, method);
+    expect((await ask({}, {}, method)).status).toBe(miss);
+  });
+
+  test("has of a picture what is JSON, and whole characters", async () => {
+    const odd = [drawnImage(`${url}\ud83d`, "[1]"), drawnImage(url, "{"), drawnImage(url, "{}")];
+    const core = coreOf([scripted({ chat: draws("", odd) })]);
+    const { messages } = await outcome(core, method, user("Draw."));
+    const pictures = saidIn(messages).flatMap((said) => said?.images ?? []);
+    expect(pictures).toEqual([drawnImage(`${url}\ufffd`), image, drawnImage(url, "{}")]);
+  });
+
   test("is refused where they fill the memory", async () => {
     const large = drawnImage(`data:image/png;base64,${"A".repeat(8 * 1024 * 1024)}`);
     const core = coreOf([scripted({ chat: draws("", Array(9).fill(large)) })]);
     const { code } = await outcome(core, "chat", user("Draw."));
     expect(code).toBe("upstream_failed");
   });
+});
+
+test("half of a character of a thought stands ahead of a picture", async () => {
+  const chat = async function* () {
+    yield [thought("Hm \ud83d")];
+    yield* draws("", [image])({} as never);
+  };
+  const { messages } = await outcome(coreOf([scripted({ chat })]), "chat", user("Draw."));
+  const told = saidIn(messages).map((it) => it?.reasoningContent ?? it?.images.length);
+  expect(told).toEqual(["Hm ", "\ufffd", 1, 0]);
 });
 
 test("one that has no thoughts shown tells a picture at once", async () => {

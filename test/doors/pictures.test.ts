@@ -2,11 +2,11 @@
 import { createClient } from "@connectrpc/connect";
 import { describe, expect, test } from "vitest";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
-import { drawnImage } from "../../src/core/drawn.js";
+import { drawnImage, imagesChoice } from "../../src/core/drawn.js";
 import { connect, grpc, grpcWeb } from "../contract/transports.js";
 import { say } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
-import { draws, png, says, scripted } from "../support/scripted.js";
+import { draws, piece, png, says, scripted } from "../support/scripted.js";
 import { generateEvents, partsOf } from "./generate-events.js";
 import { messageEvents } from "./message-events.js";
 import { responseEvents } from "./response-events.js";
@@ -143,6 +143,16 @@ describe("POST /v1/responses", () => {
     expect(backend.asked[0]).toMatchObject(asked);
   });
 
+  test("has no message where nothing is said; the last picture is where an answer was cut off", async () => {
+    const cut = async function* () {
+      for (const one of drawn) yield [{ ...piece(""), choices: [imagesChoice([one])] }];
+      yield [piece("", "length", [7, 9])];
+    };
+    const server = await serve(scripted({ chat: cut }));
+    const { output } = await json(await server.post(path, { input }));
+    expect(output).toMatchObject([items[0], { ...items[1], status: "incomplete" }]);
+  });
+
   test("streams them between messages", async () => {
     const server = await serve(scripted({ chat: drawing }));
     const events = await responseEvents(await server.post(path, { input, stream: true }));
@@ -244,6 +254,12 @@ describe("Google's path", () => {
     const answer = await server.post(`${path}:generateContent`, { contents, generationConfig });
     expect([answer.status, (await json(answer)).warnings]).toEqual([200, undefined]);
     expect(backend.asked[0]).toMatchObject(wanted);
+  });
+
+  test("has no text where none is said", async () => {
+    const server = await serve(scripted({ chat: draws("", drawn) }));
+    const answer = await json(await server.post(`${path}:generateContent`, { contents }));
+    expect(partsOf(answer)).toEqual(parts);
   });
 
   test("streams an event for each", async () => {

@@ -29,8 +29,7 @@ export interface FetchOptions {
   readonly written?: WrittenIn | undefined;
 }
 
-/** Most bytes of one event of a stream, and of an answer that is no JSON or has images. */
-const eventLimit = 16 * 1024 * 1024;
+/** Most bytes of an answer that is no JSON or has images; of one event of a stream as of a whole chat, which may have a picture. */
 const largest = 256 * 1024 * 1024;
 
 /** Redirects that are followed. */
@@ -56,7 +55,7 @@ export function guardedFetch({ guard, connections, images, written }: FetchOptio
       if (!response.ok) return refused(response, init.signal);
       const type = response.headers.get("content-type") ?? "";
       if (/\btext\/event-stream\b/i.test(type)) {
-        const events = limited(response, eventLimit, true);
+        const events = limited(response, answerLimit, true);
         return written === "always" && offersTools(init.body) ? eventsWithWritten(events) : events;
       }
       const json = /\bjson\b/i.test(type);

@@ -81,7 +81,7 @@ function messageOf(
   const { reasoning, signatures, ofMessage } = replay(message);
   const calls = toolCalls.map((call) => callOf(call, idOf, signatures.get(call.id), parse));
   const pictures = picturesOf(message, files);
-  const words = calls.length + pictures.length > 0 && content.trim() === "" ? [] : said;
+  const words = calls.length > 0 && content.trim() === "" ? [] : said;
   const signed = signedAs(signatures.get(""));
   return {
     role,

@@ -48,10 +48,10 @@ export class EventSplitter {
   #first = true;
 
   /**
-   * @param limit most bytes of one event
+   * @param limit most bytes of one event. Default: 32 MiB, for one may have a picture
    * @param silent most bytes of comments, blank lines and the like between two events
    */
-  constructor(limit = 16 * 1024 * 1024, silent = 1024 * 1024) {
+  constructor(limit = 32 * 1024 * 1024, silent = 1024 * 1024) {
     this.#limit = limit;
     this.#silent = silent;
   }
