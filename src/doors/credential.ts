@@ -12,14 +12,14 @@ export function credentialOf(authorization: string | undefined): string | undefi
 }
 
 /**
- * Takes a key in `x-api-key`, as Anthropic's clients send it, or in `x-goog-api-key`, as Google's do, for
- * a bearer token where there is none: ahead of the body, which is read once its sender is let in.
+ * Takes a key in `x-api-key`, as Anthropic's clients send it, in `x-goog-api-key`, as Google's do, or in
+ * `api-key`, as Azure's do, for a bearer token where there is none: ahead of the body, which is read once its
+ * sender is let in.
  */
 export const apiKeyAsToken: onRequestHookHandler = ({ headers }, _, done) => {
-  const { authorization, "x-api-key": anthropics, "x-goog-api-key": googles } = headers;
-  const key = anthropics ?? googles;
-  if (authorization === undefined && typeof key === "string") {
-    headers.authorization = `Bearer ${key}`;
+  if (headers.authorization === undefined) {
+    const key = headers["x-api-key"] ?? headers["x-goog-api-key"] ?? headers["api-key"];
+    if (typeof key === "string") headers.authorization = `Bearer ${key}`;
   }
   done();
 };

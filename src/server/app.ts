@@ -42,7 +42,7 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
   const refuseAt = (request: FastifyRequest, reply: FastifyReply) =>
     sendFailure(reply, notServed(request, paths), paths.formOf(pathOf(request.url)));
   app.addHook("onRoute", (route) => {
-    const { url, config: { absent = false, errorForm } = {} } = route;
+    const { url, config: { absent = false, alias = false, errorForm } = {} } = route;
     // Another route may have the path, and take other methods.
     if (absent) {
       route.onRequest = (request, reply, done) => {
@@ -51,7 +51,7 @@ export async function createApp(settings: Partial<AppSettings> = {}): Promise<Fa
       };
     }
     // Doors' own hooks come after this one, and may narrow the methods.
-    queueMicrotask(() => paths.add(url, absent ? [] : route.method, errorForm));
+    queueMicrotask(() => paths.add(url, absent ? [] : route.method, errorForm, alias));
   });
   app.addHook("onRequest", (request, reply, done) => {
     reply.header("x-request-id", request.id);

@@ -8,6 +8,8 @@ interface Route {
   readonly methods: Set<string>;
   /** How its errors look; absent: as the contract has them. */
   form?: ErrorForm | undefined;
+  /** Whether it is another path's second name. */
+  readonly alias: boolean;
 }
 
 /** Which methods a path has, how errors look there, and what is like it. */
@@ -15,12 +17,16 @@ export class Paths {
   readonly #exact = new Map<string, Route>();
   readonly #patterns = new Map<string, Route>();
 
-  /** Notes a route; `url` may have `:name` parts and end in `*`. @param form of its errors; absent: the contract's */
-  add(url: string, method: string | readonly string[], form?: ErrorForm): void {
+  /**
+   * Notes a route; `url` may have `:name` parts and end in `*`.
+   * @param form of its errors; absent: the contract's
+   * @param alias whether it is another path's second name, of which only they hear who ask below its first step
+   */
+  add(url: string, method: string | readonly string[], form?: ErrorForm, alias = false): void {
     const methods = [method].flat() as string[];
     if (url === "*") return;
     const routes = /[:*]/.test(url) ? this.#patterns : this.#exact;
-    const known = routes.get(url) ?? { test: patternOf(url), methods: new Set(), form };
+    const known = routes.get(url) ?? { test: patternOf(url), methods: new Set(), form, alias };
     for (const m of methods) known.methods.add(m);
     // Where clients of several kinds ask it is the contract's.
     if (known.form !== form) known.form = undefined;
@@ -55,7 +61,9 @@ export class Paths {
       path.endsWith(endOf(known)) ||
       stepOf(known) === stepOf(path) ||
       (asked !== "/" && plain(known).startsWith(asked));
-    const known = [...this.#exact.keys()];
+    const known = [...this.#exact]
+      .filter(([one, { alias }]) => !alias || stepOf(one) === stepOf(path))
+      .map(([one]) => one);
     const found = known.filter(like);
     const meant = found.length > 0 ? found : known.filter((one) => kindOf(one) === kindOf(path));
     return meant

@@ -40,6 +40,8 @@ declare module "fastify" {
     errorForm?: ErrorForm;
     /** Whether nothing is there, which the route says in words of its own. */
     absent?: boolean;
+    /** Whether it is another path's second name, which errors offer only to who asks below its first step. */
+    alias?: boolean;
   }
 }
 

@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
 import { LintelError } from "../../core/errors.js";
+import { withMembers } from "../../core/json.js";
 import { apiKeyAsToken } from "../credential.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
@@ -22,18 +23,31 @@ import { inputTokens, responses } from "./responses/routes.js";
 
 const listRequest = (id: string) => ({ $typeName: "lintel.v1.ListModelsRequest", id }) as const;
 
+/** Where the paths are, and where Azure's clients ask: with versions of its API in `api-version`, which say nothing here, or without. */
+const bases = ["/v1", "/openai/v1", "/openai"] as const;
+
+/** What Azure's clients ask of a deployment, which is a model's name here. */
+const deployments = "/openai/deployments";
+
+interface Deployed {
+  readonly Params: { readonly "*": string };
+}
+
 /**
  * `POST /v1/chat/completions`, `POST /v1/responses`, and `/input_tokens` below each,
- * `POST /v1/images/generations`, `GET /v1/models` and `/v1/models/{id}`.
+ * `POST /v1/images/generations`, `GET /v1/models` and `/v1/models/{id}`; all of them also at `/openai/v1` and `/openai`,
+ * and chat and images at `/openai/deployments/{model}`.
  */
 export const openai: Door = async (app, options) => {
   const { gateway, settings } = options;
   takeJson(app, options);
-  responses(app, options);
+  // The lists of models are those of Anthropic's and Google's clients, too.
+  app.addHook("onRequest", apiKeyAsToken);
 
-  const readAsked = (request: FastifyRequest, reply: FastifyReply) => {
+  /** @param model what it is of, whatever its body says; absent: as the body says */
+  const readAsked = (request: FastifyRequest, reply: FastifyReply, model?: string) => {
     const { json = {}, admission, defect } = bodyOf(request, chatFields);
-    const read = readChat(json);
+    const read = readChat(model === undefined ? json : withMembers(json, { model }));
     const { message, form, warnings, names, customs } = read;
     const inParts = read.defect !== undefined || areInParts(message);
     const origin = originOf(request, reply, "openai", settings, {
@@ -44,9 +58,9 @@ export const openai: Door = async (app, options) => {
     return { message, stream, origin, names, inParts, warnings, includeUsage, customs };
   };
 
-  app.post("/v1/chat/completions", (request, reply) => {
+  const complete = (request: FastifyRequest, reply: FastifyReply, model?: string) => {
     // Not taken apart with a rest, which V8 copies in its runtime.
-    const asked = readAsked(request, reply);
+    const asked = readAsked(request, reply, model);
     const { message, warnings, includeUsage, customs } = asked;
     const chunks = { fullDelta: false, usage: includeUsage ? "extra" : "none" } as const;
     return answerChat(reply, options, asked, {
@@ -54,16 +68,12 @@ export const openai: Door = async (app, options) => {
       encoder: (running) =>
         inputsTo(chunkEncoder(chunks, running, message.model, warnings), customs),
     });
-  });
+  };
 
-  // As llama.cpp's server has it: OpenAI counts requests of its other API alone.
-  app.post("/v1/chat/completions/input_tokens", (request, reply) =>
-    answerCount(reply, options, readAsked(request, reply), inputTokens),
-  );
-
-  app.post("/v1/images/generations", (request, reply) => {
+  const draw = (request: FastifyRequest, reply: FastifyReply, model?: string) => {
     const { json = {}, admission, defect } = bodyOf(request, imageFields);
-    const { message, stream, partials, warnings, names, ...read } = readImage(json);
+    const asked = model === undefined ? json : withMembers(json, { model });
+    const { message, stream, partials, warnings, names, ...read } = readImage(asked);
     const origin = originOf(request, reply, "openai", settings, {
       admission,
       defect: defect ?? read.defect,
@@ -80,25 +90,47 @@ export const openai: Door = async (app, options) => {
     const encoder = openaiImageEncoder(partials, warnings);
     sendEvents(reply, running, encoder, settings, origin.signal, warnings);
     return undefined;
-  });
+  };
 
   const list = (request: FastifyRequest, reply: FastifyReply, id = "") =>
     gateway.call("listModels", listRequest(id), originOf(request, reply, "openai", settings));
 
-  // The lists of models are those of Anthropic's and Google's clients, too.
-  const asOthers = { onRequest: apiKeyAsToken };
+  for (const base of bases) {
+    const config = { alias: base !== "/v1" };
+    responses(app, options, base, config);
+    app.post(`${base}/chat/completions`, { config }, (request, reply) => complete(request, reply));
+    // As llama.cpp's server has it: OpenAI counts requests of its other API alone.
+    app.post(`${base}/chat/completions/input_tokens`, { config }, (request, reply) =>
+      answerCount(reply, options, readAsked(request, reply), inputTokens),
+    );
+    app.post(`${base}/images/generations`, { config }, (request, reply) => draw(request, reply));
+    app.get(`${base}/models`, { config }, (request, reply) =>
+      sendWhole(reply, list(request, reply), modelForm(request).list),
+    );
+    // A wildcard, since names of models may have slashes.
+    app.get<Deployed>(`${base}/models/*`, { config }, (request, reply) => {
+      const id = request.params["*"];
+      if (id === "") {
+        const why = `there is no GET ${base}/models/ here, but GET ${base}/models`;
+        throw new LintelError("not_found", why);
+      }
+      const { one } = modelForm(request);
+      return sendWhole(reply, list(request, reply, id), (response) => oneModel(response, id, one));
+    });
+  }
 
-  app.get("/v1/models", asOthers, (request, reply) =>
-    sendWhole(reply, list(request, reply), modelForm(request).list),
-  );
-
-  // A wildcard, since names of models may have slashes.
-  app.get<{ Params: { "*": string } }>("/v1/models/*", asOthers, (request, reply) => {
-    const id = request.params["*"];
-    if (id === "") {
-      throw new LintelError("not_found", "there is no GET /v1/models/ here, but GET /v1/models");
-    }
-    const { one } = modelForm(request);
-    return sendWhole(reply, list(request, reply, id), (response) => oneModel(response, id, one));
+  app.post<Deployed>(`${deployments}/*`, (request, reply) => {
+    const [, name = "", asked] =
+      /^(.*?)\/(chat\/completions|images\/generations)$/s.exec(request.params["*"]) ?? [];
+    if (asked === undefined) throw notOfDeployments();
+    return asked === "chat/completions"
+      ? complete(request, reply, name)
+      : draw(request, reply, name);
   });
 };
+
+function notOfDeployments(): LintelError {
+  const at = `${deployments}/{model}`;
+  const why = `there are POST ${at}/chat/completions and ${at}/images/generations; nothing is embedded, spoken or edited here`;
+  return new LintelError("not_found", why);
+}

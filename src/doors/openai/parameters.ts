@@ -39,6 +39,8 @@ const rules = (table: Readonly<Record<string, Rule>>): Rules => new Map(Object.e
 export const chatParameters = rules({
   n: refuse(1),
   audio: warn(),
+  // Azure's, for answers by what is found in documents.
+  data_sources: refuse(),
   frequency_penalty: warn(0),
   function_call: refuse("none", "auto"),
   functions: warn(),

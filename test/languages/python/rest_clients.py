@@ -72,6 +72,36 @@ def openai_sdk():
     assert events == [("image_generation.completed", "8x8", 0)] * 2, events
 
 
+def azure_sdk():
+    azure = {"azure_endpoint": BASE, "api_version": "2024-10-21", "max_retries": 0}
+    client = openai.AzureOpenAI(**azure, api_key="all")
+    whole = client.chat.completions.create(model="chat-1", messages=HELLO)
+    assert whole.choices[0].message.content == TEXT, whole
+    chunks = list(client.chat.completions.create(model="chat-1", messages=HELLO, stream=True))
+    assert "".join(c.choices[0].delta.content or "" for c in chunks) == TEXT, chunks
+    assert client.responses.create(model="chat-1", input="Hello").output_text == TEXT
+    picture = client.images.generate(model="image-1", prompt="a red circle")
+    assert picture.data[0].url, picture
+    assert "chat-1" in [m.id for m in client.models.list()]
+
+    # What it is deployed as goes before what a call says, as at Azure.
+    deployed = openai.AzureOpenAI(
+        **azure, azure_ad_token="all", azure_deployment="chat-1"
+    )
+    whole = deployed.chat.completions.create(model="gpt-4o", messages=HELLO)
+    assert whole.choices[0].message.content == TEXT and whole.model == "chat-1", whole
+    assert "chat-1" in [m.id for m in deployed.models.list()]
+    newer = openai.OpenAI(base_url=f"{BASE}/openai/v1/", api_key="all", max_retries=0)
+    whole = newer.chat.completions.create(model="chat-1", messages=HELLO)
+    assert whole.choices[0].message.content == TEXT, whole
+
+    stranger = openai.AzureOpenAI(**azure, api_key="stranger")
+    raises(
+        openai.AuthenticationError,
+        lambda: stranger.chat.completions.create(model="chat-1", messages=HELLO),
+    )
+
+
 def openai_tools():
     client = openai.OpenAI(base_url=f"{BASE}/v1", api_key="all", max_retries=0)
     parameters = {"type": "object", "properties": {"city": {"type": "string"}}}
@@ -264,6 +294,7 @@ def google_sdk():
 
 
 openai_sdk()
+azure_sdk()
 openai_tools()
 openai_responses()
 pictures()

@@ -1,5 +1,5 @@
 /** The Responses API, as far as nothing is kept for it. */
-import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { FastifyContextConfig, FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { CountTokensResponse } from "../../../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../../core/errors.js";
 import type { DoorOptions } from "../../door.js";
@@ -14,8 +14,15 @@ import { readResponse, responseFields } from "./request.js";
 /**
  * `POST /v1/responses` and `/v1/responses/input_tokens`; what asks for a response that was kept hears
  * that none is.
+ * @param base of the paths, in the place of `/v1`
+ * @param config of their routes
  */
-export function responses(app: FastifyInstance, options: DoorOptions): void {
+export function responses(
+  app: FastifyInstance,
+  options: DoorOptions,
+  base: string,
+  config: FastifyContextConfig,
+): void {
   const { settings } = options;
   const read = (request: FastifyRequest, reply: FastifyReply) => {
     const { json = {}, admission, defect } = bodyOf(request, responseFields);
@@ -28,7 +35,7 @@ export function responses(app: FastifyInstance, options: DoorOptions): void {
     return { message, stream, origin, names, warnings, echo, customs };
   };
 
-  app.post("/v1/responses", (request, reply) => {
+  app.post(`${base}/responses`, { config }, (request, reply) => {
     const asked = read(request, reply);
     const { message, warnings, echo, customs } = asked;
     // Codex has it, and what is made of it: to them a comment is silence, after five minutes of which they give up.
@@ -40,14 +47,14 @@ export function responses(app: FastifyInstance, options: DoorOptions): void {
     });
   });
 
-  app.post("/v1/responses/input_tokens", (request, reply) =>
+  app.post(`${base}/responses/input_tokens`, { config }, (request, reply) =>
     answerCount(reply, options, read(request, reply), inputTokens),
   );
 
   app.route({
     method: ["GET", "POST", "DELETE"],
-    url: "/v1/responses/*",
-    config: { absent: true },
+    url: `${base}/responses/*`,
+    config: { ...config, absent: true },
     handler: nothingKept,
   });
 }
