@@ -60,7 +60,7 @@ export function failureIn(value: JsonObject, marked = false): LintelError | unde
   const error = value.error || bare || soleObject(value)?.error;
   if (!error) return undefined;
   const said = saidIn(value);
-  const retryAfter = retryAfterInBody(value, Date.now());
+  const retryAfter = askedAcrossHop(codeIn(value), retryAfterInBody(value, Date.now()));
   const status = statusOf(error, said) ?? 500;
   return errorOf(status, value, said, retryAfter);
 }
@@ -77,9 +77,8 @@ export function failureOf(
 ): LintelError {
   const value = parseJson(body);
   const said = saidIn(value) || otherwise;
-  // Another Lintel's, on its OpenAI paths.
-  const code = errorsIn(value).find((error) => "code" in error)?.code;
-  const retryAfter = askedAcrossHop(code, retryAfterIn(headers, value, Date.now()));
+  const seconds = retryAfterIn(status, headers, value, Date.now());
+  const retryAfter = askedAcrossHop(codeIn(value), seconds);
   const error = isOverTls(status, body)
     ? upstreamFailed(status, "elsewhere")
     : errorOf(status, value, said, retryAfter);
@@ -87,6 +86,9 @@ export function failureOf(
   if (why !== "") error.cause = new Error(why);
   return error;
 }
+
+/** The code of an error, such as another Lintel's on its OpenAI paths. */
+const codeIn = (value: unknown): unknown => errorsIn(value).find((error) => "code" in error)?.code;
 
 /** Where a server would have us go, which nobody follows: its address should be another one. */
 function redirectIn(status: number, { location }: Headers): string {

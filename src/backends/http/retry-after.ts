@@ -1,7 +1,8 @@
 /** When a server wants to be asked again. */
 
 import { isObject, type JsonObject } from "../../core/json.js";
-import { errorBodies } from "./error-body.js";
+import { errorBodies, messageIn } from "./error-body.js";
+import { secondsInWords, secondsToReset } from "./limit-reset.js";
 
 /** Headers of an answer, names in lower case. */
 export type Headers = Readonly<Record<string, Header>>;
@@ -10,14 +11,21 @@ type Header = string | string[] | undefined;
 /**
  * Seconds after which a server that refused wants to be asked again, at least 1: by
  * `Retry-After`, else by what some say in its place.
+ * @param status of its answer
  * @param body as it was parsed
  * @param now milliseconds since the epoch
  */
-export function retryAfterIn(headers: Headers, body: unknown, now: number): number | undefined {
+export function retryAfterIn(
+  status: number,
+  headers: Headers,
+  body: unknown,
+  now: number,
+): number | undefined {
   return (
     retryAfterOf(headers["retry-after"], now) ??
     retryAfterOfMs(headers["retry-after-ms"]) ??
-    retryAfterInBody(body, now)
+    retryAfterInBody(body, now) ??
+    (status === 429 ? whole(secondsToReset(headers, now)) : undefined)
   );
 }
 
@@ -45,7 +53,7 @@ export function retryAfterInBody(body: unknown, now: number): number | undefined
       seconds ?? (typeof estimated_time === "number" ? whole(estimated_time) : undefined);
     if (said !== undefined) return said;
   }
-  return undefined;
+  return whole(secondsInWords(messageIn(body)));
 }
 
 const decimal = /^\d+(?:\.\d+)?$/;
@@ -53,7 +61,7 @@ const decimal = /^\d+(?:\.\d+)?$/;
 const textOf = (header: Header): string =>
   (Array.isArray(header) ? header[0] : header)?.trim() ?? "";
 
-const whole = (seconds: number): number | undefined =>
+const whole = (seconds = Number.NaN): number | undefined =>
   Number.isFinite(seconds) ? Math.max(1, Math.ceil(seconds)) : undefined;
 
 /** OpenAI's and Azure's header. */
