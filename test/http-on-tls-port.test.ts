@@ -110,6 +110,7 @@ const asked: Readonly<Record<string, (url: string) => Promise<string>>> = {
         ...{ name: "corp", issuer, audience: ["a"], algorithms: ["RS256"] },
         ...{ clockToleranceMs: 0, refreshMs: 3_600_000, claims: { id: "sub", limits: {} } },
         rules: [],
+        teams: [],
       },
       log,
     );

@@ -2,6 +2,7 @@
 import * as z from "zod";
 import type { AuthSettings } from "../core/settings.js";
 import { algorithms, type IssuerSettings } from "../oidc/settings.js";
+import { ofTenants, tenantMark } from "../oidc/tenants.js";
 import { ownLimitsOf, ownLimitsSchema } from "./caller-limits.js";
 import { modelPattern, name, path } from "./fields.js";
 import { httpAddress, withoutFragment } from "./http-fields.js";
@@ -55,7 +56,7 @@ const claim = (what: string) =>
 const claims = z.strictObject({
   id: name.default("sub").describe("Claim that says who calls."),
   models: claim("the models that the caller may use: a list, or a text"),
-  team: claim("the name of the caller's team"),
+  team: claim("the name of the caller's team, or several, of which the first of auth.teams counts"),
   requests_per_minute: claim("the caller's requests per minute"),
   tokens_per_minute: claim("the caller's tokens per minute"),
   images_per_day: claim("the caller's images per day"),
@@ -77,7 +78,18 @@ const oidc = z.strictObject({
     .string()
     .regex(/^[A-Za-z0-9][\w-]*$/, { error: "must be letters, digits, _ and -" })
     .describe("Names the issuer; its callers are called NAME:ID in logs, limits and usage."),
-  issuer: httpAddress.describe("What its tokens have in iss, letter by letter."),
+  issuer: httpAddress.describe(
+    "What its tokens have in iss, letter by letter; {tenantid} in it stands for each of tenants.",
+  ),
+  tenants: z
+    .array(
+      z.string().regex(/^[A-Za-z0-9.-]+$/, { error: "must be letters, digits, - and . alone" }),
+    )
+    .min(1)
+    .optional()
+    .describe(
+      "Ids of the tenants that are let in, as Microsoft's Entra has them, where {tenantid} stands in the issuer.",
+    ),
   audience: z
     .union([name, z.array(name).min(1)], { error: "must be a text or a list of texts" })
     .transform((value) => (Array.isArray(value) ? value : [value]))
@@ -155,13 +167,25 @@ export function authSettings({ mode, tokens, teams }: Auth): AuthSettings {
   };
 }
 
-/** The issuers. */
-export function issuerSettings({ oidc }: Auth): IssuerSettings[] {
-  return oidc.map(({ claims, rules, otherwise, ...issuer }) => ({
+/** The issuers: of one with tenants one for each, since each has a discovery document and keys. */
+export const issuerSettings = (auth: Auth): IssuerSettings[] =>
+  auth.oidc.flatMap((issuer) =>
+    ofTenants(issuer.issuer, issuer.tenants).map((iss, i) =>
+      oneIssuer(issuer, auth.teams, iss, issuer.tenants?.[i]),
+    ),
+  );
+
+function oneIssuer(
+  { claims, rules, otherwise, ...issuer }: Auth["oidc"][number],
+  teams: Auth["teams"],
+  iss: string,
+  id = tenantMark,
+): IssuerSettings {
+  return {
     name: issuer.name,
-    issuer: issuer.issuer,
+    issuer: iss,
     audience: issuer.audience,
-    jwksUrl: issuer.jwks_url,
+    jwksUrl: issuer.jwks_url?.replaceAll(tenantMark, id),
     tokenFile: issuer.token_file,
     algorithms: issuer.algorithms,
     clockToleranceMs: issuer.clock_tolerance,
@@ -177,6 +201,7 @@ export function issuerSettings({ oidc }: Auth): IssuerSettings[] {
         concurrent: claims.concurrent,
       },
     },
+    teams: teams.map(({ name }) => name),
     rules: rules.map(({ limits, ...rest }) => ({ ...rest, limits: limits && ownLimitsOf(limits) })),
     otherwise:
       otherwise === "refuse"
@@ -186,5 +211,5 @@ export function issuerSettings({ oidc }: Auth): IssuerSettings[] {
             limits: issuer.limits && ownLimitsOf(issuer.limits),
             team: issuer.team,
           },
-  }));
+  };
 }

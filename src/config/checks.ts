@@ -7,6 +7,7 @@ import { isSocketPath, socketMessage } from "../socket-path.js";
 import { checkBackendFiles, checkDatabaseFiles, checkFiles } from "./certificate-checks.js";
 import { checkDefaults } from "./default-checks.js";
 import { checkPassHeaders } from "./header-checks.js";
+import { checkIssuers } from "./issuer-checks.js";
 import { checkMirrors } from "./mirror-checks.js";
 import { checkModels } from "./model-checks.js";
 import { checkPrices } from "./price-checks.js";
@@ -176,7 +177,7 @@ function checkAuth(auth: Fields): Finding[] {
     ...duplicates(tokens.map(lowerHash), ["auth", "tokens"], "hash"),
     ...duplicates(list(auth.teams), ["auth", "teams"], "name"),
     ...duplicates(issuers, ["auth", "oidc"], "name"),
-    ...duplicates(issuers, ["auth", "oidc"], "issuer"),
+    ...checkIssuers(issuers),
     ...tokens.flatMap((token, i) => {
       const name = String(token.name);
       const issuer = issuers.find((issuer) => name.startsWith(`${issuer.name}:`));

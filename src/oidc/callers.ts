@@ -64,12 +64,13 @@ export class OidcCallers implements CallerSource {
     for (const { keys } of this.#issuers.values()) keys.close();
   }
 
-  /** How the issuers are. */
+  /** How the issuers are; one with several tenants is away where the keys of one of these are. */
   states(): IssuerState[] {
-    return [...this.#issuers.values()].map(({ settings: { name }, keys: { away } }) => ({
-      name,
-      away,
-    }));
+    const away = new Map<string, boolean>();
+    for (const { settings, keys } of this.#issuers.values()) {
+      away.set(settings.name, keys.away || away.get(settings.name) === true);
+    }
+    return [...away].map(([name, away]) => ({ name, away }));
   }
 
   find(token: string): Caller | undefined | Promise<Caller> {

@@ -35,7 +35,7 @@ export function callerFrom(payload: Payload, issuer: IssuerSettings): Caller {
   return callerOf(shortened(whole), name, {
     models: modelsFrom(payload, claims.models) ?? grant.models,
     limits: Object.keys(limits).length > 0 ? limits : undefined,
-    team: teamFrom(payload, claims.team) ?? grant.team,
+    team: teamFrom(payload, issuer, grant.team),
   });
 }
 
@@ -74,18 +74,20 @@ function grantOf(payload: Payload, { rules, otherwise }: IssuerSettings): Grant 
   throw new LintelError("invalid_token", "the bearer token's holder is not let in here");
 }
 
-/** The texts of a claim: a list's, or those with blanks between, as in `scope`; and the whole. */
+/** The texts of a claim: a list's, or those with blanks or commas between, as in `scope`; and the whole. */
 function textsOf(value: unknown): string[] {
   if (Array.isArray(value)) return value.map(String);
-  if (typeof value === "string") return [value, ...value.split(" ")];
+  if (typeof value === "string") return [value, ...parts(value)];
   return typeof value === "number" || typeof value === "boolean" ? [String(value)] : [];
 }
+
+/** What stands in a text between blanks and commas. */
+const parts = (text: string): string[] => text.split(/[\s,]+/).filter((part) => part !== "");
 
 function modelsFrom(payload: Payload, claim: string | undefined): readonly string[] | undefined {
   const value = claim === undefined ? undefined : claimOf(payload, claim);
   if (claim === undefined || value === undefined) return undefined;
-  const models =
-    typeof value === "string" ? value.split(/[\s,]+/).filter((model) => model !== "") : value;
+  const models = typeof value === "string" ? parts(value) : value;
   if (!Array.isArray(models) || models.some((model) => typeof model !== "string")) {
     throw unusable(claim, "must be a list of models");
   }
@@ -95,14 +97,31 @@ function modelsFrom(payload: Payload, claim: string | undefined): readonly strin
   return models;
 }
 
-function teamFrom(payload: Payload, claim: string | undefined): string | undefined {
+/**
+ * The team by a claim that may name several, such as all groups of who calls: the one of them that stands first among
+ * those of the configuration. Of one that is named alone the name counts, whatever it is.
+ * @param granted counts where the claim is absent, or names several and none that is configured
+ * @throws LintelError `invalid_token` if nothing says which
+ */
+function teamFrom(
+  payload: Payload,
+  { claims: { team: claim }, teams: configured }: IssuerSettings,
+  granted: string | undefined,
+): string | undefined {
   const value = claim === undefined ? undefined : claimOf(payload, claim);
-  if (claim === undefined || value === undefined) return undefined;
-  // Some issuers make a list of everything.
-  const team = Array.isArray(value) && value.length === 1 ? value[0] : value;
-  if (typeof team !== "string" || team === "")
+  if (claim === undefined || value === undefined) return granted;
+  const named = Array.isArray(value) ? value : typeof value === "string" ? [value] : [undefined];
+  if (!named.every((one) => typeof one === "string" && one !== "")) {
     throw unusable(claim, "must be the name of one team");
-  return shortened(team);
+  }
+  // Names of teams may have blanks and commas.
+  const [alone] = named.length === 1 ? named : [];
+  const all = alone === undefined ? named : [alone, ...parts(alone)];
+  const known = configured.find((team) => all.includes(team)) ?? alone;
+  if (known !== undefined) return shortened(known);
+  if (granted === undefined)
+    throw unusable(claim, "names several teams, and none that is known here");
+  return granted;
 }
 
 function limitsFrom(

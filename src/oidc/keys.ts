@@ -21,6 +21,7 @@ import { LintelError } from "../core/errors.js";
 import { type Logger, reasonOf } from "../core/log.js";
 import { readJson } from "./read-json.js";
 import type { IssuerSettings } from "./settings.js";
+import { tenantMark } from "./tenants.js";
 
 /** How soon unknown keys make it be asked again, milliseconds: tokens can name any key. */
 const cooldownMs = 10_000;
@@ -221,7 +222,9 @@ export class IssuerKeys {
       jwks_uri?: unknown;
     };
     if (document.issuer !== issuer) {
-      throw new Error(`its discovery document is of the issuer ${String(document.issuer)}`);
+      const said = String(document.issuer);
+      const why = said.includes(tenantMark) ? `: set that, and tenants` : "";
+      throw new Error(`its discovery document is of the issuer ${said}${why}`);
     }
     if (typeof document.jwks_uri !== "string") {
       throw new Error("its discovery document has no jwks_uri");

@@ -40,7 +40,7 @@ export interface Claims {
   readonly id: string;
   /** Names of models: a list, or a text with blanks or commas between. */
   readonly models?: string | undefined;
-  /** The team: a text. */
+  /** The team: a text, or a list of which one counts. */
   readonly team?: string | undefined;
   readonly limits: Readonly<Partial<Record<LimitClaim, string>>>;
 }
@@ -52,7 +52,7 @@ export interface ClaimRule extends Grant {
   readonly value: string;
 }
 
-/** An issuer whose tokens count. */
+/** An issuer whose tokens count. Several have the same name where it has one for each of its tenants. */
 export interface IssuerSettings {
   /** Callers are called `name:id`. */
   readonly name: string;
@@ -70,6 +70,8 @@ export interface IssuerSettings {
   /** How often its keys are read again, milliseconds. */
   readonly refreshMs: number;
   readonly claims: Claims;
+  /** Names of teams that the configuration knows: where a claim names several, the first of these counts. */
+  readonly teams: readonly string[];
   /** The first that fits counts. */
   readonly rules: readonly ClaimRule[];
   /** For callers that no rule fits; absent: they are refused. */

@@ -62,6 +62,25 @@ describe("mistakes in who may call", () => {
       ],
     ],
     [
+      "tenants without a place for them, and a place without tenants",
+      `auth:\n  oidc:\n    - { name: a, issuer: "https://a/v2", audience: l, tenants: [x] }\n    - { name: b, issuer: "https://b/{tenantid}", audience: l }\n    - { name: c, issuer: "https://c/{tenantId}", audience: l, tenants: [x] }\n`,
+      [
+        "lintel.yaml:3:64: auth.oidc[0].tenants: is for an issuer with {tenantid} in its address, such as https://login.microsoftonline.com/{tenantid}/v2.0",
+        "lintel.yaml:4:26: auth.oidc[1].issuer: has {tenantid}; auth.oidc[1].tenants must say who may stand there",
+        "lintel.yaml:5:26: auth.oidc[2].issuer: knows only {tenantid} in braces",
+      ],
+    ],
+    [
+      "tenants that are none, or come twice",
+      `auth:\n  oidc:\n    - { name: a, issuer: "https://a/{tenantid}", audience: l, tenants: [x, y, x, "a/b"] }\n    - { name: b, issuer: "https://a/y", audience: l }\n    - { name: c, issuer: "https://c/{tenantid}", audience: l, tenants: [] }\n`,
+      [
+        "lintel.yaml:3:79: auth.oidc[0].tenants[2]: is the same as one before it; must be unique",
+        "lintel.yaml:3:82: auth.oidc[0].tenants[3]: must be letters, digits, - and . alone",
+        "lintel.yaml:4:26: auth.oidc[1].issuer: is the same as that of auth.oidc[0]; must be unique",
+        "lintel.yaml:5:70: auth.oidc[2].tenants: must have at least one entry",
+      ],
+    ],
+    [
       "a fragment in the address of keys, and a hash twice in other letters",
       `auth:\n  tokens:\n    - { name: a, hash: "${hash}" }\n    - { name: b, hash: "${hash.replace(/ab/g, "AB")}" }\n  oidc: [{ name: c, issuer: "https://a", audience: l, jwks_url: "https://a/keys?p=1#x" }]\n`,
       [

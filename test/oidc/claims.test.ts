@@ -177,7 +177,7 @@ rules: [{ claim: resource_access.lintel.example.roles, value: admin, limits: { c
         "invalid_token: the bearer token's claim lintel.rpm must be a whole number, 0 or more",
       );
     }
-    for (const team of ["", null, 1, [], ["a", "b"], [1]]) {
+    for (const team of ["", null, 1, [1], ["a", 1], ["a", ""]]) {
       expect(await who(callers, await sign({ lintel: { team } }))).toBe(
         "invalid_token: the bearer token's claim lintel.team must be the name of one team",
       );
@@ -189,6 +189,49 @@ rules: [{ claim: resource_access.lintel.example.roles, value: admin, limits: { c
       "must have at most one * in each model",
     );
   });
+
+  describe("a claim that names several teams", () => {
+    const teams = "teams: [{ name: Red Team }, { name: blue }, { name: green }]";
+    const of = async (more: string, groups: unknown) =>
+      who(
+        callersOf(`claims: { team: groups }\n${more}`, undefined, undefined, { teams }),
+        await corp.issuer.sign({ groups }),
+      );
+
+    test.each<[unknown, string]>([
+      [["everyone", "green", "blue"], "blue"],
+      [["green"], "green"],
+      ["green, everyone,blue", "blue"],
+      ["everyone green", "green"],
+      ["Red Team", "Red Team"],
+      [["blue", "Red Team"], "Red Team"],
+      // One that is not known is named alone: it is one.
+      ["everyone", "everyone"],
+      [["everyone"], "everyone"],
+      ["everyone, somebody", "everyone, somebody"],
+    ])("%j: of those that are known the first one counts", async (groups, team) => {
+      expect(await of("", groups)).toMatchObject({ team });
+    });
+
+    test.each([[["everyone", "somebody"]], [[]]])("%j, of which none is known", async (groups) => {
+      expect(await of("", groups)).toBe(
+        "invalid_token: the bearer token's claim groups names several teams, and none that is known here",
+      );
+      expect(await of("team: staff", groups)).toMatchObject({ team: "staff" });
+      const rule = "rules: [{ claim: sub, value: alice, team: hers }]\nteam: staff";
+      expect(await of(rule, groups)).toMatchObject({ team: "hers" });
+    });
+  });
+
+  test.each(["admins,images", "admins, images", "admins images", "images"])(
+    "a rule by one of several in a text: %s",
+    async (roles) => {
+      const callers = callersOf(`rules: [{ claim: roles, value: images, models: [image-1] }]`);
+      expect(await who(callers, await corp.issuer.sign({ roles }))).toMatchObject({
+        models: ["image-1"],
+      });
+    },
+  );
 
   test("callers that no rule fits can be refused", async () => {
     const callers = callersOf(`rules: [{ claim: groups, value: ai }]\notherwise: refuse`);

@@ -24,13 +24,24 @@ export function eachWithIssuer() {
     get issuer() {
       return issuer;
     },
-    /** Callers as a configuration has them: `more` are further lines of the issuer. */
-    callersOf(more = "", log = silent, cooldownMs = 0): OidcCallers {
+    /**
+     * Callers as a configuration has them.
+     * @param more further lines of the issuer
+     * @param address of the issuer
+     * @param teams further lines of `auth`
+     */
+    callersOf(
+      more = "",
+      log = silent,
+      cooldownMs = 0,
+      { address = issuer.url, teams = "" } = {},
+    ): OidcCallers {
       const { auth } = valid(`auth:
   mode: token
+  ${teams}
   oidc:
     - name: corp
-      issuer: ${issuer.url}
+      issuer: ${address}
       audience: [lintel, other]
 ${more.replace(/^/gm, "      ")}`);
       const callers = new OidcCallers(issuerSettings(auth), log, cooldownMs);

@@ -10,10 +10,14 @@ export class Issuer {
   status = 200;
   /** How often the keys were asked for. */
   asked = 0;
+  /** Path at which they were asked for last. */
+  askedAt: string | undefined;
   /** What the discovery document says the issuer is; absent: the truth. */
   claimed: string | undefined;
   /** Whether the discovery document says where the keys are. */
   tellsKeys = true;
+  /** Tenants with a discovery document of their own beside `realm`. */
+  tenants: readonly string[] = [];
   /** Path of a document that a redirect leads to; absent: none. */
   moved: string | undefined;
   /** Token that it wants for its documents; absent: anybody gets them. */
@@ -34,25 +38,32 @@ export class Issuer {
       response.setHeader("content-type", "application/json");
       response.statusCode = this.status;
       const path = request.url?.replace(/^\/moved/, "");
+      const [, tenant = ""] =
+        /^\/(\w+)\/\.well-known\/openid-configuration$/.exec(path ?? "") ?? [];
       if (this.wants && request.headers.authorization !== `Bearer ${this.wants}`) {
         response.writeHead(403).end();
         return;
       }
       if (request.url === this.moved) {
         response.writeHead(302, { location: `/moved${path}` }).end();
-      } else if (path === "/realm/.well-known/openid-configuration") {
+      } else if (["realm", ...this.tenants].includes(tenant)) {
         const keys = this.tellsKeys ? { jwks_uri: `${this.url}/keys` } : {};
-        response.end(this.#document({ issuer: this.claimed ?? this.url, ...keys }));
+        const issuer = this.claimed ?? (tenant === "realm" ? this.url : this.of(tenant));
+        response.end(this.#document({ issuer, ...keys }));
       } else {
         this.asked++;
+        this.askedAt = path;
         const keys = [...this.others, ...this.#keys.map((key) => key.public)];
         response.end(this.#document({ keys }));
       }
     });
     await new Promise<void>((resolve) => this.#server?.listen(this.#port, "127.0.0.1", resolve));
     this.#port = (this.#server.address() as AddressInfo).port;
-    this.url = `http://127.0.0.1:${this.#port}/realm`;
+    this.url = this.of("realm");
   }
+
+  /** The issuer of a tenant. */
+  readonly of = (tenant: string): string => `http://127.0.0.1:${this.#port}/${tenant}`;
 
   #held: (() => void) | undefined;
 
