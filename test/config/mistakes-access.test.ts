@@ -77,7 +77,7 @@ describe("mistakes in who may call", () => {
         "lintel.yaml:3:79: auth.oidc[0].tenants[2]: is the same as one before it; must be unique",
         "lintel.yaml:3:82: auth.oidc[0].tenants[3]: must be letters, digits, - and . alone",
         "lintel.yaml:4:26: auth.oidc[1].issuer: is the same as that of auth.oidc[0]; must be unique",
-        "lintel.yaml:5:70: auth.oidc[2].tenants: must have at least one entry",
+        "lintel.yaml:5:72: auth.oidc[2].tenants: must not be empty",
       ],
     ],
     [
