@@ -55,7 +55,7 @@ export async function serve(options: ServingOptions): Promise<Serving> {
   const app = await createApp(options.appSettings);
   for (const door of doors) await app.register(door, { gateway: core, settings, administration });
   const methods = contractMethods({ gateway: core, settings });
-  const plainGrpc = grpcEdge(methods, settings.bodyLimit, admitGrpc(core));
+  const plainGrpc = grpcEdge(methods, settings.bodyLimit, admitGrpc(core, settings));
   const listeners = await listenAtAll(app, options, plainGrpc);
   let closed: Promise<void> | undefined;
   return {

@@ -1,6 +1,7 @@
 /** What a token may do, as it is said on the command line. */
 import { alternatives } from "../config/problems.js";
 import { duration, latestTime, time } from "../config/quantities.js";
+import { isNetwork, mostNetworks, networkMessage } from "../core/callers/addresses.js";
 import type { NewToken, TokenChange } from "../core/callers/registry.js";
 import { stars } from "../core/pattern.js";
 import { type Given, type Option, UsageError } from "./command.js";
@@ -31,6 +32,10 @@ export const tokenOptions = {
     value: "A,B",
     help: "models that it may use; one * in a name stands for anything (default: all)",
   },
+  from: {
+    value: "A,B",
+    help: "addresses and networks that it may be used from: 203.0.113.7,10.0.0.0/8 (default: everywhere)",
+  },
   ...limitOptions,
   team: {
     value: "NAME",
@@ -40,11 +45,15 @@ export const tokenOptions = {
 } as const satisfies Record<string, Option>;
 
 /** The words that take away what else a token has of its own, by option. */
-const none = { models: "all", team: "none" } as const;
+const none = { models: "all", from: "everywhere", team: "none" } as const;
 
 /** The options that change a token. What is not given stays. */
 export const changeOptions = {
   models: { ...tokenOptions.models, help: `models that it may use, or ${none.models}` },
+  from: {
+    ...tokenOptions.from,
+    help: `addresses and networks that it may be used from, or ${none.from}`,
+  },
   ...limitChangeOptions,
   team: { value: "NAME", help: `team that its holder is a member of, or ${none.team}` },
   expires: { value: "WHEN", help: `${expiryHelp}, or never` },
@@ -66,6 +75,7 @@ export function wishOf(given: Given): NewToken {
   return {
     name,
     models: modelsOf(given),
+    from: fromOf(given),
     limits,
     team: teamOption(given),
     expiresAt: expiryOption(given) ?? undefined,
@@ -83,6 +93,7 @@ export function changeOf(given: Given): TokenChange {
   }
   return {
     models: changeOption(given, "models", none.models, modelsOf),
+    from: changeOption(given, "from", none.from, fromOf),
     limits: limitsChange(given),
     team: changeOption(given, "team", none.team, teamOption),
     expiresAt: expiryOption(given),
@@ -103,12 +114,28 @@ function teamOption(given: Given): string | undefined {
   return team;
 }
 
-function modelsOf(given: Given): readonly string[] | undefined {
-  const models = given
-    .text("models")
+function listOption(given: Given, name: string): readonly string[] | undefined {
+  return given
+    .text(name)
     ?.split(",")
-    .map((model) => model.trim())
-    .filter((model) => model !== "");
+    .map((one) => one.trim())
+    .filter((one) => one !== "");
+}
+
+function fromOf(given: Given): readonly string[] | undefined {
+  const networks = listOption(given, "from");
+  if (networks?.length === 0) throw new UsageError("--from needs at least one address");
+  if ((networks?.length ?? 0) > mostNetworks) {
+    throw new UsageError(`--from must have at most ${mostNetworks} addresses`);
+  }
+  for (const network of networks ?? []) {
+    if (!isNetwork(network)) throw new UsageError(`--from: ${network} ${networkMessage}`);
+  }
+  return networks;
+}
+
+function modelsOf(given: Given): readonly string[] | undefined {
+  const models = listOption(given, "models");
   if (models?.length === 0) throw new UsageError("--models needs at least one name");
   for (const model of models ?? []) {
     if (stars(model) > 1) throw new UsageError(`--models: ${model} must have at most one *`);

@@ -5,12 +5,13 @@ import type { NewToken } from "../core/callers/registry.js";
 import { createToken, hashToken } from "../core/tokens.js";
 
 /** The token, and the lines that make a configuration know it. */
-export function tokenYaml({ name, models, limits, team, expiresAt }: NewToken): string {
+export function tokenYaml({ name, models, from, limits, team, expiresAt }: NewToken): string {
   const secret = createToken();
   const token = {
     name,
     hash: hashToken(secret),
     models,
+    from,
     limits: limits && limitsWritten(limits),
     team,
     expires: expiresAt === undefined ? undefined : new Date(expiresAt).toISOString(),

@@ -51,8 +51,8 @@ Tokens count where auth.mode is token.`,
     if (given.has("admin")) {
       if (!given.has("yaml"))
         throw new UsageError("--admin needs --yaml: no database has such tokens");
-      if (wish.models || wish.limits || wish.team) {
-        throw new UsageError("--admin: administrators have no models, limits or team");
+      if (wish.models || wish.from || wish.limits || wish.team) {
+        throw new UsageError("--admin: administrators have no models, addresses, limits or team");
       }
       out(adminYaml(wish));
       return 0;
@@ -62,10 +62,11 @@ Tokens count where auth.mode is token.`,
       return 0;
     }
     return withTokens(given, true, async (tokens) => {
-      const { name, models, limits, team, expiresAt } = wish;
+      const { name, models, from, limits, team, expiresAt } = wish;
       const { token, secret, warnings } = await tokens.createToken({
         ...{ name, team },
         models: models && { names: [...models] },
+        fromAddresses: from && { networks: [...from] },
         limits: limits && limitsMessage(limits),
         expiry: expiryMessage(expiresAt),
       });
@@ -84,7 +85,7 @@ const list: Command = {
       const shown = await everyToken(tokens, given.has("all"));
       if (given.has("json")) out(JSON.stringify(shown.map(entryOf), undefined, 2));
       else if (shown.length === 0) say("there are no tokens");
-      else out(table(heading, shown.map(rowOf)));
+      else out(tableOf(shown));
       return 0;
     }),
 };
@@ -116,7 +117,7 @@ for budgets that get another period, and for the first calls in another team.`,
     return withTokens(given, false, async (tokens) => {
       const { token, warnings, appliesWithin } = await tokens.updateToken(change);
       if (!token) throw new Error("the answer has no token");
-      out(given.has("json") ? JSON.stringify(entryOf(token)) : table(heading, [rowOf(token)]));
+      out(given.has("json") ? JSON.stringify(entryOf(token)) : tableOf([token]));
       for (const warning of warnings) say(warning);
       const ms = msOf(appliesWithin);
       if (!given.has("json") && ms !== undefined) say(`every gateway knows within ${ms / 1000} s`);
@@ -179,10 +180,11 @@ function expiryMessage(
 
 const changeMessage = (
   token: string,
-  { models, team, limits, expiresAt }: TokenChange,
+  { models, from, team, limits, expiresAt }: TokenChange,
 ): MessageInitShape<typeof UpdateTokenRequestSchema> => ({
   token,
   models: models === undefined ? undefined : { names: [...(models ?? [])] },
+  fromAddresses: from === undefined ? undefined : { networks: [...(from ?? [])] },
   team: team === undefined ? undefined : (team ?? ""),
   limits: limits && limitsMessage(limits),
   expiry: expiryMessage(expiresAt),
@@ -200,6 +202,17 @@ async function show(
 
 const heading = ["NAME", "ID", "STATE", "TEAM", "MODELS", "LIMITS", "CREATED", "EXPIRES"];
 
+/** Tokens as a table; from where they may be used stands in it only where that is said of one. */
+function tableOf(tokens: readonly Token[]): string {
+  const rows = tokens.map(rowOf);
+  if (tokens.every(({ fromAddresses }) => fromAddresses.length === 0)) return table(heading, rows);
+  const from = tokens.map(({ fromAddresses }) => fromAddresses.join(" ") || "everywhere");
+  return table(
+    [...heading, "FROM"],
+    rows.map((row, i) => [...row, from[i] ?? ""]),
+  );
+}
+
 function rowOf(message: Token): string[] {
   const { name, id, team = "", models, limits, createdAt, expiresAt } = tokenOf(message);
   return [
@@ -216,7 +229,8 @@ function rowOf(message: Token): string[] {
 
 /** What `--json` tells of a token; nothing that leads to it. */
 function entryOf(message: Token) {
-  const { id, name, team, models, limits, createdAt, expiresAt, revokedAt } = tokenOf(message);
+  const { id, name, team, models, from, limits, ...times } = tokenOf(message);
+  const { createdAt, expiresAt, revokedAt } = times;
   const time = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
   return {
     id,
@@ -224,6 +238,7 @@ function entryOf(message: Token) {
     state: stateOf(message),
     team: team ?? null,
     models: models ?? null,
+    from: from ?? null,
     limits: limits ? limitsWritten(limits) : null,
     created: time(createdAt),
     expires: time(expiresAt),

@@ -1,5 +1,6 @@
 /** Who may call, as it is written in the configuration. */
 import * as z from "zod";
+import { isNetwork, mostNetworks, networkMessage } from "../core/callers/addresses.js";
 import type { AuthSettings } from "../core/settings.js";
 import { algorithms, type IssuerSettings } from "../oidc/settings.js";
 import { ofTenants, tenantMark } from "../oidc/tenants.js";
@@ -45,6 +46,14 @@ const token = z.strictObject({
     'must be "sha256:" and 64 hex digits, as "lintel tokens create --yaml" prints it',
   ).describe("Hash of the token; the token itself is never stored."),
   models: models(),
+  from: z
+    .array(z.string().refine(isNetwork, { error: networkMessage }))
+    .min(1)
+    .max(mostNetworks)
+    .optional()
+    .describe(
+      "Addresses and networks that it may be used from, such as 10.0.0.0/8; behind a proxy trust_proxy has to name that. Default: everywhere.",
+    ),
   limits: ownLimitsSchema.optional().describe("Limits of this caller."),
   team: memberOf("its holder"),
   expires: time.optional().describe("Until when it counts. Default: for ever."),

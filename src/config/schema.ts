@@ -104,7 +104,7 @@ export const configSchema = z.strictObject({
     })
     .default(false)
     .describe(
-      "Whose X-Forwarded-Proto, -Host and -Prefix, or Forwarded, say where callers find images, if public_url does not, and whose X-Forwarded-For says in the log who was refused: of every proxy, of none, or of these addresses and networks.",
+      "Whose X-Forwarded-Proto, -Host and -Prefix, or Forwarded, say where callers find images, if public_url does not, and whose X-Forwarded-For says from where tokens are used, and in the log who was refused: of every proxy, of none, or of these addresses and networks.",
     ),
   bounds: boundsSchema
     .prefault({})

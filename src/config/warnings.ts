@@ -34,6 +34,12 @@ export function warningsOf(config: Config): string[] {
   if (auth.mode !== "token" && auth.tokens.length > 0) {
     warnings.push(`auth.tokens are not looked at, because auth.mode is ${auth.mode}`);
   }
+  const bound = config.trust_proxy === true ? auth.tokens.filter(({ from }) => from) : [];
+  for (const { name } of bound) {
+    warnings.push(
+      `the token of ${JSON.stringify(name)} may be used from some addresses alone, and trust_proxy is true: whoever reaches the gateway can write one of them into X-Forwarded-For; trust_proxy should name the proxies`,
+    );
+  }
   if (auth.mode !== "token" && auth.teams.length > 0) {
     warnings.push(`auth.teams are not looked at, because auth.mode is ${auth.mode}`);
   }

@@ -3,6 +3,7 @@ import type { Admission, Call, Caller, Middleware } from "./call.js";
 import { ConfiguredTokens } from "./callers/configured.js";
 import type { CallerSource } from "./callers/source.js";
 import { LintelError, toLintelError } from "./errors.js";
+import type { ClientOf } from "./gateway.js";
 import { deferred } from "./iterate.js";
 import { isConversation } from "./methods.js";
 import { fits } from "./pattern.js";
@@ -20,23 +21,45 @@ export function authenticate(identify: Identify): Middleware {
   return (next) => (call) => {
     const { admission } = call;
     if (admission instanceof LintelError) throw admission;
-    const caller = admission ?? identify(call.credential);
-    if (!(caller instanceof Promise)) return next(withCaller(call, caller));
-    return deferred(async () => next(withCaller(call, await caller)));
+    if (admission) return next(withCaller(call, admission));
+    const caller = identify(call.credential);
+    const { client } = call.attributes;
+    if (!(caller instanceof Promise)) return next(withCaller(call, inPlace(caller, client)));
+    return deferred(async () => next(withCaller(call, inPlace(await caller, client))));
   };
 }
 
-/** Asks ahead of a call. Never throws or rejects: an error is an answer. */
-export function admit(
+/**
+ * Asks ahead of a call. Never throws or rejects: an error is an answer.
+ * @param clientOf where a request comes from, by its headers and what it came by; asked only where that counts
+ */
+export function admit<H, B>(
   identify: Identify,
   credential: string | undefined,
+  clientOf: ClientOf<H, B>,
+  headers: H,
+  by: B,
 ): Admission | Promise<Admission> {
   try {
     const caller = identify(credential);
-    return caller instanceof Promise ? caller.catch(toLintelError) : caller;
+    if (!(caller instanceof Promise)) {
+      return caller.from ? inPlace(caller, clientOf(headers, by)) : caller;
+    }
+    return caller
+      .then((found) => (found.from ? inPlace(found, clientOf(headers, by)) : found))
+      .catch(toLintelError);
   } catch (thrown) {
     return toLintelError(thrown);
   }
+}
+
+/** @throws LintelError `address_not_allowed` where a caller may not call from an address */
+function inPlace(caller: Caller, client: string | undefined): Caller {
+  if (caller.from === undefined || caller.from.has(client)) return caller;
+  // For the log, which has the address beside it: the token may be in wrong hands.
+  const cause = new Error(`the token of ${JSON.stringify(caller.id)}`);
+  const message = "this token may not be used from this address";
+  throw new LintelError("address_not_allowed", message, { cause });
 }
 
 function withCaller(call: Call, caller: Caller): Call {

@@ -3,6 +3,7 @@
  * step is. Nothing here knows HTTP, Fastify or a vendor.
  */
 import type { Attributes } from "./call-attributes.js";
+import type { Addresses } from "./callers/addresses.js";
 import type { CallSignal } from "./cancellation.js";
 import type { ErrorCode } from "./error-table.js";
 import type { LintelError } from "./errors.js";
@@ -26,6 +27,8 @@ export interface Caller {
   readonly token?: string | undefined;
   /** Until when what was presented lets its holder in, milliseconds since the epoch; absent: for ever. */
   readonly expiresAt?: number | undefined;
+  /** From where what was presented lets its holder in; absent: from everywhere. */
+  readonly from?: Addresses | undefined;
   /** Names of the models that the caller may use, or patterns with one `*`; absent: all. */
   readonly models?: readonly string[];
   /** The caller's own limits; they replace those of every caller, one by one. */

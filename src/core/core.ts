@@ -99,7 +99,8 @@ export function createCore(parts: CoreParts): Core {
     routing,
     budgets: limits?.budgets,
     readiness: inFlight,
-    admit: (credential) => admit(identify, credential),
+    admit: (credential, clientOf, headers, by) =>
+      admit(identify, credential, clientOf, headers, by),
     call(method, request, origin) {
       const life = new Life();
       const totalMs = catalogue.totalMs(method, request);

@@ -3,6 +3,7 @@ import { setImmediate } from "node:timers/promises";
 import { Cancellation } from "./cancellation.js";
 import type { Core } from "./core.js";
 import { shuttingDown } from "./errors.js";
+import type { ClientOf } from "./gateway.js";
 import type { Input, MethodName } from "./methods.js";
 import { PastRouting } from "./routing/past.js";
 
@@ -60,8 +61,8 @@ export class CurrentCore implements Core {
     return this.#core.budgets;
   }
 
-  admit(credential: string | undefined) {
-    return this.#core.admit(credential);
+  admit<H, B>(credential: string | undefined, clientOf: ClientOf<H, B>, headers: H, by: B) {
+    return this.#core.admit(credential, clientOf, headers, by);
   }
 
   call<M extends MethodName>(method: M, request: Input<M>, origin: Parameters<Core["call"]>[2]) {

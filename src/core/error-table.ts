@@ -29,6 +29,8 @@ export const errorTable = {
   invalid_token: row(401, Code.Unauthenticated, "authentication_error"),
   /** A token that may not use this model. */
   model_not_allowed: row(403, Code.PermissionDenied, "permission_error"),
+  /** A token that may not be used from where the call comes. */
+  address_not_allowed: row(403, Code.PermissionDenied, "permission_error"),
   /** No such model. */
   model_not_found: row(404, Code.NotFound, "invalid_request_error"),
   /** No token of this name or id that counts; of administration. */

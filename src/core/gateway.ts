@@ -65,6 +65,9 @@ export interface Readiness {
   readonly running: number;
 }
 
+/** The address that a request came from; `undefined` where there is none. */
+export type ClientOf<H, B> = (headers: H, by: B) => string | undefined;
+
 /** Lintel, as doors see it. */
 export interface Gateway {
   /**
@@ -72,8 +75,16 @@ export interface Gateway {
    * throws or rejects. The call is made in any case, with an empty request where the answer is
    * an error: so refusals are logged and counted like all calls. An answer that is at hand comes
    * at once and not as a promise.
+   * @param clientOf asked where a token may be used from some addresses alone
+   * @param headers of the request
+   * @param by what it came by
    */
-  admit(credential: string | undefined): Admission | Promise<Admission>;
+  admit<H, B>(
+    credential: string | undefined,
+    clientOf: ClientOf<H, B>,
+    headers: H,
+    by: B,
+  ): Admission | Promise<Admission>;
   /** Starts a call. Never throws: everything that goes wrong comes through `messages`. */
   call<M extends MethodName>(method: M, request: Input<M>, origin: Origin): Running<M>;
   readonly readiness: Readiness;

@@ -14,6 +14,7 @@ export function acrossHop(code: ErrorCode): ErrorCode {
   switch (code) {
     case "invalid_token":
     case "model_not_allowed":
+    case "address_not_allowed":
     case "internal":
     case "cancelled":
     case "request_timeout":

@@ -20,6 +20,8 @@ export interface IssuedToken {
   readonly hash: string;
   /** Names of the models it may use, or patterns with one `*`; absent: all. */
   readonly models?: readonly string[] | undefined;
+  /** Addresses and networks that it may be used from; absent: everywhere. */
+  readonly from?: readonly string[] | undefined;
   readonly limits?: OwnLimits | undefined;
   /** Name of the team that its holder is a member of. */
   readonly team?: string | undefined;

@@ -73,8 +73,19 @@ const isLetIn = (admission: Admission | undefined): boolean =>
 /** Where a request came from. */
 export const clientOf = (
   { header, connection }: Pick<Asked, "header" | "connection">,
-  settings: DoorSettings,
+  settings: Pick<DoorSettings, "clientOf">,
 ): string | undefined => (settings.clientOf ?? peerOf)(header, connection);
+
+/** The same of a request that came by something with a socket. */
+export const clientOfRequest =
+  (settings: Pick<DoorSettings, "clientOf">) =>
+  (headers: IncomingHttpHeaders, { socket }: Socketed): string | undefined =>
+    clientOf({ header: headerIn(headers), connection: socket }, settings);
+
+/** Absent: it is closed. */
+interface Socketed {
+  readonly socket?: Connection | undefined;
+}
 
 function timeoutIn(given: string | undefined): number | LintelError | undefined {
   if (given === undefined) return undefined;

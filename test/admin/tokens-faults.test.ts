@@ -1,5 +1,6 @@
 /** What is wrong with requests to the services of administration. */
 import { describe, expect, it } from "vitest";
+import { networkMessage } from "../../src/core/callers/addresses.js";
 import { administered } from "./gateway.js";
 
 describe("what is wrong is said of the field", () => {
@@ -11,7 +12,7 @@ describe("what is wrong is said of the field", () => {
     [
       "CreateToken",
       { name: "a", limit: { budget: { amount: 1 } } },
-      { limit: "is no field here; there are name, models, team, limits, expiry" },
+      { limit: "is no field here; there are name, models, team, limits, expiry, from_addresses" },
     ],
     [
       "CreateToken",
@@ -174,6 +175,25 @@ describe("what is wrong is said of the field", () => {
       { page_token: "must be the next_page_token of an answer" },
     ],
     ["ListTokens", { page_size: 5000 }, { page_size: "must be from 0 to 1000" }],
+    [
+      "CreateToken",
+      { name: "a", from_addresses: { networks: ["::1", "10.0.0.0/33", "", "here"] } },
+      {
+        "from_addresses.networks[2]": "must not be empty",
+        "from_addresses.networks[1]": networkMessage,
+        "from_addresses.networks[3]": networkMessage,
+      },
+    ],
+    [
+      "UpdateToken",
+      { token: "a", from_addresses: { networks: ["10.0.0.0/-1"] } },
+      { "from_addresses.networks[0]": networkMessage },
+    ],
+    [
+      "CreateToken",
+      { name: "a", from_addresses: { networks: Array(101).fill("::1") } },
+      { "from_addresses.networks": "number of items must be from 0 to 100" },
+    ],
     ["RevokeToken", {}, { token: "must not be empty" }],
     [
       "RotateToken",

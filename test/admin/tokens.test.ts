@@ -28,6 +28,7 @@ describe.each(wires)("by %s", (wire) => {
       {
         name: "alice",
         models: { names: ["chat", "image-*"] },
+        fromAddresses: { networks: ["127.0.0.1", "2001:db8::/32"] },
         team: "red",
         limits: {
           requestsPerMinute: { kind: { case: "amount", value: 60n } },
@@ -47,6 +48,7 @@ describe.each(wires)("by %s", (wire) => {
     const { token } = made;
     expect(token).toMatchObject({ name: "alice", state: State.ACTIVE, team: "red" });
     expect(token?.models).toEqual(["chat", "image-*"]);
+    expect(token?.fromAddresses).toEqual(["127.0.0.1", "2001:db8::/32"]);
     expect(token?.limits).toMatchObject({
       requestsPerMinute: { kind: { case: "amount", value: 60n } },
       tokensPerMinute: { kind: { case: "unlimited", value: true } },
@@ -86,6 +88,15 @@ describe.each(wires)("by %s", (wire) => {
 
     const grace = { seconds: 3600n, nanos: 0 };
     await tokens.updateToken({ token: "alice", models: {} }, as());
+    const elsewhere = { token: "alice", fromAddresses: { networks: ["10.0.0.0/8"] } };
+    const moved = await tokens.updateToken(elsewhere, as());
+    expect(moved.token?.fromAddresses).toEqual(["10.0.0.0/8"]);
+    const refused = await chat("chat", "Hello", made.secret);
+    expect([refused.status, await refused.text()]).toEqual([
+      ...[403, expect.stringContaining("address_not_allowed")],
+    ]);
+    const back = await tokens.updateToken({ token: "alice", fromAddresses: {} }, as());
+    expect(back.token?.fromAddresses).toEqual([]);
     const rotated = await tokens.rotateToken({ token: "alice", grace }, as());
     expect(rotated.token).toMatchObject({ id: token?.id, state: State.ACTIVE });
     expect(rotated.token?.previousExpireTime).toBeDefined();

@@ -303,7 +303,11 @@ test("end users of a token have limits of its own, one by one", async () => {
 test.each([
   [["--user-budget", "none"], "--user-budget must be a number, or a number per hour, "],
   [["--user-rpm", "-"], '--user-rpm must be a whole number, 0 or more, or unlimited; or "default"'],
-  [[], "tokens update needs something to change: --models, --rpm, --tpm, "],
+  [[], "tokens update needs something to change: --models, --from, --rpm, "],
+  [["--from", "10.0.0.0/33"], "--from: 10.0.0.0/33 must be an address or a network of IPv4 or "],
+  [["--from", "a.example"], "--from: a.example must be an address or a network of IPv4 or IPv6"],
+  [["--from", ","], "--from needs at least one address"],
+  [["--from", "::1,".repeat(101)], "--from must have at most 100 addresses"],
   [["--rpm", "many"], '--rpm must be a whole number, 0 or more, or unlimited; or "default"'],
   [["--budget", "none"], "--budget must be a number, or a number per hour, "],
   [["--team", " "], "--team must have 1 to 128 characters, and no control characters"],
@@ -313,6 +317,34 @@ test.each([
   const database = ["--database", join(folder(), "lintel.db")];
   const { code, stderr } = await runHere(["tokens", "update", "a", ...options, ...database]);
   expect([code, stderr.split("\n", 1)[0]?.slice(8, 8 + words.length)]).toEqual([2, words]);
+});
+
+test("from where a token may be used is told, changed and lifted", async () => {
+  const database = ["--database", join(folder(), "lintel.db")];
+  const tokens = (...args: string[]) => runHere(["tokens", ...args, ...database]);
+  const listed = async () => JSON.parse((await tokens("list", "--json")).stdout)[0].from;
+  await tokens("create", "--name", "a", "--from", "10.0.0.0/8, 2001:db8::/32");
+  expect(await listed()).toEqual(["10.0.0.0/8", "2001:db8::/32"]);
+  await tokens("create", "--name", "b");
+  expect((await tokens("list")).stdout).toMatch(
+    /^NAME .* EXPIRES +FROM\na .* never +10\.0\.0\.0\/8 2001:db8::\/32\nb .* never +everywhere$/m,
+  );
+  const changed = await tokens("update", "a", "--rpm", "5");
+  expect(changed.stdout).toContain("10.0.0.0/8 2001:db8::/32");
+  await tokens("update", "a", "--from", "127.0.0.1");
+  expect(await listed()).toEqual(["127.0.0.1"]);
+  await tokens("rotate", "a");
+  expect(await listed()).toEqual(["127.0.0.1"]);
+  await tokens("update", "a", "--from", "everywhere");
+  expect(await listed()).toBeNull();
+  expect((await tokens("list")).stdout).not.toContain("FROM");
+  const yaml = await tokens("create", "--yaml", "--name", "c", "--from", "::1,10.0.0.0/8");
+  expect(valid(yaml.stdout.slice(yaml.stdout.indexOf("auth:"))).auth.tokens[0]?.from).toEqual([
+    "::1",
+    "10.0.0.0/8",
+  ]);
+  const admin = await tokens("create", "--yaml", "--admin", "--name", "d", "--from", "::1");
+  expect([admin.code, admin.stderr]).toEqual([2, expect.stringContaining("no models, addresses")]);
 });
 
 test("a new token's team is not called as that of none is", async () => {

@@ -89,6 +89,15 @@ describe("mistakes in who may call", () => {
       ],
     ],
     [
+      "addresses that are none, none at all, and too many",
+      `auth:\n  tokens:\n    - { name: a, hash: "${hash}", from: [10.0.0.0/8, "10.0.0.0/33", here] }\n    - { name: b, hash: "${hash.replace(/ab/g, "cd")}", from: [] }\n`,
+      [
+        "lintel.yaml:3:118: auth.tokens[0].from[1]: must be an address or a network of IPv4 or IPv6, such as 203.0.113.7, 10.0.0.0/8 or 2001:db8::/32",
+        "lintel.yaml:3:133: auth.tokens[0].from[2]: must be an address",
+        "lintel.yaml:4:105: auth.tokens[1].from: must not be empty",
+      ],
+    ],
+    [
       "a day that its month has not",
       `auth: { tokens: [{ name: a, hash: "${hash}", expires: 2027-02-31 }] }`,
       ["auth.tokens[0].expires: must be a date or a time"],

@@ -245,3 +245,19 @@ test("budgets that are never spent, and limits that a restart forgets, are warne
     expect(await kept("1h", `limits: { global: ${limits} }\n`)).toEqual([]);
   }
 });
+
+test("tokens for some addresses are warned of, where anybody may write one", async () => {
+  const hash = `sha256:${"0".repeat(64)}`;
+  const warnings = async (trusted: string, from: string) => {
+    const auth = `auth: { mode: token, tokens: [{ name: a, hash: "${hash}"${from} }] }`;
+    const cwd = folder({ "lintel.yaml": `${auth}\ntrust_proxy: ${trusted}\n` });
+    return (await loadConfig({ cwd, env: {} })).warnings;
+  };
+  expect(await warnings("true", ", from: [10.0.0.0/8]")).toEqual([
+    expect.stringMatching(
+      /^the token of "a" may be used from some addresses alone, and trust_proxy is true: /,
+    ),
+  ]);
+  expect(await warnings("[127.0.0.1]", ", from: [10.0.0.0/8]")).toEqual([]);
+  expect(await warnings("true", "")).toEqual([]);
+});

@@ -21,13 +21,14 @@ import {
   usesTool,
 } from "../support/scripted.js";
 
-/** Tokens: `all` may do all, `limited` no model of the table. */
+/** Tokens: `all` may do all, `limited` no model of the table, `elsewhere` nothing from this machine. */
 export const tableSettings: Partial<CoreSettings> = {
   auth: {
     mode: "token",
     tokens: [
       { name: "all", hash: hashToken("all") },
       { name: "limited", hash: hashToken("limited"), models: ["other-*"] },
+      { name: "elsewhere", hash: hashToken("elsewhere"), from: ["203.0.113.0/24"] },
     ],
   },
 };

@@ -196,6 +196,12 @@ export const chatCases: readonly Case<ChatOutcome>[] = [
     expected: failed("invalid_token"),
   },
   {
+    name: "a token that may be used elsewhere, and a wrong field",
+    request: { messages: [] },
+    token: "elsewhere",
+    expected: failed("address_not_allowed"),
+  },
+  {
     name: "a token that may not use the model",
     request: hello,
     token: "limited",

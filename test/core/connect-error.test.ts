@@ -25,6 +25,7 @@ const codes = Object.keys(errorTable) as ErrorCode[];
 const hop: { readonly [C in ErrorCode]?: ErrorCode } = {
   invalid_token: "upstream_failed",
   model_not_allowed: "upstream_failed",
+  address_not_allowed: "upstream_failed",
   internal: "upstream_failed",
   cancelled: "upstream_failed",
   request_timeout: "upstream_failed",

@@ -16,6 +16,7 @@ const beyond: ReadonlySet<string> = new Set([
   "max_tokens above the model's cap",
   "too many prompts",
   "no token, and a wrong field",
+  "a token that may be used elsewhere, and a wrong field",
 ]);
 
 const ways: [

@@ -52,7 +52,11 @@ export async function serveRpc(
   const listener = await listen(
     app,
     { host: "127.0.0.1", port: 0, timeouts: different.timeouts },
-    grpcEdge(contractMethods({ gateway: core, settings }), settings.bodyLimit, admitGrpc(core)),
+    grpcEdge(
+      contractMethods({ gateway: core, settings }),
+      settings.bodyLimit,
+      admitGrpc(core, settings),
+    ),
   );
   until(async () => {
     core.abort();

@@ -10,6 +10,7 @@ import {
   UpdateTokenResponseSchema,
 } from "../../../gen/lintel/admin/v1/tokens_pb.js";
 import { QueryUsageResponseSchema } from "../../../gen/lintel/admin/v1/usage_pb.js";
+import { isNetwork, networkMessage } from "../callers/addresses.js";
 import { changedLimits } from "../callers/changed-limits.js";
 import type { NotRotated } from "../callers/registry.js";
 import { graceEnd, type StoredToken } from "../callers/store.js";
@@ -55,6 +56,7 @@ export const handlers: Handlers = {
     const wanted = {
       name,
       models: modelsOf(request.models?.names, found),
+      from: networksOf(request.fromAddresses?.networks, found),
       // None of its own where it has that of every caller.
       limits: changedLimits(undefined, limitsOf(request.limits, found)),
       team: teamOf(team, found) || undefined,
@@ -97,9 +99,10 @@ export const handlers: Handlers = {
   },
 
   async updateToken(request, { state, settings, found, about }) {
-    const { models, team } = request;
+    const { models, fromAddresses: from, team } = request;
     const change = {
       models: models && (modelsOf(models.names, found) ?? null),
+      from: from && (networksOf(from.networks, found) ?? null),
       limits: limitsOf(request.limits, found),
       team: team === undefined ? undefined : teamOf(team, found) || null,
       expiresAt: expiryOf(request.expiry, found),
@@ -226,6 +229,18 @@ function notRotated(refused: NotRotated, token: StoredToken): LintelError {
 function teamOf(team: string, into: Into): string {
   if (team !== team.trim()) into.push({ field: "team", message: noBlanks });
   return team;
+}
+
+function networksOf(
+  networks: readonly string[] | undefined,
+  into: Into,
+): readonly string[] | undefined {
+  for (const [i, network] of (networks ?? []).entries()) {
+    // Of an empty one the rules of the field tell.
+    if (network === "" || isNetwork(network)) continue;
+    into.push({ field: `from_addresses.networks[${i}]`, message: networkMessage });
+  }
+  return networks && networks.length > 0 ? [...networks] : undefined;
 }
 
 function modelsOf(names: readonly string[] | undefined, into: Into): string[] | undefined {

@@ -41,14 +41,14 @@ export const msOf = (duration: Duration | undefined): number | undefined =>
 
 /** A token as a message. */
 export function tokenMessage(token: StoredToken): Token {
-  const { id, name, models = [], team = "", limits } = token;
+  const { id, name, models = [], from = [], team = "", limits } = token;
   const now = Date.now();
   const { createdAt, expiresAt, revokedAt } = token;
   const expired = expiresAt !== undefined && expiresAt <= now;
   const state = revokedAt !== undefined ? State.REVOKED : expired ? State.EXPIRED : State.ACTIVE;
   const until = graceEnd(token) ?? 0;
   return create(TokenSchema, {
-    ...{ id, name, state, team, models: [...models] },
+    ...{ id, name, state, team, models: [...models], fromAddresses: [...from] },
     limits: limits && limitsMessage(limits),
     createTime: time(createdAt),
     expireTime: time(expiresAt),
@@ -63,6 +63,7 @@ export function tokenOf(token: Token): ShownToken {
     id: token.id,
     name: token.name,
     models: token.models.length > 0 ? token.models : undefined,
+    from: token.fromAddresses.length > 0 ? token.fromAddresses : undefined,
     limits: token.limits && ownLimits(token.limits),
     team: token.team || undefined,
     createdAt: ms(token.createTime) ?? 0,

@@ -1,6 +1,7 @@
 /** From a token that is known to its caller, if it still counts. */
 import type { Caller } from "../call.js";
 import { LintelError } from "../errors.js";
+import { Addresses } from "./addresses.js";
 
 /** What is known of a token. */
 export interface KnownToken {
@@ -22,16 +23,23 @@ export function admit({ caller, revoked }: KnownToken): Caller {
   return caller;
 }
 
+/** What a token gives its holder. */
+export interface Given extends Pick<Caller, "expiresAt" | "models" | "limits" | "team"> {
+  /** Addresses and networks; absent: all. */
+  readonly from?: readonly string[] | undefined;
+}
+
 /** A caller without the keys that would say nothing. */
 export function callerOf(
   id: string,
   token: string,
-  { expiresAt, models, limits, team }: Pick<Caller, "expiresAt" | "models" | "limits" | "team">,
+  { expiresAt, from, models, limits, team }: Given,
 ): Caller {
   return {
     id,
     token,
     ...(expiresAt !== undefined && { expiresAt }),
+    ...(from && { from: new Addresses(from) }),
     ...(models && { models }),
     ...(limits && { limits }),
     ...(team !== undefined && { team }),

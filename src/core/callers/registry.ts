@@ -6,6 +6,8 @@ import type { StoredToken } from "./store.js";
 export interface NewToken {
   readonly name: string;
   readonly models?: readonly string[] | undefined;
+  /** Addresses and networks that it may be used from. */
+  readonly from?: readonly string[] | undefined;
   readonly limits?: OwnLimits | undefined;
   /** Name of the team that its holder is a member of. */
   readonly team?: string | undefined;
@@ -16,6 +18,7 @@ export interface NewToken {
 /** What becomes another one of a token; absent: it stays, `null`: nothing of its own any more. */
 export interface TokenChange {
   readonly models?: readonly string[] | null | undefined;
+  readonly from?: readonly string[] | null | undefined;
   readonly limits?: LimitChanges | undefined;
   readonly team?: string | null | undefined;
   /** Milliseconds since the epoch; `null`: never. */

@@ -12,6 +12,8 @@ export interface StoredToken {
   /** The token before the last rotation, which counts a while longer. */
   readonly previous?: { readonly hash: string; readonly until: number } | undefined;
   readonly models?: readonly string[] | undefined;
+  /** Addresses and networks that it may be used from; absent: all. */
+  readonly from?: readonly string[] | undefined;
   readonly limits?: OwnLimits | undefined;
   /** Name of the team that its holder is a member of. */
   readonly team?: string | undefined;

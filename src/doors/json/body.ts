@@ -7,6 +7,7 @@ import { type PassedOver, passedOver } from "../../core/json-keys.js";
 import { makeWellFormed } from "../../core/well-formed.js";
 import { credentialOf } from "../credential.js";
 import type { DoorOptions } from "../door.js";
+import { clientOfRequest } from "../origin.js";
 import { discard, readBytes } from "./bytes.js";
 import { fromFastify, sendError, unsupportedMediaType } from "./error.js";
 import { describeFault, describeTwice } from "./fault.js";
@@ -39,6 +40,7 @@ export interface JsonBody {
  */
 export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOptions): void {
   const limit = settings.bodyLimit;
+  const client = clientOfRequest(settings);
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", (request, payload, done) => {
     const read = (admission: Admission) => {
@@ -53,7 +55,12 @@ export function takeJson(app: FastifyInstance, { gateway, settings }: DoorOption
         done(null, { json, defect, passed, admission } satisfies JsonBody);
       });
     };
-    const admission = gateway.admit(credentialOf(request.headers.authorization));
+    const admission = gateway.admit(
+      credentialOf(request.headers.authorization),
+      client,
+      request.headers,
+      request.raw,
+    );
     if (admission instanceof Promise) void admission.then(read);
     else read(admission);
   });

@@ -10,6 +10,7 @@ import {
   adminServices,
 } from "../../core/admin/methods.js";
 import { type LintelError, toLintelError } from "../../core/errors.js";
+import { credentialOf } from "../credential.js";
 import type { DoorOptions, DoorSettings } from "../door.js";
 import { type Asked, clientOf, headerIn, originFrom } from "../origin.js";
 import { retryAfterHeader } from "../retry-after.js";
@@ -39,7 +40,7 @@ export function adminReceptions({ administration, settings }: Options): Receptio
     bodyLimit: adminBodyLimit,
     // A limit that is misspelt would be none.
     strict: true,
-    admit: (credential) => administration.admit(credential),
+    admit: ({ headers }) => administration.admit(credentialOf(headers.authorization)),
     async refuse(method, error, request, arrival) {
       const door = doorOf(request.headers["content-type"]);
       const origin = originOf(door, request, { ...arrival, defect: error }, settings);

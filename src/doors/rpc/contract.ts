@@ -1,4 +1,5 @@
 /** The services of the contract, made of their descriptors: no line for a method. */
+import type { IncomingHttpHeaders, ServerHttp2Stream } from "node:http2";
 import type { DescMethod, DescService } from "@bufbuild/protobuf";
 import type { ConnectRouter, HandlerContext } from "@connectrpc/connect";
 import { toConnectError } from "../../core/connect-error.js";
@@ -6,10 +7,10 @@ import { toLintelError } from "../../core/errors.js";
 import { type Gateway, only, type Running } from "../../core/gateway.js";
 import { type Input, type MethodName, type Output, services } from "../../core/methods.js";
 import { credentialOf } from "../credential.js";
-import type { DoorOptions } from "../door.js";
+import type { DoorOptions, DoorSettings } from "../door.js";
 import { headersOf } from "../json/headers.js";
 import { renamed } from "../json/rename.js";
-import { type Asked, headerIn, originFrom } from "../origin.js";
+import { type Asked, clientOfRequest, headerIn, originFrom } from "../origin.js";
 import { retryAfterHeader } from "../retry-after.js";
 import { arrivalKey, requestKey } from "./context.js";
 import type { Admit, EdgeMethod } from "./edge/edge.js";
@@ -24,10 +25,13 @@ export function contractMethods(options: DoorOptions): Map<DescMethod, EdgeMetho
 }
 
 /** Who calls by plain gRPC. */
-export const admitGrpc =
-  (gateway: Gateway): Admit =>
-  ({ authorization }) =>
-    gateway.admit(credentialOf(authorization));
+export function admitGrpc(gateway: Gateway, settings: DoorSettings): Admit {
+  const client = clientOfRequest(settings);
+  const ofStream = (headers: IncomingHttpHeaders, { session }: ServerHttp2Stream) =>
+    client(headers, { socket: session?.socket });
+  return (headers, stream) =>
+    gateway.admit(credentialOf(headers.authorization), ofStream, headers, stream);
+}
 
 function edgeMethod(method: MethodName, { gateway, settings }: DoorOptions): EdgeMethod {
   return ({ request, headers, connection, admission, defect, timeoutMs, signal }) => {

@@ -15,7 +15,6 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
-import { credentialOf } from "../credential.js";
 import { piecesOf } from "../drained.js";
 import { isUtf8 } from "../json/body.js";
 import { breakOffSoon } from "../reset.js";
@@ -56,7 +55,7 @@ export function guarded(
     lowerCodings(incoming.header);
     dropEndlessTimeout(incoming.header);
     const defect = ours && takeBrokenTimeout(incoming.header);
-    const asked = reception?.admit?.(credentialOf(request.headers.authorization));
+    const asked = reception?.admit?.(request);
     const admission = asked instanceof Promise ? await asked : asked;
     // What nobody reads is dropped: the connection's next request comes after it.
     if (admission instanceof LintelError) request.raw.resume();

@@ -6,6 +6,9 @@ import type { Admission } from "../../core/call.js";
 import type { LintelError } from "../../core/errors.js";
 import type { Gateway } from "../../core/gateway.js";
 import { methods } from "../../core/methods.js";
+import { credentialOf } from "../credential.js";
+import type { DoorSettings } from "../door.js";
+import { clientOfRequest } from "../origin.js";
 import type { Arrival } from "./context.js";
 import { refuseType } from "./unsupported.js";
 
@@ -16,7 +19,7 @@ export interface Reception {
   /** Whether fields in JSON that there are none of are refused. Default: they are passed over. */
   readonly strict?: true;
   /** Finds out who calls. Never throws or rejects. Absent: messages are read whoever sends them. */
-  readonly admit?: (credential: string | undefined) => Admission | Promise<Admission>;
+  readonly admit?: (request: FastifyRequest) => Admission | Promise<Admission>;
   /** Refuses a request in a media type that no protocol has, by a call that is told of. */
   readonly refuse?: (
     method: DescMethod,
@@ -32,13 +35,19 @@ export type Receptions = ReadonlyMap<DescMethod, Reception>;
 /**
  * Those of the contract's methods.
  * @param gateway asked who calls before anything is read, where it can be
- * @param bodyLimit largest request message, bytes
  */
-export function contractReceptions(gateway: Partial<Gateway>, bodyLimit: number): Receptions {
+export function contractReceptions(
+  gateway: Partial<Gateway>,
+  settings: Pick<DoorSettings, "bodyLimit" | "clientOf">,
+): Receptions {
   const { admit, call } = gateway;
+  const client = clientOfRequest(settings);
   const reception: Reception = {
-    bodyLimit,
-    ...(admit && { admit: (credential) => (gateway as Gateway).admit(credential) }),
+    bodyLimit: settings.bodyLimit,
+    ...(admit && {
+      admit: ({ headers, raw }) =>
+        (gateway as Gateway).admit(credentialOf(headers.authorization), client, headers, raw),
+    }),
     ...(call && {
       refuse: (method, error, request, arrival) =>
         refuseType(method, error, gateway as Gateway, request, arrival),

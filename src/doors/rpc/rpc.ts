@@ -8,7 +8,7 @@ import { adminServices } from "../../core/admin/methods.js";
 import { LintelError } from "../../core/errors.js";
 import type { Gateway } from "../../core/gateway.js";
 import { services } from "../../core/methods.js";
-import type { Door } from "../door.js";
+import type { Door, DoorSettings } from "../door.js";
 import { fromFastify } from "../json/error.js";
 import { addAdministration, adminBodyLimit, adminReceptions } from "./administration.js";
 import { requestKey } from "./context.js";
@@ -34,7 +34,8 @@ export const rpc: Door = async (app, options) => {
     addReflection(router, gateway.readiness, all, withoutToken);
   };
   const receptions = administration && adminReceptions({ ...options, administration });
-  await mountRpc(app, settings.bodyLimit, gateway, routes, { receptions });
+  const { bodyLimit, clientOf } = settings;
+  await mountRpc(app, bodyLimit, gateway, routes, { receptions, clientOf });
 };
 
 /** The methods of administration, and reflection and health of these alone. */
@@ -57,6 +58,8 @@ export interface MountOptions {
   readonly registry?: Registry | undefined;
   /** How methods are received that are none of the contract. */
   readonly receptions?: Receptions | undefined;
+  /** Where clients are; absent: where their connections come from. */
+  readonly clientOf?: DoorSettings["clientOf"];
 }
 
 /**
@@ -69,9 +72,10 @@ export async function mountRpc(
   bodyLimit: number,
   gateway: Pick<Gateway, "log"> & Partial<Gateway>,
   routes: (router: ConnectRouter) => void,
-  { registry, receptions }: MountOptions = {},
+  { registry, receptions, clientOf }: MountOptions = {},
 ): Promise<void> {
-  const received = new Map([...contractReceptions(gateway, bodyLimit), ...(receptions ?? [])]);
+  const own = contractReceptions(gateway, { bodyLimit, clientOf });
+  const received = new Map([...own, ...(receptions ?? [])]);
   // The plugin takes every HTTP method, to refuse them in words of its own.
   app.addHook("onRoute", (route) => {
     route.method = "POST";

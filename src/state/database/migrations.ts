@@ -66,6 +66,8 @@ export const migrations: readonly (readonly string[])[] = [
   ],
   // NULL: the model server did not tell, or the record is older.
   ["ALTER TABLE lintel_usage ADD COLUMN cache_write_tokens BIGINT"],
+  // NULL: it may be used from everywhere. `from` is a word of SQL.
+  ["ALTER TABLE lintel_tokens ADD COLUMN from_addresses TEXT"],
 ];
 
 /** Where the version stands. Made before everything else. */

@@ -61,15 +61,15 @@ export class DatabaseTokens implements TokenStore, TokenRegistry {
   async create(wanted: NewToken): Promise<IssuedSecret | undefined> {
     const secret = createToken();
     const id = `tok_${randomBytes(9).toString("base64url")}`;
-    const { name, models, limits, team, expiresAt } = wanted;
+    const { name, models, from, limits, team, expiresAt } = wanted;
     const insert = `INSERT INTO lintel_tokens
-      (id, name, hash, models, limits, team, created_at, expires_at, version)
-      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ${newVersion}) RETURNING *`;
+      (id, name, hash, models, from_addresses, limits, team, created_at, expires_at, version)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ${newVersion}) RETURNING *`;
     const values = [
       id,
       name,
       hashToken(secret),
-      ...written({ models, limits, team }),
+      ...written({ models, from, limits, team }),
       Date.now(),
       expiresAt ?? null,
     ];
@@ -130,15 +130,15 @@ export class DatabaseTokens implements TokenStore, TokenRegistry {
         which,
       ]);
       if (!row) return undefined;
-      const { id, models, limits, team, expiresAt } = changed(tokenOf(row), change);
+      const { id, models, from, limits, team, expiresAt } = changed(tokenOf(row), change);
       // A token that expired takes the one before its rotation along: that does not come back.
-      const text = `UPDATE lintel_tokens SET models = ?, limits = ?, team = ?,
+      const text = `UPDATE lintel_tokens SET models = ?, from_addresses = ?, limits = ?, team = ?,
         previous_until = CASE WHEN expires_at <= ? AND previous_until > expires_at THEN expires_at
           ELSE previous_until END,
         expires_at = ?, version = ${newVersion}
         WHERE id = ? AND version = ? AND revoked_at IS NULL RETURNING *`;
       const values = [
-        ...written({ models, limits, team }),
+        ...written({ models, from, limits, team }),
         ...[Date.now(), expiresAt ?? null, id, Number(row.version)],
       ];
       const [[now] = []] = await this.#change({ text, values });
@@ -161,20 +161,23 @@ export class DatabaseTokens implements TokenStore, TokenRegistry {
 
 const newVersion = "(SELECT value FROM lintel_counters WHERE name = 'tokens')";
 
-/** What a token may do, as it stands in columns: models, limits and team. */
-function written({ models, limits, team }: Omit<NewToken, "name" | "expiresAt">) {
+/** What a token may do, as it stands in columns: models, addresses, limits and team. */
+function written({ models, from, limits, team }: Omit<NewToken, "name" | "expiresAt">) {
   return [
     models ? JSON.stringify(models) : null,
+    from ? JSON.stringify(from) : null,
     limits ? JSON.stringify(limits, writeInfinity) : null,
     team ?? null,
   ];
 }
 
 function changed(token: StoredToken, change: TokenChange): StoredToken {
-  const { models = token.models, team = token.team, expiresAt = token.expiresAt } = change;
+  const { models = token.models, from = token.from } = change;
+  const { team = token.team, expiresAt = token.expiresAt } = change;
   return {
     ...token,
     models: models ?? undefined,
+    from: from ?? undefined,
     limits: changedLimits(token.limits, change.limits),
     team: team ?? undefined,
     expiresAt: expiresAt ?? undefined,
@@ -193,6 +196,7 @@ function tokenOf(row: Row): StoredToken {
         ? undefined
         : { hash: String(row.previous_hash), until: until ?? 0 },
     models: row.models === null ? undefined : JSON.parse(String(row.models)),
+    from: row.from_addresses === null ? undefined : JSON.parse(String(row.from_addresses)),
     limits: row.limits === null ? undefined : JSON.parse(String(row.limits), readInfinity),
     team: row.team === null ? undefined : String(row.team),
     createdAt: Number(row.created_at),

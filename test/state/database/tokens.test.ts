@@ -22,7 +22,8 @@ onEveryDatabase((make) => {
       tokensPerMinute: Number.POSITIVE_INFINITY,
       budget: { amount: 2.5, period: "month" as const },
     };
-    const wanted = { name: "Zoë 'x'", models: ["a", "b*"], limits, team: "red", expiresAt };
+    const from = ["10.0.0.0/8", "::1"];
+    const wanted = { name: "Zoë 'x'", models: ["a", "b*"], from, limits, team: "red", expiresAt };
     const made = await tokens.create(wanted);
     const plain = await tokens.create({ name: "plain" });
     const hashes = [made, plain].map((it) => hashToken(it?.secret ?? ""));
@@ -33,6 +34,7 @@ onEveryDatabase((make) => {
         name: "Zoë 'x'",
         hash: hashes[0],
         models: ["a", "b*"],
+        from,
         limits,
         team: "red",
         expiresAt,
@@ -40,7 +42,16 @@ onEveryDatabase((make) => {
       expect.objectContaining({ id: plain?.token.id, name: "plain", hash: hashes[1] }),
     ]);
     const [, second] = await tokens.list();
-    for (const key of ["models", "limits", "team", "expiresAt", "revokedAt", "previous"] as const) {
+    const keys = [
+      "models",
+      "from",
+      "limits",
+      "team",
+      "expiresAt",
+      "revokedAt",
+      "previous",
+    ] as const;
+    for (const key of keys) {
       expect(second?.[key]).toBeUndefined();
     }
   });
@@ -63,24 +74,33 @@ onEveryDatabase((make) => {
     const { again } = await make();
     const tokens = new DatabaseTokens(again());
     const limits = { requestsPerMinute: 60, concurrent: 2 };
-    const made = await tokens.create({ name: "a", models: ["x"], limits, team: "red" });
+    const from = ["10.0.0.0/8"];
+    const made = await tokens.create({ name: "a", models: ["x"], from, limits, team: "red" });
     const before = await tokens.changes();
     expect(await tokens.update("a", { limits: { requestsPerMinute: 9 } })).toMatchObject({
       ...{ id: made?.token.id, hash: hashToken(made?.secret ?? ""), models: ["x"], team: "red" },
+      from,
       limits: { requestsPerMinute: 9, concurrent: 2 },
     });
     const expiresAt = Date.now() + 60_000;
     const budget = { amount: Number.POSITIVE_INFINITY, period: "day" as const };
-    await tokens.update(made?.token.id ?? "", { models: ["y", "z*"], team: "blue", expiresAt });
+    await tokens.update(made?.token.id ?? "", {
+      ...{ models: ["y", "z*"], from: ["::1"], team: "blue", expiresAt },
+    });
     await tokens.update("a", { limits: { requestsPerMinute: null, concurrent: null, budget } });
     const { tokens: told } = await tokens.changes(before.version);
     expect(told).toMatchObject([
-      { models: ["y", "z*"], team: "blue", limits: { budget }, expiresAt, name: "a" },
+      {
+        ...{ models: ["y", "z*"], from: ["::1"], team: "blue", limits: { budget } },
+        ...{ expiresAt, name: "a" },
+      },
     ]);
     expect(Object.keys(told[0]?.limits ?? {})).toEqual(["budget"]);
-    const nothing = { limits: { budget: null }, models: null, team: null, expiresAt: null };
+    const nothing = {
+      ...{ limits: { budget: null }, models: null, from: null, team: null, expiresAt: null },
+    };
     const bare = await tokens.update("a", nothing);
-    for (const key of ["models", "limits", "team", "expiresAt"] as const) {
+    for (const key of ["models", "from", "limits", "team", "expiresAt"] as const) {
       expect(bare?.[key]).toBeUndefined();
     }
     await tokens.revoke("a");

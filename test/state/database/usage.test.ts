@@ -214,7 +214,9 @@ onEveryDatabase((make) => {
     const { again } = await make();
     const old = again();
     await new DatabaseUsage(old).insert(linesOf(record({ id: "kept", spend: 7 })));
+    await new DatabaseTokens(old).create({ name: "kept" });
     await old.run([
+      { text: "ALTER TABLE lintel_tokens DROP COLUMN from_addresses" },
       { text: "ALTER TABLE lintel_usage DROP COLUMN cached_tokens" },
       { text: "ALTER TABLE lintel_usage DROP COLUMN reasoning_tokens" },
       { text: "ALTER TABLE lintel_usage DROP COLUMN team" },
@@ -227,6 +229,8 @@ onEveryDatabase((make) => {
     await old.close();
     const usage = new DatabaseUsage(again());
     expect(await usage.totals([])).toMatchObject([{ calls: 1, spend: 7, cachedTokens: 0 }]);
+    const tokens = await new DatabaseTokens(again()).list();
+    expect(tokens).toMatchObject([{ name: "kept", from: undefined, team: undefined }]);
     const newer = record({ cachedTokens: 3, cacheWriteTokens: 1, reasoningTokens: 2, user: "u-1" });
     expect(await usage.insert(linesOf(newer))).toEqual([]);
     expect(await usage.lifetimes(Date.now())).toMatchObject([{ calls: 2, spend: 7 }]);

@@ -13,7 +13,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file lintel/admin/v1/tokens.proto.
  */
 export const file_lintel_admin_v1_tokens: GenFile = /*@__PURE__*/
-  fileDesc("ChxsaW50ZWwvYWRtaW4vdjEvdG9rZW5zLnByb3RvEg9saW50ZWwuYWRtaW4udjEi3AIKBVRva2VuEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSJQoFc3RhdGUYAyABKA4yFi5saW50ZWwuYWRtaW4udjEuU3RhdGUSDgoGbW9kZWxzGAQgAygJEgwKBHRlYW0YBSABKAkSJwoGbGltaXRzGAYgASgLMhcubGludGVsLmFkbWluLnYxLkxpbWl0cxIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3Jldm9rZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4ChRwcmV2aW91c19leHBpcmVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXAioAIKBkxpbWl0cxIzChNyZXF1ZXN0c19wZXJfbWludXRlGAEgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0EjEKEXRva2Vuc19wZXJfbWludXRlGAIgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0Ei4KDmltYWdlc19wZXJfZGF5GAMgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0EioKCmNvbmN1cnJlbnQYBCABKAsyFi5saW50ZWwuYWRtaW4udjEuTGltaXQSJwoGYnVkZ2V0GAUgASgLMhcubGludGVsLmFkbWluLnYxLkJ1ZGdldBIpCgR1c2VyGAYgASgLMhsubGludGVsLmFkbWluLnYxLlVzZXJMaW1pdHMi+QEKClVzZXJMaW1pdHMSMwoTcmVxdWVzdHNfcGVyX21pbnV0ZRgBIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5MaW1pdBIxChF0b2tlbnNfcGVyX21pbnV0ZRgCIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5MaW1pdBIuCg5pbWFnZXNfcGVyX2RheRgDIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5MaW1pdBIqCgpjb25jdXJyZW50GAQgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0EicKBmJ1ZGdldBgFIAEoCzIXLmxpbnRlbC5hZG1pbi52MS5CdWRnZXQiWQoFTGltaXQSIAoGYW1vdW50GAEgASgDQg66SAsiCRj/n5SljR0oAEgAEhMKCXVubGltaXRlZBgCIAEoCEgAEhEKB2luaGVyaXQYAyABKAhIAEIGCgRraW5kIp4BCgZCdWRnZXQSKQoGYW1vdW50GAEgASgBQhe6SBQSEhkA4P+hlBptQikAAAAAAAAAAEgAEhMKCXVubGltaXRlZBgCIAEoCEgAEhEKB2luaGVyaXQYAyABKAhIABI5CgZwZXJpb2QYBCABKAlCKbpIJnIkUgBSBGhvdXJSA2RheVIEd2Vla1IFbW9udGhSCGxpZmV0aW1lQgYKBGtpbmQidwoGRXhwaXJ5EioKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAASKAoDdHRsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uSAASDwoFbmV2ZXIYAyABKAhIAEIGCgRraW5kIjoKCk1vZGVsTmFtZXMSLAoFbmFtZXMYASADKAlCHbpIGpIBFxDoByISchAQARiABDIJXlxQe0NjfSokItsBChJDcmVhdGVUb2tlblJlcXVlc3QSIwoEbmFtZRgBIAEoCUIVukgSchAQARiAATIJXlxQe0NjfSokEisKBm1vZGVscxgCIAEoCzIbLmxpbnRlbC5hZG1pbi52MS5Nb2RlbE5hbWVzEiEKBHRlYW0YAyABKAlCE7pIEHIOGIABMgleXFB7Q2N9KiQSJwoGbGltaXRzGAQgASgLMhcubGludGVsLmFkbWluLnYxLkxpbWl0cxInCgZleHBpcnkYBSABKAsyFy5saW50ZWwuYWRtaW4udjEuRXhwaXJ5Il4KE0NyZWF0ZVRva2VuUmVzcG9uc2USJQoFdG9rZW4YASABKAsyFi5saW50ZWwuYWRtaW4udjEuVG9rZW4SDgoGc2VjcmV0GAIgASgJEhAKCHdhcm5pbmdzGAMgAygJImkKEUxpc3RUb2tlbnNSZXF1ZXN0EhcKD2luY2x1ZGVfcmV2b2tlZBgBIAEoCBIdCglwYWdlX3NpemUYAiABKAVCCrpIBxoFGOgHKAASHAoKcGFnZV90b2tlbhgDIAEoCUIIukgFcgMYyAEiVQoSTGlzdFRva2Vuc1Jlc3BvbnNlEiYKBnRva2VucxgBIAMoCzIWLmxpbnRlbC5hZG1pbi52MS5Ub2tlbhIXCg9uZXh0X3BhZ2VfdG9rZW4YAiABKAkiNwoPR2V0VG9rZW5SZXF1ZXN0EiQKBXRva2VuGAEgASgJQhW6SBJyEBABGIABMgleXFB7Q2N9KiQiOQoQR2V0VG9rZW5SZXNwb25zZRIlCgV0b2tlbhgBIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5Ub2tlbiLqAQoSVXBkYXRlVG9rZW5SZXF1ZXN0EiQKBXRva2VuGAEgASgJQhW6SBJyEBABGIABMgleXFB7Q2N9KiQSKwoGbW9kZWxzGAIgASgLMhsubGludGVsLmFkbWluLnYxLk1vZGVsTmFtZXMSJgoEdGVhbRgDIAEoCUITukgQcg4YgAEyCV5cUHtDY30qJEgAiAEBEicKBmxpbWl0cxgEIAEoCzIXLmxpbnRlbC5hZG1pbi52MS5MaW1pdHMSJwoGZXhwaXJ5GAUgASgLMhcubGludGVsLmFkbWluLnYxLkV4cGlyeUIHCgVfdGVhbSKBAQoTVXBkYXRlVG9rZW5SZXNwb25zZRIlCgV0b2tlbhgBIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5Ub2tlbhIQCgh3YXJuaW5ncxgCIAMoCRIxCg5hcHBsaWVzX3dpdGhpbhgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiKcAQoSUm90YXRlVG9rZW5SZXF1ZXN0EiQKBXRva2VuGAEgASgJQhW6SBJyEBABGIABMgleXFB7Q2N9KiQSKAoFZ3JhY2UYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJwoGZXhwaXJ5GAMgASgLMhcubGludGVsLmFkbWluLnYxLkV4cGlyeRINCgVmb3JjZRgEIAEoCCJ/ChNSb3RhdGVUb2tlblJlc3BvbnNlEiUKBXRva2VuGAEgASgLMhYubGludGVsLmFkbWluLnYxLlRva2VuEg4KBnNlY3JldBgCIAEoCRIxCg5hcHBsaWVzX3dpdGhpbhgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiI6ChJSZXZva2VUb2tlblJlcXVlc3QSJAoFdG9rZW4YASABKAlCFbpIEnIQEAEYgAEyCV5cUHtDY30qJCJvChNSZXZva2VUb2tlblJlc3BvbnNlEiUKBXRva2VuGAEgASgLMhYubGludGVsLmFkbWluLnYxLlRva2VuEjEKDmFwcGxpZXNfd2l0aGluGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uKlYKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEAoMU1RBVEVfQUNUSVZFEAESEQoNU1RBVEVfRVhQSVJFRBACEhEKDVNUQVRFX1JFVk9LRUQQAzKfBAoNVG9rZW5zU2VydmljZRJYCgtDcmVhdGVUb2tlbhIjLmxpbnRlbC5hZG1pbi52MS5DcmVhdGVUb2tlblJlcXVlc3QaJC5saW50ZWwuYWRtaW4udjEuQ3JlYXRlVG9rZW5SZXNwb25zZRJVCgpMaXN0VG9rZW5zEiIubGludGVsLmFkbWluLnYxLkxpc3RUb2tlbnNSZXF1ZXN0GiMubGludGVsLmFkbWluLnYxLkxpc3RUb2tlbnNSZXNwb25zZRJPCghHZXRUb2tlbhIgLmxpbnRlbC5hZG1pbi52MS5HZXRUb2tlblJlcXVlc3QaIS5saW50ZWwuYWRtaW4udjEuR2V0VG9rZW5SZXNwb25zZRJYCgtVcGRhdGVUb2tlbhIjLmxpbnRlbC5hZG1pbi52MS5VcGRhdGVUb2tlblJlcXVlc3QaJC5saW50ZWwuYWRtaW4udjEuVXBkYXRlVG9rZW5SZXNwb25zZRJYCgtSb3RhdGVUb2tlbhIjLmxpbnRlbC5hZG1pbi52MS5Sb3RhdGVUb2tlblJlcXVlc3QaJC5saW50ZWwuYWRtaW4udjEuUm90YXRlVG9rZW5SZXNwb25zZRJYCgtSZXZva2VUb2tlbhIjLmxpbnRlbC5hZG1pbi52MS5SZXZva2VUb2tlblJlcXVlc3QaJC5saW50ZWwuYWRtaW4udjEuUmV2b2tlVG9rZW5SZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
+  fileDesc("ChxsaW50ZWwvYWRtaW4vdjEvdG9rZW5zLnByb3RvEg9saW50ZWwuYWRtaW4udjEi9AIKBVRva2VuEgoKAmlkGAEgASgJEgwKBG5hbWUYAiABKAkSJQoFc3RhdGUYAyABKA4yFi5saW50ZWwuYWRtaW4udjEuU3RhdGUSDgoGbW9kZWxzGAQgAygJEgwKBHRlYW0YBSABKAkSJwoGbGltaXRzGAYgASgLMhcubGludGVsLmFkbWluLnYxLkxpbWl0cxIvCgtjcmVhdGVfdGltZRgHIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASLwoLZXhwaXJlX3RpbWUYCCABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wEi8KC3Jldm9rZV90aW1lGAkgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBI4ChRwcmV2aW91c19leHBpcmVfdGltZRgKIAEoCzIaLmdvb2dsZS5wcm90b2J1Zi5UaW1lc3RhbXASFgoOZnJvbV9hZGRyZXNzZXMYCyADKAkioAIKBkxpbWl0cxIzChNyZXF1ZXN0c19wZXJfbWludXRlGAEgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0EjEKEXRva2Vuc19wZXJfbWludXRlGAIgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0Ei4KDmltYWdlc19wZXJfZGF5GAMgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0EioKCmNvbmN1cnJlbnQYBCABKAsyFi5saW50ZWwuYWRtaW4udjEuTGltaXQSJwoGYnVkZ2V0GAUgASgLMhcubGludGVsLmFkbWluLnYxLkJ1ZGdldBIpCgR1c2VyGAYgASgLMhsubGludGVsLmFkbWluLnYxLlVzZXJMaW1pdHMi+QEKClVzZXJMaW1pdHMSMwoTcmVxdWVzdHNfcGVyX21pbnV0ZRgBIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5MaW1pdBIxChF0b2tlbnNfcGVyX21pbnV0ZRgCIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5MaW1pdBIuCg5pbWFnZXNfcGVyX2RheRgDIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5MaW1pdBIqCgpjb25jdXJyZW50GAQgASgLMhYubGludGVsLmFkbWluLnYxLkxpbWl0EicKBmJ1ZGdldBgFIAEoCzIXLmxpbnRlbC5hZG1pbi52MS5CdWRnZXQiWQoFTGltaXQSIAoGYW1vdW50GAEgASgDQg66SAsiCRj/n5SljR0oAEgAEhMKCXVubGltaXRlZBgCIAEoCEgAEhEKB2luaGVyaXQYAyABKAhIAEIGCgRraW5kIp4BCgZCdWRnZXQSKQoGYW1vdW50GAEgASgBQhe6SBQSEhkA4P+hlBptQikAAAAAAAAAAEgAEhMKCXVubGltaXRlZBgCIAEoCEgAEhEKB2luaGVyaXQYAyABKAhIABI5CgZwZXJpb2QYBCABKAlCKbpIJnIkUgBSBGhvdXJSA2RheVIEd2Vla1IFbW9udGhSCGxpZmV0aW1lQgYKBGtpbmQidwoGRXhwaXJ5EioKBHRpbWUYASABKAsyGi5nb29nbGUucHJvdG9idWYuVGltZXN0YW1wSAASKAoDdHRsGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uSAASDwoFbmV2ZXIYAyABKAhIAEIGCgRraW5kIjoKCk1vZGVsTmFtZXMSLAoFbmFtZXMYASADKAlCHbpIGpIBFxDoByISchAQARiABDIJXlxQe0NjfSokIi8KCUFkZHJlc3NlcxIiCghuZXR3b3JrcxgBIAMoCUIQukgNkgEKEGQiBnIEEAEYQCKPAgoSQ3JlYXRlVG9rZW5SZXF1ZXN0EiMKBG5hbWUYASABKAlCFbpIEnIQEAEYgAEyCV5cUHtDY30qJBIrCgZtb2RlbHMYAiABKAsyGy5saW50ZWwuYWRtaW4udjEuTW9kZWxOYW1lcxIhCgR0ZWFtGAMgASgJQhO6SBByDhiAATIJXlxQe0NjfSokEicKBmxpbWl0cxgEIAEoCzIXLmxpbnRlbC5hZG1pbi52MS5MaW1pdHMSJwoGZXhwaXJ5GAUgASgLMhcubGludGVsLmFkbWluLnYxLkV4cGlyeRIyCg5mcm9tX2FkZHJlc3NlcxgGIAEoCzIaLmxpbnRlbC5hZG1pbi52MS5BZGRyZXNzZXMiXgoTQ3JlYXRlVG9rZW5SZXNwb25zZRIlCgV0b2tlbhgBIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5Ub2tlbhIOCgZzZWNyZXQYAiABKAkSEAoId2FybmluZ3MYAyADKAkiaQoRTGlzdFRva2Vuc1JlcXVlc3QSFwoPaW5jbHVkZV9yZXZva2VkGAEgASgIEh0KCXBhZ2Vfc2l6ZRgCIAEoBUIKukgHGgUY6AcoABIcCgpwYWdlX3Rva2VuGAMgASgJQgi6SAVyAxjIASJVChJMaXN0VG9rZW5zUmVzcG9uc2USJgoGdG9rZW5zGAEgAygLMhYubGludGVsLmFkbWluLnYxLlRva2VuEhcKD25leHRfcGFnZV90b2tlbhgCIAEoCSI3Cg9HZXRUb2tlblJlcXVlc3QSJAoFdG9rZW4YASABKAlCFbpIEnIQEAEYgAEyCV5cUHtDY30qJCI5ChBHZXRUb2tlblJlc3BvbnNlEiUKBXRva2VuGAEgASgLMhYubGludGVsLmFkbWluLnYxLlRva2VuIp4CChJVcGRhdGVUb2tlblJlcXVlc3QSJAoFdG9rZW4YASABKAlCFbpIEnIQEAEYgAEyCV5cUHtDY30qJBIrCgZtb2RlbHMYAiABKAsyGy5saW50ZWwuYWRtaW4udjEuTW9kZWxOYW1lcxImCgR0ZWFtGAMgASgJQhO6SBByDhiAATIJXlxQe0NjfSokSACIAQESJwoGbGltaXRzGAQgASgLMhcubGludGVsLmFkbWluLnYxLkxpbWl0cxInCgZleHBpcnkYBSABKAsyFy5saW50ZWwuYWRtaW4udjEuRXhwaXJ5EjIKDmZyb21fYWRkcmVzc2VzGAYgASgLMhoubGludGVsLmFkbWluLnYxLkFkZHJlc3Nlc0IHCgVfdGVhbSKBAQoTVXBkYXRlVG9rZW5SZXNwb25zZRIlCgV0b2tlbhgBIAEoCzIWLmxpbnRlbC5hZG1pbi52MS5Ub2tlbhIQCgh3YXJuaW5ncxgCIAMoCRIxCg5hcHBsaWVzX3dpdGhpbhgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiKcAQoSUm90YXRlVG9rZW5SZXF1ZXN0EiQKBXRva2VuGAEgASgJQhW6SBJyEBABGIABMgleXFB7Q2N9KiQSKAoFZ3JhY2UYAiABKAsyGS5nb29nbGUucHJvdG9idWYuRHVyYXRpb24SJwoGZXhwaXJ5GAMgASgLMhcubGludGVsLmFkbWluLnYxLkV4cGlyeRINCgVmb3JjZRgEIAEoCCJ/ChNSb3RhdGVUb2tlblJlc3BvbnNlEiUKBXRva2VuGAEgASgLMhYubGludGVsLmFkbWluLnYxLlRva2VuEg4KBnNlY3JldBgCIAEoCRIxCg5hcHBsaWVzX3dpdGhpbhgDIAEoCzIZLmdvb2dsZS5wcm90b2J1Zi5EdXJhdGlvbiI6ChJSZXZva2VUb2tlblJlcXVlc3QSJAoFdG9rZW4YASABKAlCFbpIEnIQEAEYgAEyCV5cUHtDY30qJCJvChNSZXZva2VUb2tlblJlc3BvbnNlEiUKBXRva2VuGAEgASgLMhYubGludGVsLmFkbWluLnYxLlRva2VuEjEKDmFwcGxpZXNfd2l0aGluGAIgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uKlYKBVN0YXRlEhUKEVNUQVRFX1VOU1BFQ0lGSUVEEAASEAoMU1RBVEVfQUNUSVZFEAESEQoNU1RBVEVfRVhQSVJFRBACEhEKDVNUQVRFX1JFVk9LRUQQAzKfBAoNVG9rZW5zU2VydmljZRJYCgtDcmVhdGVUb2tlbhIjLmxpbnRlbC5hZG1pbi52MS5DcmVhdGVUb2tlblJlcXVlc3QaJC5saW50ZWwuYWRtaW4udjEuQ3JlYXRlVG9rZW5SZXNwb25zZRJVCgpMaXN0VG9rZW5zEiIubGludGVsLmFkbWluLnYxLkxpc3RUb2tlbnNSZXF1ZXN0GiMubGludGVsLmFkbWluLnYxLkxpc3RUb2tlbnNSZXNwb25zZRJPCghHZXRUb2tlbhIgLmxpbnRlbC5hZG1pbi52MS5HZXRUb2tlblJlcXVlc3QaIS5saW50ZWwuYWRtaW4udjEuR2V0VG9rZW5SZXNwb25zZRJYCgtVcGRhdGVUb2tlbhIjLmxpbnRlbC5hZG1pbi52MS5VcGRhdGVUb2tlblJlcXVlc3QaJC5saW50ZWwuYWRtaW4udjEuVXBkYXRlVG9rZW5SZXNwb25zZRJYCgtSb3RhdGVUb2tlbhIjLmxpbnRlbC5hZG1pbi52MS5Sb3RhdGVUb2tlblJlcXVlc3QaJC5saW50ZWwuYWRtaW4udjEuUm90YXRlVG9rZW5SZXNwb25zZRJYCgtSZXZva2VUb2tlbhIjLmxpbnRlbC5hZG1pbi52MS5SZXZva2VUb2tlblJlcXVlc3QaJC5saW50ZWwuYWRtaW4udjEuUmV2b2tlVG9rZW5SZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * A token that was issued. Nothing in it leads to the token itself.
@@ -93,6 +93,13 @@ export type Token = Message<"lintel.admin.v1.Token"> & {
    * @generated from field: google.protobuf.Timestamp previous_expire_time = 10;
    */
   previousExpireTime?: Timestamp | undefined;
+
+  /**
+   * Addresses and networks that it may be used from. Empty: everywhere.
+   *
+   * @generated from field: repeated string from_addresses = 11;
+   */
+  fromAddresses: string[];
 };
 
 /**
@@ -372,6 +379,27 @@ export const ModelNamesSchema: GenMessage<ModelNames> = /*@__PURE__*/
   messageDesc(file_lintel_admin_v1_tokens, 6);
 
 /**
+ * Addresses and networks of IPv4 and IPv6, such as `203.0.113.7` and `10.0.0.0/8`.
+ *
+ * @generated from message lintel.admin.v1.Addresses
+ */
+export type Addresses = Message<"lintel.admin.v1.Addresses"> & {
+  /**
+   * Empty: everywhere.
+   *
+   * @generated from field: repeated string networks = 1;
+   */
+  networks: string[];
+};
+
+/**
+ * Describes the message lintel.admin.v1.Addresses.
+ * Use `create(AddressesSchema)` to create a new message.
+ */
+export const AddressesSchema: GenMessage<Addresses> = /*@__PURE__*/
+  messageDesc(file_lintel_admin_v1_tokens, 7);
+
+/**
  * @generated from message lintel.admin.v1.CreateTokenRequest
  */
 export type CreateTokenRequest = Message<"lintel.admin.v1.CreateTokenRequest"> & {
@@ -411,6 +439,13 @@ export type CreateTokenRequest = Message<"lintel.admin.v1.CreateTokenRequest"> &
    * @generated from field: lintel.admin.v1.Expiry expiry = 5;
    */
   expiry?: Expiry | undefined;
+
+  /**
+   * From where it may be used. Absent: from everywhere.
+   *
+   * @generated from field: lintel.admin.v1.Addresses from_addresses = 6;
+   */
+  fromAddresses?: Addresses | undefined;
 };
 
 /**
@@ -418,7 +453,7 @@ export type CreateTokenRequest = Message<"lintel.admin.v1.CreateTokenRequest"> &
  * Use `create(CreateTokenRequestSchema)` to create a new message.
  */
 export const CreateTokenRequestSchema: GenMessage<CreateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 7);
+  messageDesc(file_lintel_admin_v1_tokens, 8);
 
 /**
  * @generated from message lintel.admin.v1.CreateTokenResponse
@@ -452,7 +487,7 @@ export type CreateTokenResponse = Message<"lintel.admin.v1.CreateTokenResponse">
  * Use `create(CreateTokenResponseSchema)` to create a new message.
  */
 export const CreateTokenResponseSchema: GenMessage<CreateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 8);
+  messageDesc(file_lintel_admin_v1_tokens, 9);
 
 /**
  * @generated from message lintel.admin.v1.ListTokensRequest
@@ -485,7 +520,7 @@ export type ListTokensRequest = Message<"lintel.admin.v1.ListTokensRequest"> & {
  * Use `create(ListTokensRequestSchema)` to create a new message.
  */
 export const ListTokensRequestSchema: GenMessage<ListTokensRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 9);
+  messageDesc(file_lintel_admin_v1_tokens, 10);
 
 /**
  * @generated from message lintel.admin.v1.ListTokensResponse
@@ -511,7 +546,7 @@ export type ListTokensResponse = Message<"lintel.admin.v1.ListTokensResponse"> &
  * Use `create(ListTokensResponseSchema)` to create a new message.
  */
 export const ListTokensResponseSchema: GenMessage<ListTokensResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 10);
+  messageDesc(file_lintel_admin_v1_tokens, 11);
 
 /**
  * @generated from message lintel.admin.v1.GetTokenRequest
@@ -530,7 +565,7 @@ export type GetTokenRequest = Message<"lintel.admin.v1.GetTokenRequest"> & {
  * Use `create(GetTokenRequestSchema)` to create a new message.
  */
 export const GetTokenRequestSchema: GenMessage<GetTokenRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 11);
+  messageDesc(file_lintel_admin_v1_tokens, 12);
 
 /**
  * @generated from message lintel.admin.v1.GetTokenResponse
@@ -549,7 +584,7 @@ export type GetTokenResponse = Message<"lintel.admin.v1.GetTokenResponse"> & {
  * Use `create(GetTokenResponseSchema)` to create a new message.
  */
 export const GetTokenResponseSchema: GenMessage<GetTokenResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 12);
+  messageDesc(file_lintel_admin_v1_tokens, 13);
 
 /**
  * @generated from message lintel.admin.v1.UpdateTokenRequest
@@ -590,6 +625,13 @@ export type UpdateTokenRequest = Message<"lintel.admin.v1.UpdateTokenRequest"> &
    * @generated from field: lintel.admin.v1.Expiry expiry = 5;
    */
   expiry?: Expiry | undefined;
+
+  /**
+   * From where it may be used. Absent: as it was; without networks: from everywhere.
+   *
+   * @generated from field: lintel.admin.v1.Addresses from_addresses = 6;
+   */
+  fromAddresses?: Addresses | undefined;
 };
 
 /**
@@ -597,7 +639,7 @@ export type UpdateTokenRequest = Message<"lintel.admin.v1.UpdateTokenRequest"> &
  * Use `create(UpdateTokenRequestSchema)` to create a new message.
  */
 export const UpdateTokenRequestSchema: GenMessage<UpdateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 13);
+  messageDesc(file_lintel_admin_v1_tokens, 14);
 
 /**
  * @generated from message lintel.admin.v1.UpdateTokenResponse
@@ -630,7 +672,7 @@ export type UpdateTokenResponse = Message<"lintel.admin.v1.UpdateTokenResponse">
  * Use `create(UpdateTokenResponseSchema)` to create a new message.
  */
 export const UpdateTokenResponseSchema: GenMessage<UpdateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 14);
+  messageDesc(file_lintel_admin_v1_tokens, 15);
 
 /**
  * @generated from message lintel.admin.v1.RotateTokenRequest
@@ -673,7 +715,7 @@ export type RotateTokenRequest = Message<"lintel.admin.v1.RotateTokenRequest"> &
  * Use `create(RotateTokenRequestSchema)` to create a new message.
  */
 export const RotateTokenRequestSchema: GenMessage<RotateTokenRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 15);
+  messageDesc(file_lintel_admin_v1_tokens, 16);
 
 /**
  * @generated from message lintel.admin.v1.RotateTokenResponse
@@ -706,7 +748,7 @@ export type RotateTokenResponse = Message<"lintel.admin.v1.RotateTokenResponse">
  * Use `create(RotateTokenResponseSchema)` to create a new message.
  */
 export const RotateTokenResponseSchema: GenMessage<RotateTokenResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 16);
+  messageDesc(file_lintel_admin_v1_tokens, 17);
 
 /**
  * @generated from message lintel.admin.v1.RevokeTokenRequest
@@ -725,7 +767,7 @@ export type RevokeTokenRequest = Message<"lintel.admin.v1.RevokeTokenRequest"> &
  * Use `create(RevokeTokenRequestSchema)` to create a new message.
  */
 export const RevokeTokenRequestSchema: GenMessage<RevokeTokenRequest> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 17);
+  messageDesc(file_lintel_admin_v1_tokens, 18);
 
 /**
  * @generated from message lintel.admin.v1.RevokeTokenResponse
@@ -751,7 +793,7 @@ export type RevokeTokenResponse = Message<"lintel.admin.v1.RevokeTokenResponse">
  * Use `create(RevokeTokenResponseSchema)` to create a new message.
  */
 export const RevokeTokenResponseSchema: GenMessage<RevokeTokenResponse> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_tokens, 18);
+  messageDesc(file_lintel_admin_v1_tokens, 19);
 
 /**
  * Whether a token counts.

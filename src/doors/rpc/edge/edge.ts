@@ -52,7 +52,10 @@ export interface EdgeRunning {
 export type EdgeMethod = (call: EdgeCall) => EdgeRunning;
 
 /** Finds out who calls, before anything is read. Never throws or rejects. */
-export type Admit = (headers: IncomingHttpHeaders) => Admission | Promise<Admission>;
+export type Admit = (
+  headers: IncomingHttpHeaders,
+  stream: ServerHttp2Stream,
+) => Admission | Promise<Admission>;
 
 interface Entry {
   readonly method: DescMethod;
@@ -77,7 +80,7 @@ export function grpcEdge(
   return (stream, headers) => {
     const entry = entries.get(headers[":path"] ?? "");
     if (!entry || !isPlain(headers)) return false;
-    serve(stream, headers, entry, bodyLimit, admit?.(headers));
+    serve(stream, headers, entry, bodyLimit, admit?.(headers, stream));
     return true;
   };
 }
