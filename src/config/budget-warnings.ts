@@ -20,7 +20,8 @@ export function budgetWarnings(config: Config): string[] {
   const own = [...tokens, ...teams, ...oidc, ...oidc.flatMap(({ rules }) => rules)];
   const general = [limits.global, limits.caller, limits.team];
   const users = [limits.user, ...own.map((one) => one.limits?.user)];
-  const all = [...general, ...limits.models, ...own.map((one) => one.limits), ...users];
+  const ofPairs = limits.models.map(({ caller }) => caller);
+  const all = [...general, ...limits.models, ...ofPairs, ...own.map((one) => one.limits), ...users];
   const budgets = all
     .flatMap((entry) => entry?.budget ?? [])
     .filter(({ amount }) => counts(amount));
@@ -34,10 +35,10 @@ export function budgetWarnings(config: Config): string[] {
   if (prices.length === 0 && budgets.length > 0) {
     warnings.push("prices is empty: nothing has a price, and no budget is ever spent");
   }
-  const strangers = [limits.caller, limits.user].some(isForLife);
+  const strangers = [limits.caller, limits.user, ...ofPairs].some(isForLife);
   if (auth.mode === "public" && strangers) {
     warnings.push(
-      "limits.caller or limits.user has a lifetime budget, and auth.mode is public: each bearer token that is made up has a counter that never ends",
+      "limits.caller, limits.user or a caller of limits.models has a lifetime budget, and auth.mode is public: each bearer token that is made up has a counter that never ends",
     );
   }
   if (state.redis) return warnings;

@@ -34,6 +34,11 @@ export const limitSettingsSchema = z.strictObject({
         model: modelPattern.describe(
           "Name; one * in it stands for anything. Models that it fits count together.",
         ),
+        caller: limitsSchema
+          .optional()
+          .describe(
+            "Of what each caller asks of these models, besides. A token's own limits replace none of these.",
+          ),
       }),
     )
     .default([])
@@ -207,6 +212,10 @@ function limitSettings({ auth, limits }: Config): LimitSettings {
     user: limits.user && limitsOf(limits.user),
     team: limits.team && limitsOf(limits.team),
     teams: auth.teams.map(({ name: team, limits = {} }) => ({ team, ...ownLimitsOf(limits) })),
-    models: limits.models.map(({ model, ...entry }) => ({ model, ...limitsOf(entry) })),
+    models: limits.models.map(({ model, caller, ...entry }) => ({
+      model,
+      ...limitsOf(entry),
+      ...(caller && { caller: limitsOf(caller) }),
+    })),
   };
 }

@@ -9,8 +9,9 @@ import {
   LimitWindow,
 } from "../../gen/lintel/v1/account_pb.js";
 import type { Call, Caller } from "./call.js";
+import type { Quantity } from "./limits/counters.js";
 import { unit } from "./limits/prices.js";
-import type { Quantity, Rule, Rules } from "./limits/rules.js";
+import type { Rule, Rules } from "./limits/rules.js";
 import type { BudgetPeriod } from "./limits/settings.js";
 import type { LimitStore, Span, Standing } from "./limits/store.js";
 import type { Input, Output } from "./methods.js";
@@ -129,6 +130,7 @@ const quantities: Readonly<Record<Quantity, LimitQuantity>> = {
 
 const scopesTold: Readonly<Record<Rule["scope"], LimitScope>> = {
   caller: LimitScope.CALLER,
+  caller_model: LimitScope.CALLER_MODEL,
   user: LimitScope.USER,
   team: LimitScope.TEAM,
   model: LimitScope.MODEL,

@@ -195,7 +195,9 @@ test("budgets that are never spent, and limits that a restart forgets, are warne
     expect.stringMatching(/shorter than the day/),
   ]);
   // What is deleted of a lifetime's is kept, but for end users, and in mode public counters never end.
-  const strangers = expect.stringMatching(/^limits\.caller or limits\.user has a lifetime budget/);
+  const strangers = expect.stringMatching(
+    /^limits\.caller, limits\.user or a caller of limits\.models has a lifetime budget/,
+  );
   expect(await kept("1h", price + budget("lifetime"))).toEqual([strangers]);
   const known = "auth: { mode: token }\n";
   expect(await kept("1h", price + known + budget("lifetime"))).toEqual([]);

@@ -173,6 +173,21 @@ describe("limits", () => {
     ]);
   });
 
+  it("of what the caller asks of single models are told, of those that it may use", async () => {
+    const models = [
+      { model: "chat-*", requestsPerMinute: 9, caller: { requestsPerMinute: 2 } },
+      { model: "image-1", caller: { imagesPerDay: 4 } },
+    ];
+    const { core } = limited({ caller: { requestsPerMinute: 5 }, models });
+    expect((await outcome(core, "chat", { ...chat, model: "chat-1" })).code).toBe("ok");
+    expect(await left(core)).toEqual([
+      "requests caller 4/5",
+      "requests caller_model chat-* 1/2",
+      "images caller_model image-1 4/4",
+      "requests model chat-* 8/9",
+    ]);
+  });
+
   it("count calls that run, by what they reserved", async () => {
     const answer = gate();
     const { core } = limited(

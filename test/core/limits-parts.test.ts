@@ -1,5 +1,6 @@
 /** What limits are made of: periods, prices, what was used before, and how waits are written. */
 import { expect, it } from "vitest";
+import { scopes } from "../../src/core/limits/counters.js";
 import { durationText } from "../../src/core/limits/headers.js";
 import {
   type PastLimits,
@@ -9,7 +10,6 @@ import {
 } from "../../src/core/limits/history.js";
 import { periodAt } from "../../src/core/limits/period.js";
 import { costOf, priceOf, type Served } from "../../src/core/limits/prices.js";
-import { scopes } from "../../src/core/limits/rules.js";
 import type { LimitSettings, Price } from "../../src/core/limits/settings.js";
 import type { UsageHistory } from "../../src/core/usage/history.js";
 import { noon } from "../support/limits.js";

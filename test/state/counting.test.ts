@@ -1,6 +1,6 @@
 /** Stores in memory, as a gateway opens them. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
-import { scopes } from "../../src/core/limits/rules.js";
+import { scopes } from "../../src/core/limits/counters.js";
 import type { Claim } from "../../src/core/limits/store.js";
 import { type Logger, silent } from "../../src/core/log.js";
 import type { UsageHistory } from "../../src/core/usage/history.js";

@@ -4,7 +4,7 @@ import type { Caller } from "../call.js";
 import type { CallerSource } from "../callers/source.js";
 import { Recent } from "../recent.js";
 import type { AuthSettings } from "../settings.js";
-import type { BudgetAlerts, Watched } from "./alerts.js";
+import type { AlertScope, BudgetAlerts, Watched } from "./alerts.js";
 import { sameEndMs } from "./period.js";
 import type { Rule, Rules } from "./rules.js";
 import type { BudgetPeriod, OwnLimits } from "./settings.js";
@@ -12,7 +12,7 @@ import type { Claim, Standing, Verdict } from "./store.js";
 
 /** How much of one budget is used. */
 export interface BudgetUse {
-  readonly scope: Exclude<Rule["scope"], "user">;
+  readonly scope: AlertScope;
   /** Of the entry of the models' limits, the team or the caller; empty for the gateway's own budget. */
   readonly name: string;
   readonly period: BudgetPeriod;
@@ -54,7 +54,7 @@ const mostRemembered = 10_000;
 /** Budgets of callers and teams that are told, those that are fullest: each is a series. */
 const mostTold = 1000;
 
-/** The budgets of a configuration, but for those of end users and of callers whom nobody knows. */
+/** The budgets of a configuration, but for those of end users, of callers' single models, and of callers whom nobody knows. */
 export class Budgets {
   readonly #parts: BudgetsParts;
   readonly #now: () => number;
@@ -198,6 +198,7 @@ export class Budgets {
   #entryOf({ scope, name, counter }: Rule, caller: Caller | undefined): Entry | undefined {
     switch (scope) {
       case "user":
+      case "caller_model":
         return undefined;
       case "caller": {
         // Whoever makes up a bearer token is a caller of its own.

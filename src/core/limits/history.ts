@@ -3,8 +3,8 @@
 import { setImmediate } from "node:timers/promises";
 import { fits } from "../pattern.js";
 import type { PeriodLimit, UsageHistory, UsedSoFar, UsersOf } from "../usage/history.js";
+import { counterKey, scopes } from "./counters.js";
 import { periodAt } from "./period.js";
-import { counterKey, scopes } from "./rules.js";
 import {
   type BudgetPeriod,
   budgetPeriods,
@@ -108,7 +108,13 @@ export function pastScopes({
     }),
     ...models.flatMap((entry) => {
       const name = scopes.model(entry.model);
-      return scopesOf(name, entry, ({ model }) => (fits(entry.model, model) ? name : undefined));
+      const isOf = ({ model }: UsedSoFar) => fits(entry.model, model);
+      const ofPair = (row: UsedSoFar) =>
+        isOf(row) ? scopes.callerModel(row.caller, entry.model) : undefined;
+      return [
+        ...scopesOf(name, entry, (row) => (isOf(row) ? name : undefined)),
+        ...scopesOf(`${name} caller`, entry.caller, ofPair),
+      ];
     }),
   ];
 }

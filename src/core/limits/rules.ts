@@ -1,56 +1,22 @@
 /** Which limits a call has to keep. */
-import { hash } from "node:crypto";
 import type { Caller } from "../call.js";
 import { fits } from "../pattern.js";
 import { Recent } from "../recent.js";
+import { counterKey, pairOf, type Quantity, scopes } from "./counters.js";
 import { unit } from "./prices.js";
 import type { CallerLimits, LimitSettings, ModelLimits, OwnLimits } from "./settings.js";
 import type { Counter } from "./store.js";
-
-/** What is counted. Spend in billionths of the price table's unit. */
-export type Quantity = "requests" | "tokens" | "images" | "concurrent" | "spend";
 
 /** One limit. */
 export interface Rule {
   readonly quantity: Quantity;
   /** Whose calls are counted together. */
-  readonly scope: "caller" | "user" | "team" | "model" | "global";
-  /** Of the user, the team or the model, also with a `*`; empty in other scopes. */
+  readonly scope: "caller" | "caller_model" | "user" | "team" | "model" | "global";
+  /** Of the user, the team or the model (of a caller's, too), also with a `*`; empty in other scopes. */
   readonly name: string;
   readonly counter: Counter;
   /** The limit and its scope in words: `600 requests per minute for this caller`. */
   readonly words: string;
-}
-
-/** How counters of a scope are called. */
-export const scopes = {
-  gateway: "global",
-  /** @param id `Caller.id` */
-  caller: (id: string) => `caller:${id}`,
-  /**
-   * Of one end user of a caller. Both names are others' own, may be long, and have any characters: a hash
-   * of the two is short, no pair's is that of another, and stores need not know whom callers serve.
-   * @param id `Caller.id`
-   * @param user `Attributes.user`
-   */
-  user: (id: string, user: string) => `user:${hash("sha256", pairOf(id, user), "base64url")}`,
-  /** @param name `Caller.team` */
-  team: (name: string) => `team:${name}`,
-  /** @param name of an entry of the configuration */
-  model: (name: string) => `model:${name}`,
-} as const;
-
-/** A caller and its user as one text, which says where the first ends. */
-const pairOf = (id: string, user: string) => `${id.length}:${id}${user}`;
-
-/**
- * Name of a counter in every store. Under another name it begins at 0 again.
- * @param scope one of `scopes`
- */
-export function counterKey(scope: string, quantity: Quantity, span: Counter["span"]): string {
-  // A budget of another period is another counter.
-  const budget = quantity === "spend" && span.type === "calendar";
-  return `${scope}:${budget ? `${quantity}-${span.period}` : quantity}`;
 }
 
 /** Callers, users, teams and models whose rules are remembered. Those of others are made anew each time. */
@@ -69,6 +35,10 @@ export class Rules {
     string,
     { own: CallerLimits | undefined; team: CallerLimits | undefined; rules: readonly Rule[] }
   >(mostRemembered);
+  /** Of the entries of models those that have limits of each caller; empty: none has. */
+  readonly #ofEach: readonly ModelLimits[];
+  /** By `pairOf` caller and model. */
+  readonly #pairs = new Recent<string, readonly Rule[]>(mostRemembered);
   readonly #ofTeams: ReadonlyMap<string, OwnLimits>;
   readonly #callers = new Recent<string, { limits: OwnLimits | undefined; rules: readonly Rule[] }>(
     mostRemembered,
@@ -76,6 +46,7 @@ export class Rules {
 
   constructor(settings: LimitSettings) {
     this.#settings = settings;
+    this.#ofEach = settings.models.filter(({ caller }) => caller);
     this.#ofTeams = new Map(settings.teams?.map(({ team, ...limits }) => [team, limits]));
     this.#global = rulesOf(settings.global, {
       ...{ scope: "global", name: "", key: scopes.gateway, words: "for this gateway" },
@@ -89,8 +60,9 @@ export class Rules {
   for(caller: Caller | undefined, user: string | undefined, model: string): readonly Rule[] {
     const ofWhom = this.#ofWhom(caller, user);
     const ofModel = this.#settings.models.length === 0 ? none : this.#ofModel(model);
-    if (ofModel.length + this.#global.length === 0) return ofWhom;
-    return [...ofWhom, ...ofModel, ...this.#global];
+    const ofPair = caller && this.#ofEach.length > 0 ? this.#ofPair(caller.id, model) : none;
+    if (ofPair.length + ofModel.length + this.#global.length === 0) return ofWhom;
+    return [...ofWhom, ...ofPair, ...ofModel, ...this.#global];
   }
 
   /**
@@ -103,8 +75,10 @@ export class Rules {
     user: string,
     mayUse: (model: string) => boolean,
   ): readonly Rule[] {
+    const ofPairs = caller ? this.#ofEach.filter(({ model }) => mayUse(model)) : [];
     return [
       ...this.#ofWhom(caller, user),
+      ...ofPairs.flatMap((entry) => rulesOfPair(caller?.id ?? "", entry)),
       ...this.#settings.models.filter(({ model }) => mayUse(model)).flatMap(rulesOfModel),
       ...this.#global,
     ];
@@ -156,6 +130,17 @@ export class Rules {
     return rules;
   }
 
+  #ofPair(id: string, model: string): readonly Rule[] {
+    const pair = pairOf(id, model);
+    const known = this.#pairs.get(pair);
+    if (known) return known;
+    const rules = this.#ofEach
+      .filter((entry) => fits(entry.model, model))
+      .flatMap((entry) => rulesOfPair(id, entry));
+    this.#pairs.set(pair, rules);
+    return rules;
+  }
+
   #ofModel(model: string): readonly Rule[] {
     const known = this.#models.get(model);
     if (known) return known;
@@ -169,9 +154,19 @@ export class Rules {
 
 function rulesOfModel(entry: ModelLimits): Rule[] {
   const { model: name } = entry;
-  const words = `for the ${name.includes("*") ? "models" : "model"} ${JSON.stringify(name)}`;
+  const words = `for the ${modelsInWords(name)}`;
   return rulesOf(entry, { scope: "model", name, key: scopes.model(name), words });
 }
+
+function rulesOfPair(id: string, { model: name, caller }: ModelLimits): Rule[] {
+  const words = `for this caller and the ${modelsInWords(name)}`;
+  return rulesOf(caller, {
+    ...{ scope: "caller_model", name, key: scopes.callerModel(id, name), words },
+  });
+}
+
+const modelsInWords = (name: string) =>
+  `${name.includes("*") ? "models" : "model"} ${JSON.stringify(name)}`;
 
 function merged(everyone: CallerLimits = {}, own: CallerLimits = {}): CallerLimits {
   const said = Object.entries(own).filter(([, value]) => value !== undefined);

@@ -39,6 +39,8 @@ export interface OwnLimits extends CallerLimits {
 /** Limits of the models that a name or a pattern with one `*` fits, counted together. */
 export interface ModelLimits extends CallerLimits {
   readonly model: string;
+  /** Of what each caller asks of these models; besides all others, which replace none of them. */
+  readonly caller?: CallerLimits | undefined;
 }
 
 /** Limits of a team: of its members' calls, counted together; those of end users hold for each user of each member. */

@@ -43,6 +43,7 @@ export const quantityWords: Readonly<Record<LimitQuantity, string>> = {
 export const scopeWords: Readonly<Record<LimitScope, string>> = {
   [LimitScope.UNSPECIFIED]: "",
   [LimitScope.CALLER]: "caller",
+  [LimitScope.CALLER_MODEL]: "caller_model",
   [LimitScope.TEAM]: "team",
   [LimitScope.MODEL]: "model",
   [LimitScope.GLOBAL]: "global",
