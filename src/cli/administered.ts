@@ -179,7 +179,7 @@ const calling = (client: Client<typeof TokensService>, options: CallOptions): To
 /** The same answered by this process, which changes the database itself. */
 function answering({ sql, config }: OpenDatabase): TokensHere {
   const state = { tokens: new DatabaseTokens(sql), usage: new DatabaseUsage(sql) };
-  const policy = config ? tokenPolicy(config.auth) : anything;
+  const policy = config ? tokenPolicy(config) : anything;
   const settings = { policy, refreshMs: config?.state.refresh, keepsUsage: true };
   const answer = (method: AdminMethod) => (request: object) =>
     handlers[method](create(adminMethods[method].input, request) as AdminInput<never>, {
@@ -200,5 +200,6 @@ function answering({ sql, config }: OpenDatabase): TokensHere {
 const anything: TokenPolicy = {
   refusal: () => undefined,
   teamWarnings: () => [],
+  fromWarnings: () => [],
   warnings: () => [],
 };

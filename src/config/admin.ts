@@ -32,19 +32,26 @@ export const adminSchema = z.strictObject({
 
 /** The core's part; `undefined` where there is no administration. */
 export function adminSettings(config: Config): AdminSettings | undefined {
-  const { admin, auth, state, timeouts, usage } = config;
+  const { admin, state, timeouts, usage } = config;
   if (!admin) return undefined;
   return {
     tokens: admin.tokens.map(({ name, hash, expires }) => ({ name, hash, expiresAt: expires })),
-    policy: tokenPolicy(auth),
+    policy: tokenPolicy(config),
     refreshMs: state.refresh,
     keepsUsage: usage.enabled,
     timeoutMs: timeouts.total,
   };
 }
 
+/** What is wrong with addresses that anybody may write. */
+export const anyAddress =
+  "whoever reaches the gateway can write any address into X-Forwarded-For; trust_proxy should name the proxies";
+
 /** What a configuration says of tokens that are issued besides it, wherever they are issued. */
-export function tokenPolicy({ mode, tokens, oidc, teams }: Config["auth"]): TokenPolicy {
+export function tokenPolicy({
+  auth: { mode, tokens, oidc, teams },
+  trust_proxy,
+}: Pick<Config, "auth" | "trust_proxy">): TokenPolicy {
   const quoted = (text: string) => JSON.stringify(text);
   return {
     refusal(name) {
@@ -58,6 +65,8 @@ export function tokenPolicy({ mode, tokens, oidc, teams }: Config["auth"]): Toke
       const known = teams.map(({ name }) => name);
       return !team || known.includes(team) ? [] : [unknownTeam(team, known)];
     },
+    fromWarnings: (from) =>
+      from && trust_proxy === true ? [`trust_proxy is true: ${anyAddress}`] : [],
     warnings: () =>
       mode === "token" ? [] : [`auth.mode is ${mode}: tokens are looked at where it is token`],
   };

@@ -1,4 +1,5 @@
 /** What may be a mistake in a configuration that can be used. */
+import { anyAddress } from "./admin.js";
 import { budgetWarnings } from "./budget-warnings.js";
 import { certificateWarnings } from "./certificate-warnings.js";
 import { mediaWarnings } from "./media-warnings.js";
@@ -37,7 +38,7 @@ export function warningsOf(config: Config): string[] {
   const bound = config.trust_proxy === true ? auth.tokens.filter(({ from }) => from) : [];
   for (const { name } of bound) {
     warnings.push(
-      `the token of ${JSON.stringify(name)} may be used from some addresses alone, and trust_proxy is true: whoever reaches the gateway can write one of them into X-Forwarded-For; trust_proxy should name the proxies`,
+      `the token of ${JSON.stringify(name)} may be used from some addresses alone, and trust_proxy is true: ${anyAddress}`,
     );
   }
   if (auth.mode !== "token" && auth.teams.length > 0) {

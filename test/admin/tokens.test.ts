@@ -174,6 +174,10 @@ it("takes and gives JSON as curl has it, with the contract's names", async () =>
     warnings: [expect.stringContaining('did you mean "red"')],
   });
   expect((await chat("chat", "Hello", json.secret)).status).toBe(200);
+  const here = { networks: ["127.0.0.1"] };
+  const bound = await post("TokensService/UpdateToken", { token: "kiosk", from_addresses: here });
+  expect(bound.json).toMatchObject({ token: { from_addresses: here.networks } });
+  expect(bound.json.warnings ?? []).toEqual([]);
   // Times are told as they were said, to the millisecond.
   const expiry = { time: "2099-01-31T18:00:00.250Z" };
   const timed = await post("TokensService/CreateToken", { name: "a", expiry });
@@ -393,4 +397,18 @@ it("leaves one line in the log of each call, with no secret in it", async () => 
   expect(told.map(({ fields }) => fields.client)).toEqual(Array(5).fill("127.0.0.1"));
   expect(told[4]?.fields.token).toBe("x".repeat(128));
   for (const word of [bearer, own, secret]) expect(JSON.stringify(lines)).not.toContain(word);
+});
+
+it("warns of addresses that anybody may write, where every proxy is trusted", async () => {
+  const { post } = await administered(`trust_proxy: true\n${adminLines()}`);
+  const from = { networks: ["10.0.0.0/8"] };
+  const warned = [
+    expect.stringMatching(/^trust_proxy is true: whoever reaches the gateway can write/),
+  ];
+  const made = await post("TokensService/CreateToken", { name: "a", from_addresses: from });
+  expect(made.json.warnings).toEqual(warned);
+  const lifted = await post("TokensService/UpdateToken", { token: "a", from_addresses: {} });
+  expect(lifted.json.warnings ?? []).toEqual([]);
+  const again = await post("TokensService/UpdateToken", { token: "a", from_addresses: from });
+  expect(again.json.warnings).toEqual(warned);
 });

@@ -1,4 +1,5 @@
 /** OpenAI's own SDK for Node as it speaks to Azure, unmodified. */
+import { AzureChatOpenAI } from "@langchain/openai";
 import { AuthenticationError, AzureOpenAI, NotFoundError } from "openai";
 import { describe, expect, test } from "vitest";
 import { hashToken } from "../../src/core/tokens.js";
@@ -56,4 +57,19 @@ describe("AzureOpenAI", () => {
     const asked = chat.completions.create({ model: "chat-1", messages });
     await expect(asked).rejects.toBeInstanceOf(AuthenticationError);
   });
+});
+
+test("LangChain's AzureChatOpenAI chats, whole and in a stream", async () => {
+  const { url } = await serve(scripted({ chat: says("Hi", " there") }));
+  const model = new AzureChatOpenAI({
+    azureOpenAIEndpoint: url,
+    azureOpenAIApiKey: "me",
+    azureOpenAIApiDeploymentName: "chat-1",
+    azureOpenAIApiVersion: "2024-10-21",
+    maxRetries: 0,
+  });
+  expect((await model.invoke("Hello")).content).toBe("Hi there");
+  let text = "";
+  for await (const piece of await model.stream("Hello")) text += piece.content;
+  expect(text).toBe("Hi there");
 });

@@ -69,7 +69,11 @@ export const handlers: Handlers = {
     const issued = await state.tokens.create(wanted);
     if (!issued) throw taken(`a token is called ${quoted(name)} already`);
     about(issued.token);
-    const warnings = [...policy.teamWarnings(wanted.team), ...policy.warnings()];
+    const warnings = [
+      ...policy.teamWarnings(wanted.team),
+      ...policy.fromWarnings(wanted.from),
+      ...policy.warnings(),
+    ];
     const { secret } = issued;
     return create(CreateTokenResponseSchema, {
       ...{ token: tokenMessage(issued.token), secret, warnings },
@@ -108,12 +112,16 @@ export const handlers: Handlers = {
       expiresAt: expiryOf(request.expiry, found),
     };
     refuse(found);
+    const { policy } = settings;
     const token = await state.tokens.update(request.token, change);
     if (!token) throw noToken(request.token);
     about(token);
     return create(UpdateTokenResponseSchema, {
       token: tokenMessage(token),
-      warnings: settings.policy.teamWarnings(change.team ?? undefined),
+      warnings: [
+        ...policy.teamWarnings(change.team ?? undefined),
+        ...policy.fromWarnings(change.from ?? undefined),
+      ],
       appliesWithin: within(settings),
     });
   },

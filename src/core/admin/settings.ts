@@ -24,6 +24,8 @@ export interface TokenPolicy {
   refusal(name: string): string | undefined;
   /** What may be a mistake about members of this team, in words; `undefined`: of none. */
   teamWarnings(team: string | undefined): string[];
+  /** What may be a mistake about a token that may be used from these addresses alone, in words; absent: from everywhere. */
+  fromWarnings(from: readonly string[] | undefined): string[];
   /** What may be a mistake about any token that is issued, in words. */
   warnings(): string[];
 }
