@@ -48,6 +48,8 @@ export interface NodeSettings {
   readonly contextSize?: number | undefined;
   /** Threads of each engine. Default: each engine's own. */
   readonly threads?: number | undefined;
+  /** Chat templates by names of models, instead of those in their files. Default: none. */
+  readonly chatTemplates?: ReadonlyMap<string, string> | undefined;
   /** When models are loaded. Default: at start; with the first call where there is a budget. */
   readonly load?: "start" | "lazy" | undefined;
   /** Bytes that the models in memory may take together. Default: whatever they take. */
@@ -103,6 +105,10 @@ export interface RunningNode {
 export async function startNode(settings: NodeSettings): Promise<RunningNode> {
   const { log, listen } = settings;
   const found = findModels(settings.models);
+  for (const model of settings.chatTemplates?.keys() ?? []) {
+    const isChat = found.some(({ id, type }) => id === model && type === "llama");
+    if (!isChat) log.warn({ model }, "a chat template is for a chat model that is not here");
+  }
   const backends = await backendsOf(settings, found);
   let checker: OwnedChecker | undefined;
   let telemetry: OpenTelemetry | undefined;
@@ -163,7 +169,8 @@ function backendsOf(settings: NodeSettings, found: readonly LocalModel[]): Promi
       const entry = { name: `${type}:${id}`, id, path, threads, load, gpu };
       if (type === "onnx") return createBackend({ type, ...entry }, context);
       const { contextSize, sequences, gpuLayers } = settings;
-      const chat = { context_size: contextSize, sequences, gpu_layers: gpuLayers };
+      const chat_template = settings.chatTemplates?.get(id);
+      const chat = { context_size: contextSize, sequences, gpu_layers: gpuLayers, chat_template };
       return createBackend({ type, ...entry, ...chat }, context);
     }),
   );

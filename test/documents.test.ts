@@ -34,7 +34,8 @@ const blocks = (language: string) =>
 
 describe("configurations", () => {
   // What stands elsewhere: backends that a sample of `models` is about, files of workflows and certificates.
-  const elsewhere = /there is no backend "|the (?:workflow|file) \S+ does not exist$/;
+  const elsewhere =
+    /there is no backend "|the (?:workflow|file) \S+ (?:does not exist|is not there)$/;
   // Buf's template has a test of its own.
   const own = blocks("yaml").filter(({ block }) => !block.startsWith("version: v2\n"));
   it.each(own)("$where", ({ block }) => {

@@ -3,8 +3,8 @@ import { resolve } from "node:path";
 import type * as z from "zod";
 import { isEmbedded, ordersOf } from "../backends/embedded/mark.js";
 import { gpuKinds } from "../backends/gpu.js";
-import { chatEngineFields } from "../backends/llama/schema.js";
-import { isRemote } from "../backends/local.js";
+import { chatEngineFields, chatTemplate } from "../backends/llama/schema.js";
+import { isRemote, lookAt } from "../backends/local.js";
 import { missing } from "../config/missing-files.js";
 import { otlpProblems, otlpWarnings } from "../config/otlp-environment.js";
 import { ConfigError, messageOf } from "../config/problems.js";
@@ -19,6 +19,7 @@ import { otlpSettings } from "../config/telemetry.js";
 import { type Logger, logLevels } from "../core/log.js";
 import { largestBody } from "../doors/door.js";
 import type { Classifier, NodeSettings } from "../node.js";
+import { NotAFile, readRegular } from "../regular-file.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { type Command, type Given, UsageError } from "./command.js";
 import { listenError } from "./listen-error.js";
@@ -57,6 +58,11 @@ calls may end, for 30 seconds; a second signal ends the process at once, with 14
     "context-size": {
       value: "N",
       help: "tokens of one conversation (default: the model's, at most 4096)",
+    },
+    "chat-template": {
+      value: "MODEL=FILE",
+      multiple: true,
+      help: "Jinja template for a chat model, by its name, instead of its file's own; may be repeated",
     },
     threads: { value: "N", help: "threads of each engine (default: each engine's own)" },
     load: {
@@ -107,6 +113,7 @@ calls may end, for 30 seconds; a second signal ends the process at once, with 14
       contextSize: fieldOf(given, "context-size", chatEngineFields.context_size),
       threads: fieldOf(given, "threads", chatEngineFields.threads),
       gpuLayers: fieldOf(given, "gpu-layers", chatEngineFields.gpu_layers),
+      chatTemplates: templatesOf(given),
       load: oneOf(given, "load", ["start", "lazy"] as const),
       memoryBudget: fieldOf(given, "memory-budget", size),
       downloads: given.text("downloads"),
@@ -190,6 +197,40 @@ function fieldOf<T>(given: Given, name: string, field: z.ZodType<T>): T | undefi
   const { data, error } = field.safeParse(value, { error: messageOf, jitless: true });
   if (error) throw new UsageError(`--${name} ${error.issues[0]?.message}`);
   return data;
+}
+
+/** Chat templates by names of models. */
+function templatesOf(given: Given): ReadonlyMap<string, string> {
+  return new Map(
+    given.texts("chat-template").map((text) => {
+      const refused = (why: string) => new UsageError(`--chat-template ${text}: ${why}`);
+      const [model, file] = splitAtFile(text) ?? [];
+      if (!model || !file) throw refused("must be a model's name, =, and a file");
+      const { data, error } = chatTemplate.safeParse(readTemplate(file, refused));
+      if (error) throw refused(error.issues[0]?.message ?? "");
+      return [model, data];
+    }),
+  );
+}
+
+/** A name and a path, each of which may have a = itself: where a file is there, or else at the first one. */
+function splitAtFile(text: string): readonly [name: string, path: string] | undefined {
+  const all = [...text.matchAll(/=/g)]
+    .map(({ index }) => [text.slice(0, index), text.slice(index + 1)] as const)
+    .filter(([name, path]) => name !== "" && path !== "");
+  return all.find(([, path]) => lookAt(path)) ?? all[0];
+}
+
+function readTemplate(file: string, refused: (why: string) => UsageError): string {
+  try {
+    return readRegular(file)
+      .toString("utf8")
+      .replace(/^\uFEFF/, "");
+  } catch (error) {
+    if (error instanceof NotAFile) throw refused(error.message);
+    const { code } = error as NodeJS.ErrnoException;
+    throw refused(code === "ENOENT" ? "there is no such file" : `it can't be read (${code})`);
+  }
 }
 
 function classifierOf(given: Given): Classifier | undefined {

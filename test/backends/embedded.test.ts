@@ -146,6 +146,19 @@ describe("embedded models", () => {
     expect(embedded.models().map(({ id }) => id)).toEqual(["b", "a"]);
   });
 
+  it("are spoken to by the chat templates that the configuration has for them", async () => {
+    const template = "{% for m in messages %}{{ m.content }}{% endfor %}";
+    const prompts: number[] = [];
+    for (const chat_templates of [{ tiny: template }, { "t=b": template, other: template }]) {
+      const embedded = embed([tiny], {}, { chat_templates });
+      prompts.push((await answer(embedded, chatRequest("hello"))).prompt);
+      await embedded.close();
+    }
+    // Its own has marks besides.
+    expect(prompts).toEqual([5, 9]);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
   it.each([
     { context_size: 16, sequences: 1, threads: 1, gpu_layers: 0, memory_budget: 0 },
     { context_size: 10 ** 9, sequences: 256, threads: 256, gpu_layers: 99_999 },

@@ -142,6 +142,22 @@ describe("wrong arguments end with 2 and say what was meant", () => {
       "--gpu-layers must be a whole number from 0, auto or max",
     ],
     [["node", "-m", "a", "--gpu-layers=-1"], "--gpu-layers must be at least 0"],
+    [
+      ["node", "-m", "a", "--chat-template", "a.jinja"],
+      "--chat-template a.jinja: must be a model's name, =, and a file",
+    ],
+    [
+      ["node", "-m", "a", "--chat-template", "a=/no/such.jinja"],
+      "--chat-template a=/no/such.jinja: there is no such file",
+    ],
+    [
+      ["node", "-m", "a", "--chat-template", "a=/"],
+      "--chat-template a=/: it can't be read (EISDIR)",
+    ],
+    [
+      ["node", "-m", "a", "--chat-template", "a=package.json"],
+      "--chat-template a=package.json: must be a Jinja template that works: it has no {{",
+    ],
     [["node", "-m", "a", "--sequences", "0"], "--sequences must be at least 1"],
     [["node", "-m", "a", "--sequences", "1.5"], "--sequences must be a whole number"],
     [["node", "-m", "a", "--sequences", "257"], "--sequences must be at most 256"],

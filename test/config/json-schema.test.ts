@@ -72,7 +72,7 @@ const whole = example.replace(
 test("what the example shows is right, also what is commented out", () => {
   const names = [...whole.matchAll(/\$\{([A-Z_\d]+)\}/g)].map(([, name = ""]) => [name, "it"]);
   // Files that are not there, and the one thing that does not go with the models of this machine.
-  const besides = /(?:file|workflow) \S+ does not exist$|: workers: |lintel node/;
+  const besides = /(?:file|workflow) \S+ (?:does not exist|is not there)$|: workers: |lintel node/;
   const found = mistakes(whole, Object.fromEntries(names));
   expect(found.filter((line) => !besides.test(line))).toEqual([]);
 });

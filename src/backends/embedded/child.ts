@@ -1,6 +1,6 @@
 /** One life of the child process that runs the models. */
 import { type ChildProcess, spawn } from "node:child_process";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -22,6 +22,8 @@ export interface ChildSettings {
   readonly models: readonly string[];
   /** Options of `lintel node`, besides the models and the address. */
   readonly options: readonly string[];
+  /** Chat templates by names of models; absent: none. */
+  readonly templates?: Readonly<Record<string, string>> | undefined;
   /** How long an engine may be at one piece of work, milliseconds; 0: for as long as it likes. */
   readonly watchdog: number;
   /** The watchdog's time; default: the process's own. */
@@ -87,7 +89,7 @@ export class Child {
   }
 
   async #live(
-    { entry, execArgv, models, options, watchdog, clock }: ChildSettings,
+    { entry, execArgv, models, options, templates = {}, watchdog, clock }: ChildSettings,
     quarantine: Quarantine,
     log: Logger,
     listen: (address: string) => void,
@@ -97,7 +99,8 @@ export class Child {
     try {
       const address = `unix:${socketOf(join(folder, socket))}`;
       if (this.#stopping) return "was not started";
-      const args = [...models.flatMap((path) => ["--model", path]), ...options];
+      const written = await writtenTemplates(templates, folder);
+      const args = [...models.flatMap((path) => ["--model", path]), ...options, ...written];
       // The channel tells when the child listens; and when this process dies,
       // however it dies, the channel closes and the child leaves.
       const child = spawn(
@@ -145,6 +148,17 @@ export class Child {
     this.#hung = `was killed: ${how}`;
     this.#process?.kill("SIGKILL");
   }
+}
+
+/** Options that name chat templates, each in a file of a folder that goes with the process. */
+function writtenTemplates(templates: Readonly<Record<string, string>>, folder: string) {
+  return Promise.all(
+    Object.entries(templates).map(async ([model, text], i) => {
+      const file = join(folder, `${i}.jinja`);
+      await writeFile(file, text);
+      return `--chat-template=${model}=${file}`;
+    }),
+  );
 }
 
 function endingOf(child: ChildProcess): Promise<string> {

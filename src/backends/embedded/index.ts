@@ -78,6 +78,7 @@ export class EmbeddedBackend implements Backend {
         execArgv: options.execArgv ?? [],
         models: paths,
         options: nodeOptions(config, downloads),
+        templates: config.chat_templates,
         watchdog: config.watchdog ?? watchdogDefault,
         clock: options.clock,
       },

@@ -1,10 +1,10 @@
 /** What the configuration says of embedded models. */
 import * as z from "zod";
-import { path } from "../../config/fields.js";
+import { name, path } from "../../config/fields.js";
 import { size, waitOrNone } from "../../config/quantities.js";
 import { backendName, loadField } from "../fields.js";
 import { gpuField } from "../gpu.js";
-import { chatEngineFields } from "../llama/schema.js";
+import { chatEngineFields, chatTemplate } from "../llama/schema.js";
 
 /** Milliseconds: what takes less is no sign that an engine hangs. */
 const leastWatchdog = 60_000;
@@ -19,6 +19,12 @@ export const embeddedSchema = z.strictObject({
     .optional()
     .describe(
       "GGUF files, names on Hugging Face (hf:user/repository:Q4_K_M), folders in diffusers' layout as ONNX files, or folders of these. Default: the two models that Lintel brings.",
+    ),
+  chat_templates: z
+    .record(name, chatTemplate)
+    .optional()
+    .describe(
+      `Jinja templates that make prompts of conversations, by names of models, instead of their files' own; \${file:my-template.jinja} reads one.`,
     ),
   gpu: gpuField("each model"),
   ...chatEngineFields,

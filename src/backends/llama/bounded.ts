@@ -1,5 +1,6 @@
 /** Chat templates that can do only so much: they come with models, and are programs of whoever made these. */
 import { isEvaluated, lenientInterpreter, loopedOver, nameByTexts } from "./lenient.js";
+import { linesOf, parsedTemplate, TemplateSyntax } from "./template-lines.js";
 
 /** The library as it is imported. */
 export type Jinja = typeof import("@huggingface/jinja");
@@ -7,6 +8,8 @@ export type Jinja = typeof import("@huggingface/jinja");
 /** What is rendered. */
 export interface Rendering {
   render(items: Readonly<Record<string, unknown>>): string;
+  /** The line, from 1, of the statement that a rendering came to its end in; `undefined`: that is not known. */
+  lineOf(thrown: unknown): number | undefined;
 }
 
 /** A template does more than what it is given is worth. */
@@ -91,10 +94,18 @@ export function boundedTemplate(jinja: Jinja, source: string): Rendering {
   for (const [blanks] of source.matchAll(/\s+/g)) {
     if (blanks.length >= manyBlanks) throw new Error(`it has ${manyBlanks} blanks in a row`);
   }
-  const { parsed } = new jinja.Template(source);
+  const parsed = parsedTemplate(jinja, source);
   nameByTexts(parsed);
-  const Bounded = boundedInterpreter(jinja);
+  /** Where what was thrown came from, the innermost node first. */
+  const nodes = new WeakMap<object, Node[]>();
+  const Bounded = boundedInterpreter(jinja, nodes);
   return {
+    lineOf(thrown) {
+      if (thrown instanceof TemplateSyntax) return thrown.line;
+      const path = (typeof thrown === "object" && thrown && nodes.get(thrown)) || [];
+      const lines = path.length > 0 ? linesOf(jinja, source, parsed) : new Map<object, number>();
+      return path.map((node) => lines.get(node)).find((line) => line !== undefined);
+    },
     render(items) {
       const environment = new jinja.Environment();
       const all = { ...globals(jinja), ...items };
@@ -155,7 +166,7 @@ function addMethods(list: Value, { called, none }: Making): void {
   );
 }
 
-function boundedInterpreter(jinja: Jinja) {
+function boundedInterpreter(jinja: Jinja, nodes: WeakMap<object, Node[]>) {
   const making = makingOf(jinja);
   return class extends lenientInterpreter(jinja, making) {
     /** References of which no more than one part is looked at. */
@@ -176,12 +187,26 @@ function boundedInterpreter(jinja: Jinja) {
       if (glanced) this.#glances.add(glanced);
       if (node?.type === "For" && node.iterable)
         this.#loops.add(node.iterable.lhs ?? node.iterable);
-      const found = super.evaluate(node, environment);
+      const found = this.#evaluated(node, environment);
       const value = node && this.#loops.has(node) ? loopedOver(found, making) : found;
       if (Array.isArray(value.value)) addMethods(value, making);
       if (!node || !this.#glances.has(node)) this.#weigh(value);
       if (node && this.#loops.has(node)) this.#take(forEachRound * sizeOf(value));
       return value;
+    }
+
+    /** Notes where what is thrown came from. */
+    #evaluated(node: Node | undefined, environment: object): Value {
+      try {
+        return super.evaluate(node, environment);
+      } catch (thrown) {
+        if (node && typeof thrown === "object" && thrown) {
+          const path = nodes.get(thrown);
+          if (path) path.push(node);
+          else nodes.set(thrown, [node]);
+        }
+        throw thrown;
+      }
     }
 
     #take(amount: number): void {

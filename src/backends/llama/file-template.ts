@@ -1,11 +1,12 @@
-/** The chat template that stands in a GGUF file. */
+/** The chat template of a GGUF file: the one that stands in it, or the operator's. */
 import type { LlamaModel, Token } from "node-llama-cpp";
 import { messageOf } from "../../core/chat-messages.js";
-import { boundedTemplate } from "./bounded.js";
+import { boundedTemplate, type Rendering } from "./bounded.js";
 import { channelTokens } from "./channels.js";
 import { effortsOf } from "./effort.js";
 import type { LlamaLibrary } from "./library.js";
 import { ChatTemplate, chatML, looksFor } from "./template.js";
+import { whyNot } from "./template-lines.js";
 import { textsOf as textsOfMarks, thoughtMarksOf } from "./thoughts.js";
 import { toolFormOf } from "./tools/families.js";
 import { type ToolForm, textsOf } from "./tools/form.js";
@@ -17,19 +18,21 @@ export type Speech = ReturnType<typeof chatTemplateOf>;
 /**
  * The template of a model's file, what ends its answers besides tokens, and the channels or the marks of
  * thoughts that it has.
- * @throws Error if the file's template can't be parsed or does not work
+ * @param given the operator's, instead of all that the file has; absent: the file's
+ * @throws Error if the template can't be parsed or does not work, with its line where that is known
  */
-export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
+export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel, given?: string) {
   const { tokenizer } = model.fileInfo.metadata;
-  const own = tokenizer?.chat_template;
+  const own = given ?? tokenizer?.chat_template;
   const source = own || chatML;
-  const forTools = templateForTools(tokenizer);
+  const forTools = given === undefined ? templateForTools(tokenizer) : "";
   const all = source + forTools;
   const texts = {
     bos: model.tokens.bosString ?? "",
     eos: model.tokens.eosString ?? "",
     ...controlTexts(model, tokenizer?.ggml?.tokens ?? [], all),
   };
+  let rendering: Rendering | undefined;
   try {
     const tokenize = (text: string) => model.tokenize(text, true);
     const channels = channelTokens(source, tokenize);
@@ -38,8 +41,9 @@ export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
       const form = toolFormOf(text);
       const known = form?.call.as === "channel" && !channels ? undefined : form;
       const efforts = effortsOf(text);
-      const rendering = boundedTemplate(jinja, text);
-      const template = new ChatTemplate(rendering, { ...texts, tools: known, thoughts, efforts });
+      const bounded = boundedTemplate(jinja, text);
+      rendering = bounded;
+      const template = new ChatTemplate(bounded, { ...texts, tools: known, thoughts, efforts });
       return { template, tools: known && tells(template) ? known : undefined };
     };
     const { template, tools } = withTools(made(source), () => made(forTools));
@@ -57,8 +61,8 @@ export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel) {
       marks: tools ? controlIn(textsOf(tools), model) : noMarks,
     };
   } catch (cause) {
-    const why = cause instanceof Error ? cause.message.slice(0, 200) : "unknown reason";
-    throw new Error(`its chat template does not work: ${why}`, { cause });
+    const whose = given === undefined ? "its chat template" : "chat_template";
+    throw new Error(`${whose} does not work: ${whyNot(cause, rendering)}`, { cause });
   }
 }
 

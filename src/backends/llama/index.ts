@@ -159,6 +159,7 @@ class LlamaBackend implements ResidentBackend {
         gpu: config.gpu ?? false,
         gpuLayers: config.gpu_layers,
         threads: config.threads,
+        chatTemplate: config.chat_template,
       },
       {
         log,

@@ -31,6 +31,8 @@ export interface LlamaSettings {
   readonly gpuLayers?: number | "auto" | "max" | undefined;
   /** Absent: one per CPU core; one for small models. */
   readonly threads?: number | undefined;
+  /** The operator's chat template; absent: the file's own. */
+  readonly chatTemplate?: string | undefined;
 }
 
 /** What loading has to do with the rest of the process. */
@@ -139,7 +141,7 @@ async function loadOn(
         threads: settings.threads ?? defaultThreads(model.size),
         batching: { itemPrioritizationStrategy: batchingStrategy() },
       });
-      const speech = chatTemplateOf(library, model);
+      const speech = chatTemplateOf(library, model, settings.chatTemplate);
       await warmUp(model, context);
       const grammars = new Grammars(library, model);
       return new LoadedModel(model, context, grammars, speech, progress);

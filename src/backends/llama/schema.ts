@@ -3,6 +3,18 @@ import * as z from "zod";
 import { path } from "../../config/fields.js";
 import { backendName, loadField } from "../fields.js";
 import { gpuField } from "../gpu.js";
+import { wrongWithTemplate } from "./own-template.js";
+
+/** A chat template that works, and not the name of a file that has one. */
+export const chatTemplate = z.string().check((context) => {
+  const { value } = context;
+  const wrong = /\{[{%]/.test(value)
+    ? wrongWithTemplate(value)
+    : `it has no {{ or {%; \${file:PATH} reads one from a file`;
+  if (wrong === undefined) return;
+  const message = `must be a Jinja template that works: ${wrong}`;
+  context.issues.push({ code: "custom", input: value, message });
+});
 
 /** How chat models are run. */
 export const chatEngineFields = {
@@ -47,6 +59,11 @@ export const llamaSchema = z.strictObject({
     .min(1)
     .optional()
     .describe("Name of the model. Default: the file's name without .gguf."),
+  chat_template: chatTemplate
+    .optional()
+    .describe(
+      `Jinja template that makes prompts of conversations, instead of the file's own; \${file:my-template.jinja} reads one. Default: the file's, or ChatML.`,
+    ),
   gpu: gpuField("the model"),
   ...chatEngineFields,
   load: loadField,
