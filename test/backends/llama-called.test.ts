@@ -10,6 +10,7 @@ import { toldMessages } from "../../src/backends/llama/tools/history.js";
 import { toolCall } from "../../src/core/tool-calls.js";
 import { say as messageOf } from "../support/messages.js";
 import { say } from "./llama-subject.js";
+import { templates } from "./llama-tool-templates.js";
 
 /** A prompt's pieces. @param control texts of control tokens */
 function rendered(source: string, messages = conversation, control: readonly string[] = []) {
@@ -252,6 +253,49 @@ describe("a template that does not tell of tools", () => {
       expect(prompt.endsWith("<user>hi")).toBe(true);
       expect(made(source).render(messages).join("")).not.toContain("Tools");
     }
+  });
+
+  it("has them in the first message of a user, called as Python does, as Gemma 3 is told", () => {
+    const prompt = made(templates.gemmaPlain)
+      .render([say("Be brief.", "system"), say("hi")], { tools })
+      .join("");
+    expect(prompt).toMatch(/^<\|user\|>Be brief\.\n\n## Tools\n/);
+    expect(prompt).toContain('as Python has them:\n[tool_name(argument="value")]\n');
+    expect(prompt).toContain("hi<|end|><|assistant|>");
+    const calls = [toolCall(0, "a", "weather", '{"city":"Oslo"}')];
+    const called = [
+      say("hi"),
+      messageOf("assistant", "", { toolCalls: calls }),
+      messageOf("tool", "Blue.", { toolCallId: "a" }),
+    ];
+    expect(made(templates.gemmaPlain).render(called, { tools }).join("")).toContain(
+      '<|assistant|>[weather(city="Oslo")]<|end|><|user|>Blue.<|end|>',
+    );
+    expect(
+      made(templates.smolPlain)
+        .render([say("hi")], { tools })
+        .join(""),
+    ).toContain('<tool_call>{"name": "tool_name", "arguments": {"argument":"value"}}</tool_call>');
+  });
+
+  it("has them as text, with the day, where it takes functions, and is one without, too", () => {
+    const prompt = made(templates.functools)
+      .render([say("hi")], { tools })
+      .join("");
+    expect(prompt).toContain(JSON.stringify(tools.map((tool) => tool.function)));
+    expect(prompt).toMatch(/Today is \d{4}-\d{2}-\d{2}/);
+    expect(
+      made(templates.functools)
+        .render([say("hi")])
+        .join(""),
+    ).toContain("of:\n[]\n");
+  });
+
+  it("has those whose parameters are not described also where it writes what describes them", () => {
+    const prompt = made(templates.actions)
+      .render([say("hi")], { tools })
+      .join("");
+    expect(prompt).toContain("weather(city): weather");
   });
 
   it("has them as a member of the system message, as Phi-4-mini's takes them", () => {

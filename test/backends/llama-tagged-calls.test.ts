@@ -19,6 +19,7 @@ const forms = {
   hy: form("{%- set mark = ':opensource' %}{{ '<tool_sep{}>'.format(mark) }}"),
   miniCpm: form(templates.miniCpm),
   miniMaxTags: form(templates.miniMaxTags),
+  kimiTags: form(templates.kimiTags),
 };
 
 /** What stands in front of MiniMax-M3's tags. */
@@ -99,6 +100,13 @@ const written: { readonly [name in keyof typeof forms]: Written } = {
     `<function name="${name}">${Object.entries(args)
       .map(([key, value]) => `<param name="${key}">${value}</param>`)
       .join("")}</function>`,
+  kimiTags: (name, args) =>
+    `<|open|>tools<|sep|><|open|>call tool="${name}" index="1"<|sep|>${Object.entries(args)
+      .map(
+        ([key, value]) =>
+          `<|open|>argument key="${key}" type="${isText(key, value) ? "string" : "object"}"<|sep|>${value}<|close|>argument<|sep|>`,
+      )
+      .join("")}<|close|>call<|sep|><|close|>tools<|sep|>`,
   gigaChat: (name, args) => written.deepSeekLater(name, args).replaceAll("DSML", "GCML"),
 };
 const names = Object.keys(written) as (keyof typeof written)[];
@@ -143,10 +151,9 @@ describe.each(names)("calls as %s writes them", (name) => {
   });
 
   it("may have marks in their arguments", () => {
-    const marks = call("stop", { path: "x" }).replace(
-      /<\/\S*(function|_calls?|invoke)(:\w+)?>/g,
-      "",
-    );
+    const marks = call("stop", { path: "x" })
+      .replace(/<\/\S*(function|_calls?|invoke)(:\w+)?>/g, "")
+      .replace(/<\|close\|>(call|tools)<\|sep\|>/g, "");
     const path = `${marks} </tool_call`;
     for (const { calls } of readAll(call("edit", { path, lines: "1" }))) {
       expect(calls).toEqual([["edit", { path, lines: 1 }]]);
@@ -157,10 +164,9 @@ describe.each(names)("calls as %s writes them", (name) => {
     ["another function", call("rm", { path: "/" })],
     [
       "cut short",
-      call("edit", { path: "a" }).replace(
-        /(<\/[^\s<>]*)(function|invoke|tool_call)(:\w+)?>.*/s,
-        "$1",
-      ),
+      call("edit", { path: "a" })
+        .replace(/(<\/[^\s<>]*)(function|invoke|tool_call)(:\w+)?>.*/s, "$1")
+        .replace(/(<\|close\|>ca)ll.*/s, "$1"),
     ],
     ["a mark alone", "a <tool_call> b"],
     ["half of one", "a <tool_"],

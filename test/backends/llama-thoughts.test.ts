@@ -218,6 +218,7 @@ describe("a template", () => {
         thinking_mode: i > 0 ? "enabled" : "disabled",
         reasoning_effort,
         reasoning_strength: reasoning_effort,
+        thinking_effort: reasoning_effort,
       })),
     );
     expect(effortFields("", efforts)).toEqual({});

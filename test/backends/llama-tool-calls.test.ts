@@ -4,6 +4,7 @@ import { toolFormOf } from "../../src/backends/llama/tools/families.js";
 import type { ToolForm } from "../../src/backends/llama/tools/form.js";
 import { CallReader } from "../../src/backends/llama/tools/reader.js";
 import { callsOf, cuts, form, read } from "./llama-tool-forms.js";
+import { templates } from "./llama-tool-templates.js";
 
 const forms = {
   hermes: form("<tool_call>{'name': 'x'}</tool_call>"),
@@ -22,6 +23,12 @@ const forms = {
   apertus: form("<|tools_prefix|>[{{ calls }}]<|tools_suffix|>"),
   functionary: form("<function=name>{{ args }}</function>"),
   gigaChat: form("function call<|role_sep|>{{ call }}<|message_sep|>"),
+  solar: form(templates.solar),
+  fire: form(templates.functools),
+  actions: form(templates.actions),
+  miniMaxOne: form("<tool_calls>\n{{ calls }}\n</tool_calls>"),
+  receivers: form(templates.receivers),
+  gemmaPlain: form(templates.gemmaPlain),
   laterGigaChat: form("function call<|role_sep|><|function_call|>{{ call }}"),
 };
 
@@ -36,6 +43,11 @@ const command = ([name, args]: Call, at = 0) =>
   `{"tool_call_id": "${at}", "tool_name": "${name}", "parameters": ${JSON.stringify(args)}}`;
 const deepSeek = ([name, args]: Call) =>
   `<｜tool▁call▁begin｜>function<｜tool▁sep｜>${name}\n\`\`\`json\n${JSON.stringify(args)}\n\`\`\`<｜tool▁call▁end｜>`;
+const solar = ([name, args]: Call) =>
+  `<|tool_call:begin|>a1b2c3d4e5<|tool_call:name|>${name}<|tool_call:args|>${JSON.stringify(args)}<|tool_call:end|>`;
+const action = ([name, args]: Call) =>
+  `{\n        "tool_name": "${name}",\n        "parameters": ${JSON.stringify(args, undefined, 4)}\n    }`;
+const fence = "`".repeat(3);
 const deepSeekNamed = ([name, args]: Call) =>
   `<｜tool▁call▁begin｜>${name}<｜tool▁sep｜>${JSON.stringify(args)}<｜tool▁call▁end｜>`;
 
@@ -203,6 +215,65 @@ describe("calls", () => {
       [add],
     ],
     ["GigaChat 3.1", forms.laterGigaChat, `Ok.<|function_call|>${json(weather)}`, "Ok.", [weather]],
+    [
+      "Solar Open",
+      forms.solar,
+      `Ok.<|tool_calls|>${solar(weather)}${solar(add)}<|calls|>`,
+      "Ok.",
+      [weather, add],
+    ],
+    ["Solar Open, without a beginning", forms.solar, `So: ${solar(weather)}.`, "So: .", [weather]],
+    [
+      "FireFunction",
+      forms.fire,
+      `Ok. functools[${json(weather)}, ${json(add)}]`,
+      "Ok. ",
+      [weather, add],
+    ],
+    [
+      "Command R+",
+      forms.actions,
+      `Ok.\nAction:\n${fence}json\n[\n    ${action(weather)},\n    ${action(add)}\n]${fence}\n`,
+      "Ok.\n",
+      [weather, add],
+    ],
+    ["Command R", forms.actions, `Action: ${fence}json\n[${action(add)}]\n${fence}`, "", [add]],
+    [
+      "MiniMax-M1, each in a line",
+      forms.miniMaxOne,
+      `Ok.\n<tool_calls>\n${json(weather)}\n${json(add)}\n</tool_calls>\nWait.`,
+      "Ok.\nWait.",
+      [weather, add],
+    ],
+    [
+      "Functionary v3.2",
+      forms.receivers,
+      `Ok.>>>weather\n${JSON.stringify(weather[1])}>>>add\n{}`,
+      "Ok.",
+      [weather, add],
+    ],
+    [
+      "Gemma 3",
+      forms.gemmaPlain,
+      `[weather(city=${JSON.stringify((weather[1] as { city: string }).city)}, days=[1, {"a": 2}]), add()]`,
+      "",
+      [weather, add],
+    ],
+    [
+      "Gemma 3, in a code block",
+      forms.gemmaPlain,
+      `I look.\n${fence}tool_code\n[add()]\n${fence}\n`,
+      "I look.\n",
+      [add],
+    ],
+    ["Gemma 3, without a list", forms.gemmaPlain, `${fence}tool_code\nadd()\n${fence}`, "", [add]],
+    [
+      "Gemma 3, in JSON",
+      forms.gemmaPlain,
+      `${fence}json\n[${json(weather)}]\n${fence}`,
+      "",
+      [weather],
+    ],
     ["Jamba", forms.jamba, `<tool_calls>\n[${json(add)}]\n</tool_calls>`, "", [add]],
   ])("are read wherever they are cut: %s", (_, form, answer, text, calls) => {
     for (const pieces of cuts(answer)) {
@@ -247,6 +318,16 @@ describe("calls", () => {
     ["two members, as Apertus writes", forms.apertus, '<|tools_prefix|>[{"add": {}, "b": {}}]'],
     ["another's name, as Functionary writes", forms.functionary, "<function=rm>{}</function>"],
     ["no JSON, as Functionary writes", forms.functionary, "a <function=add>1</function>"],
+    ["another's name, as Solar writes", forms.solar, `a${solar(["rm", {}])} b`],
+    ["Python's prompt, as Functionary writes", forms.receivers, "So: >>> print({})\n>>> x"],
+    ["another's name, as Functionary v3.2 writes", forms.receivers, "So: >>>rm\n{}"],
+    ["a code block", forms.gemmaPlain, `So:\n${fence}python\nprint(1)\n${fence}\n`],
+    ["a block of JSON", forms.actions, `So:\n${fence}json\n{"a": [1]}\n${fence}\n`],
+    [
+      "what answers itself, as Command R+ does",
+      forms.actions,
+      `Action: ${fence}json\n[${action(["directly_answer", {}])}]${fence}`,
+    ],
     ["nothing", forms.llama, "  "],
   ])("that are none come out as the text that they are: %s", (_, form, answer) => {
     for (const pieces of cuts(answer)) {

@@ -56,23 +56,23 @@ describe("a model that has to call", () => {
     },
   );
 
-  it.each(["phi", "kimi", "deepSeek", "llamaPython", "lfm", "command"] as const)(
-    "may call several, where the caller takes them: %s",
-    async (name) => {
-      const backend = await backendWith(name, templates[name]);
-      const only = [tool("weather", place)];
-      const counts: number[] = [];
-      for (const seed of [...seeds, 5n, 6n, 7n, 8n]) {
-        const sampling = { temperature: 2, seed };
-        const { calls } = await ask(backend, { ...choice("required"), ...sampling, tools: only });
-        counts.push(calls.length);
-        expect(calls.map(({ index }) => index)).toEqual(calls.map((_, i) => i));
-      }
-      expect(Math.max(...counts)).toBeGreaterThan(1);
-    },
-  );
+  it.each([
+    ...(["phi", "kimi", "deepSeek", "llamaPython", "lfm", "command", "solar", "kimiTags"] as const),
+    ...(["receivers", "actions", "gemmaPlain"] as const),
+  ])("may call several, where the caller takes them: %s", async (name) => {
+    const backend = await backendWith(name, templates[name]);
+    const only = [tool("weather", place)];
+    const counts: number[] = [];
+    for (const seed of [...seeds, 5n, 6n, 7n, 8n]) {
+      const sampling = { temperature: 2, seed };
+      const { calls } = await ask(backend, { ...choice("required"), ...sampling, tools: only });
+      counts.push(calls.length);
+      expect(calls.map(({ index }) => index)).toEqual(calls.map((_, i) => i));
+    }
+    expect(Math.max(...counts)).toBeGreaterThan(1);
+  });
 
-  it.each(["hermes", "harmony", "glimmer"] as const)(
+  it.each(["hermes", "harmony", "glimmer", "solar", "kimiTags", "receivers"] as const)(
     "answers in a form, or calls, where both are asked for: %s",
     async (name) => {
       const backend = await backendWith(name, templates[name]);

@@ -25,7 +25,7 @@ export async function constraintOf(
 ): Promise<Constraint | undefined> {
   if (!isHeld(request, tools)) return undefined;
   const { responseFormat } = request;
-  const { grammars, channels } = loaded;
+  const { grammars, channels, sections } = loaded;
   const thoughts = thoughtsBefore(loaded, request, tools);
   let param = "tools";
   const refused = (what: string, cause?: unknown) =>
@@ -36,13 +36,18 @@ export async function constraintOf(
     );
   const grammar = new Gbnf();
   try {
-    const roots = tools ? [callsIn(request, tools, grammar)] : [];
+    const calls = tools && callsIn(request, tools, grammar);
+    const before = sections?.of.held;
+    const roots =
+      calls === undefined ? [] : [before?.calls ? `${literal(before.calls)} ${calls}` : calls];
     if (!isForced(request, tools) && responseFormat) {
       param = "response_format";
       const form = formIn(responseFormat, grammar);
       // Whether it is a call stands in front of it, where there are channels, and where thoughts end.
       const isOnChannel = tools?.call.as === "channel" || (channels && thoughts !== undefined);
-      roots.push(isOnChannel && channels ? `${literal(finalHeader(channels))} (${form})` : form);
+      const said =
+        before?.text || (isOnChannel && channels ? finalHeader(channels) : loaded.tools?.said);
+      roots.push(said ? `${literal(said)} (${form})` : form);
     }
     const root = roots.join(" | ");
     const text = grammar.text(thoughts ? `${thoughts} (${root})` : root);

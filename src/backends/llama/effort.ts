@@ -40,6 +40,8 @@ export function effortFields(effort: string, efforts: readonly string[] = usual)
     reasoning_effort: told,
     // As Muse Glimmer's.
     reasoning_strength: told,
+    // As Kimi K3's.
+    thinking_effort: told,
   };
 }
 

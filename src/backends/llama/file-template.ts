@@ -5,6 +5,7 @@ import { boundedTemplate, type Rendering } from "./bounded.js";
 import { channelTokens } from "./channels.js";
 import { effortsOf } from "./effort.js";
 import type { LlamaLibrary } from "./library.js";
+import { sectionsOf, textsOf as textsOfSections } from "./sections.js";
 import { ChatTemplate, chatML, looksFor } from "./template.js";
 import { whyNot } from "./template-lines.js";
 import { textsOf as textsOfMarks, thoughtMarksOf } from "./thoughts.js";
@@ -36,7 +37,8 @@ export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel, given
   try {
     const tokenize = (text: string) => model.tokenize(text, true);
     const channels = channelTokens(source, tokenize);
-    const thoughts = channels ? undefined : thoughtMarksOf(all);
+    const sections = channels ? undefined : sectionsOf(source);
+    const thoughts = channels || sections ? undefined : thoughtMarksOf(all);
     const made = (text: string): Made => {
       const form = toolFormOf(text);
       const known = form?.call.as === "channel" && !channels ? undefined : form;
@@ -51,6 +53,7 @@ export function chatTemplateOf({ jinja }: LlamaLibrary, model: LlamaModel, given
       template,
       stops: own ? [] : ["<|im_end|>"],
       channels,
+      sections: sections && { of: sections, tokens: controlIn(textsOfSections(sections), model) },
       thoughts: thoughts && {
         marks: thoughts,
         tokens: controlIn(textsOfMarks(thoughts), model),

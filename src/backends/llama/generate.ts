@@ -16,6 +16,8 @@ import { Detokenizer } from "./detokenizer.js";
 import { Evaluation, type Sampling } from "./evaluation.js";
 import type { LoadedModel } from "./model.js";
 import { askedOf, isHopeless, toolsFor } from "./prompt.js";
+import { ReceiverReader } from "./receivers.js";
+import { SectionReader } from "./sections.js";
 import type { Asked } from "./template.js";
 import { beginsThoughts, ThoughtReader } from "./thoughts.js";
 import { Told } from "./told.js";
@@ -79,7 +81,7 @@ export async function* generate(
     yield* told.think(rest.thought);
     yield* told.end(rest.text, finishReason === "stop");
     yield* told.call(rest.calls);
-    const thinks = loaded.thoughts || loaded.channels;
+    const thinks = loaded.thoughts || loaded.channels || loaded.sections;
     const details = detailsOf(undefined, undefined, thinks ? thoughts : undefined);
     const usage = tokenUsage(prompt.length, count, details);
     const warnings = warningsOf(loaded, request, isAlone);
@@ -92,7 +94,7 @@ export async function* generate(
 
 /** What finds thoughts in an answer; `undefined` where all of it is said. */
 function readerOf(
-  { model, channels, thoughts, tools }: LoadedModel,
+  { model, channels, sections, thoughts, tools }: LoadedModel,
   prompt: readonly Token[],
   known: KnownTools | undefined,
   { thinksFirst }: Asked,
@@ -102,6 +104,14 @@ function readerOf(
     const written = tools?.call.as === "channel" ? tools.call.message : undefined;
     return new ChannelReader(channels, prompt, textOf, known, thinksFirst, written);
   }
+  if (sections) {
+    return new SectionReader(
+      sections.of,
+      sections.tokens,
+      model.detokenize(prompt.slice(-64), true),
+    );
+  }
+  if (tools?.said !== undefined) return new ReceiverReader(tools.begin, tools.said);
   if (!thoughts) return undefined;
   // With room for the lines behind the mark.
   const end = prompt.slice(-thoughts.marks.open.length - 8);

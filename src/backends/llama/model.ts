@@ -25,6 +25,8 @@ export class LoadedModel {
   readonly stops: readonly string[];
   /** Absent: it writes on no channels. */
   readonly channels: ChannelTokens | undefined;
+  /** In which sections it writes; absent: in none. */
+  readonly sections: Speech["sections"];
   /** How it marks thoughts in front of its answers; absent: all that it writes is said. */
   readonly thoughts: WrittenMarks | undefined;
   /** Whether it can be told how much to think. */
@@ -47,7 +49,7 @@ export class LoadedModel {
     model: LlamaModel,
     context: LlamaContext,
     grammars: Grammars,
-    { template, stops, channels, thoughts, hasEffort, tools, marks }: Speech,
+    { template, stops, channels, sections, thoughts, hasEffort, tools, marks }: Speech,
     progress = new EngineProgress(),
   ) {
     this.model = model;
@@ -57,6 +59,7 @@ export class LoadedModel {
     this.#template = template;
     this.stops = stops;
     this.channels = channels;
+    this.sections = sections;
     this.thoughts = thoughts;
     this.hasEffort = hasEffort;
     this.tools = tools;

@@ -185,12 +185,19 @@ export class ChatTemplate {
       ...effortFields(effort, this.#texts.efforts),
       // SmolLM3's template has them by another name.
       ...(tools.length > 0 && { tools, xml_tools: tools }),
+      ...(this.#texts.tools?.isFunctions && functionFields(tools)),
       add_generation_prompt: true,
       bos_token: this.#texts.bos,
       eos_token: this.#texts.eos,
     });
   }
 }
+
+/** The variables by which FireFunction's template is told of tools, and of the day. */
+const functionFields = (tools: readonly ToldTool[]) => ({
+  functions: JSON.stringify(tools.map((tool) => tool.function)),
+  datetime: new Date().toISOString().slice(0, 10),
+});
 
 /**
  * Whether a template looks for a text in messages, and does not only write it: it asks for

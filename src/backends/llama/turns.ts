@@ -17,17 +17,19 @@ interface Thought {
   readonly reasoning_content?: string;
   /** As gpt-oss'. */
   readonly thinking?: string;
+  /** As Solar Open's. */
+  readonly reasoning?: string;
 }
 
 /** What was thought before a message, by every name that it has. */
 export const thoughtFields = (thought: string): Thought =>
-  thought !== "" ? { reasoning_content: thought, thinking: thought } : {};
+  thought !== "" ? { reasoning_content: thought, thinking: thought, reasoning: thought } : {};
 
 /** A conversation as it is, and, for templates that know less, in other forms. */
 export function* formsOf(turns: readonly Turn[]): Generator<readonly Turn[]> {
   yield* fewerKinds(turns);
   // Some want no thoughts in a turn that has a text.
-  const thoughtless = turns.map(({ reasoning_content, thinking, ...turn }) => turn);
+  const thoughtless = turns.map(({ reasoning_content, thinking, reasoning, ...turn }) => turn);
   if (turns.some(({ thinking }) => thinking !== undefined)) yield* fewerKinds(thoughtless);
 }
 

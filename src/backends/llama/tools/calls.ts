@@ -41,7 +41,7 @@ export function readCalls(text: string, form: ToolForm, known: KnownTools): Foun
   }
   if (text[from] === "{" || text[from] === "[") return inJson(text, from, call, known);
   if (call.as === "tagged") return readTagged(text, call, known);
-  if (call.as === "python" && call.isLine) {
+  if (call.as === "python" && /\w/.test(text[from] ?? "")) {
     return later(readPythonCall(text.slice(from), known), from);
   }
   return call.as === "named" ? inNamed(text, call, known) : "none";

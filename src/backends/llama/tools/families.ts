@@ -1,36 +1,22 @@
 /** The forms in which families of models write calls, and the templates that tell of them. */
 import type { ToolForm } from "./form.js";
 import {
+  actionJson,
   atemTags,
   commandJson,
-  deepSeekCode,
-  deepSeekName,
   gemmaName,
-  glmTags,
-  hyTags,
   inJson,
-  invokeTags,
   keyed,
   kimiName,
-  miniCpmTags,
-  miniMaxTags,
+  kimiTags,
   mistralName,
   python,
   pythonLine,
-  qwenTags,
-  seedTags,
+  receiverName,
+  solarName,
   tagName,
-  tightGlmTags,
-  typedTags,
 } from "./shapes.js";
-
-/** DeepSeek V3.2's and V4's, GigaChat 3.5's. */
-const typedSection = (space: string, name: string): ToolForm => ({
-  begin: `<${space}${name}>\n`,
-  end: `</${space}${name}>`,
-  several: "together",
-  call: typedTags(space),
-});
+import { type Family, taggedFamilies } from "./tagged-families.js";
 
 /** Muse Glimmer's, in a message to the tool. */
 const atem: ToolForm = {
@@ -40,95 +26,9 @@ const atem: ToolForm = {
   call: atemTags,
 };
 
-/** What stands around DeepSeek's calls. Its own templates write them, and tell of no tools. */
-const deepSeek = {
-  begin: "<｜tool▁calls▁begin｜>",
-  end: "<｜tool▁calls▁end｜>",
-  several: "together",
-  untold: "text",
-} as const;
-
 /** Forms by what their templates write, the first that is found. */
-const forms: readonly (readonly [isIt: (template: string) => boolean, form: ToolForm])[] = [
-  [
-    (template) => template.includes(deepSeek.begin) && template.includes("```json"),
-    { ...deepSeek, call: deepSeekCode },
-  ],
-  [(template) => template.includes(deepSeek.begin), { ...deepSeek, call: deepSeekName }],
-  // Templates put these marks together.
-  [
-    (template) => template.includes("DSML") && template.includes("function_calls>"),
-    typedSection("｜DSML｜", "function_calls"),
-  ],
-  [
-    (template) => template.includes("DSML") && template.includes("tool_calls>"),
-    typedSection("｜DSML｜", "tool_calls"),
-  ],
-  // GigaChat 3.5's, and before it, which had messages of their own for calls.
-  [(template) => template.includes("<｜GCML｜tool_calls>"), typedSection("｜GCML｜", "tool_calls")],
-  [
-    (template) => template.includes("<|function_call|>"),
-    { begin: "<|function_call|>", end: "", several: "apart", call: inJson },
-  ],
-  [
-    (template) => template.includes("<|role_sep|>") && template.includes("function call"),
-    {
-      begin: "function call<|role_sep|>\n",
-      end: "",
-      several: "apart",
-      call: inJson,
-    },
-  ],
-  // Hy3's, whose template puts its marks together.
-  [
-    (template) => template.includes("<tool_sep{}>") && template.includes(":opensource"),
-    {
-      begin: "<tool_calls:opensource>\n",
-      end: "</tool_calls:opensource>",
-      several: "together",
-      call: hyTags,
-    },
-  ],
-  // MiniMax-M3's: others' tags stand in it, too.
-  [
-    (template) => template.includes("]<]minimax[>["),
-    {
-      begin: "]<]minimax[>[<tool_call>\n",
-      end: "]<]minimax[>[</tool_call>",
-      several: "together",
-      call: miniMaxTags,
-    },
-  ],
-  [
-    (template) => template.includes("<seed:tool_call>"),
-    { begin: "<seed:tool_call>", end: "</seed:tool_call>", several: "apart", call: seedTags },
-  ],
-  [
-    (template) => template.includes("<minimax:tool_call>"),
-    {
-      begin: "<minimax:tool_call>\n",
-      end: "</minimax:tool_call>",
-      several: "together",
-      call: invokeTags,
-    },
-  ],
-  [
-    (template) => template.includes("<tool_call>") && template.includes("<function="),
-    { begin: "<tool_call>", end: "</tool_call>", several: "apart", call: qwenTags },
-  ],
-  [
-    (template) => template.includes("</arg_key><arg_value>"),
-    { begin: "<tool_call>", end: "", several: "apart", call: tightGlmTags },
-  ],
-  [
-    (template) => template.includes("<arg_key>"),
-    { begin: "<tool_call>", end: "", several: "apart", call: glmTags },
-  ],
-  // MiniCPM 5's.
-  [
-    (template) => template.includes('<function name="') && template.includes('<param name="'),
-    { begin: '<function name="', end: "", several: "apart", call: miniCpmTags },
-  ],
+const forms: readonly Family[] = [
+  ...taggedFamilies,
   // Apriel's, whose template speaks of Qwen's as well.
   [
     (template) => /<tool_calls>\[/.test(template),
@@ -175,6 +75,30 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
     (template) => template.includes("<|tool_call|>"),
     { begin: "<|tool_call|>", end: "<|/tool_call|>", several: "list", call: inJson },
   ],
+  [
+    (template) => template.includes("<|tool_call:begin|>"),
+    { begin: "<|tool_calls|>", end: "<|calls|>", several: "together", call: solarName },
+  ],
+  // Kimi K3's, whose template puts its marks together.
+  [
+    (template) => template.includes("<|open|>") && template.includes("<|close|>"),
+    {
+      begin: "<|open|>tools<|sep|>",
+      end: "<|close|>tools<|sep|>",
+      several: "together",
+      call: kimiTags,
+    },
+  ],
+  // Functionary's v3.2.
+  [
+    (template) => template.includes(">>>all") && template.includes("{recipient}"),
+    { begin: ">>>", end: "", several: "apart", said: "all\n", call: receiverName },
+  ],
+  // FireFunction's v2.
+  [
+    (template) => template.includes("functools["),
+    { begin: "functools", end: "", several: "list", call: inJson, isFunctions: true },
+  ],
   // Phi-4-mini's own, which has tools in its system message.
   [
     (template) => template.includes("<|tool|>") && template.includes("message['tools']"),
@@ -218,6 +142,17 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
       call: commandJson,
     },
   ],
+  // Command R's and R+'s.
+  [
+    (template) => template.includes("Action:") && template.includes("tool_name"),
+    {
+      begin: "Action:\n```json\n",
+      others: ["Action: ```json", "```json"],
+      end: "```",
+      several: "list",
+      call: actionJson,
+    },
+  ],
   // Apertus'.
   [
     (template) => template.includes("<|tools_prefix|>"),
@@ -248,6 +183,29 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
     (template) => template.includes("[func_name1("),
     { begin: "", end: "", several: "list", call: python },
   ],
+  // Gemma 3's, which tells of no tools: Google has its models told of calls so. They put them into code blocks.
+  [
+    (template) => template.includes("<start_of_turn>") && template.includes("first_user_prefix"),
+    {
+      begin: "",
+      others: ["```tool_code", "```python", "```json"],
+      end: "",
+      several: "list",
+      call: python,
+      untold: "text",
+    },
+  ],
+  // SmolLM3's, as some write its template without tools.
+  [
+    (template) => template.includes("named SmolLM"),
+    {
+      begin: "<tool_call>",
+      end: "</tool_call>",
+      several: "apart",
+      call: inJson,
+      untold: "text",
+    },
+  ],
   // Llama 3's.
   [
     (template) => /"parameters": ?(?:dictionary|')/.test(template),
@@ -258,5 +216,7 @@ const forms: readonly (readonly [isIt: (template: string) => boolean, form: Tool
 /** The form of a template that tells the model of tools, or need not; `undefined`: none that is known. */
 export function toolFormOf(template: string): ToolForm | undefined {
   const form = forms.find(([isIt]) => isIt(template))?.[1];
-  return form?.untold || /\b(?:xml_)?tools\b/.test(template) ? form : undefined;
+  return form?.untold || form?.isFunctions || /\b(?:xml_)?tools\b/.test(template)
+    ? form
+    : undefined;
 }

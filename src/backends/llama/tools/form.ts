@@ -8,6 +8,13 @@ export interface ToolForm {
   readonly end: string;
   /** How several stand: each with its own beginning and end, or between one of these, in a list or not. */
   readonly several: "apart" | "list" | "together";
+  /** What else models begin calls with, such as the beginning of a code block; absent: nothing. */
+  readonly others?: readonly string[];
+  /**
+   * What stands in front of a text that is no call, where each part of an answer says first whom it is for, and prompts end with
+   * `begin`; absent: nothing does.
+   */
+  readonly said?: string;
   /** How each is written. */
   readonly call: JsonCall | KeyedCall | NamedCall | TaggedCall | PythonCall | ChannelCall;
   /**
@@ -15,6 +22,8 @@ export interface ToolForm {
    * system message, or as a member of it, `tools`; absent: they have to.
    */
   readonly untold?: "text" | "member";
+  /** Whether the template has tools in JSON as `functions`, and not as `tools`. */
+  readonly isFunctions?: true;
 }
 
 /** A JSON object with the name and the arguments. */
@@ -78,6 +87,11 @@ export interface TaggedCall {
    * absent: none of this.
    */
   readonly tags?: string;
+  /**
+   * What ends a tag that has further attributes behind the name, as that of an argument's type; absent: tags end with what stands
+   * behind the name.
+   */
+  readonly tagEnd?: string;
 }
 
 /** What stands behind an argument. */
@@ -107,19 +121,22 @@ export const pythonEnd = "<|python_end|>";
 /** What a call begins with that has no mark in front of it; empty: nothing that can be told. */
 export function openOf({ call }: ToolForm): string {
   if (call.as === "tagged") return call.name[0].trim();
-  const [first = ""] = call.as === "named" ? marksIn(call.open) : [];
+  const first = (call.as === "named" && call.head[0][0]?.text) || "";
   return first.startsWith("<") ? first : "";
 }
 
 /** Marks that stand in front of calls. */
-export const beginningsOf = ({ begin }: ToolForm): readonly string[] =>
-  begin === "" ? pythonTags : [begin.trim()];
+export const beginningsOf = ({ begin, others = [] }: ToolForm): readonly string[] => [
+  ...(begin === "" ? pythonTags : [begin.trim()]),
+  ...others,
+];
 
 /** Texts that may stand behind a call. */
-export function endingsOf({ begin, end, call }: ToolForm): string[] {
+export function endingsOf({ begin, end, others, call }: ToolForm): string[] {
   const close = call.as === "named" ? marksIn(call.close) : [];
   const ends = begin === "" ? [";", pythonEnd] : [end];
-  return [...ends, ...close].filter((text) => text !== "");
+  const fence = others?.some((text) => text.startsWith("```")) ? ["```"] : [];
+  return [...ends, ...close, ...fence].filter((text) => text !== "");
 }
 
 /** Texts of a form that may be control tokens. */

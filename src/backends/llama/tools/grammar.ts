@@ -29,6 +29,9 @@ export function callsIn(request: LLMRequest, form: ToolForm, grammar: Gbnf): str
   }
   // Blanks that are part of a form stand in it.
   const ws = form.call.as === "tagged" ? "" : " ws";
+  if (form.said !== undefined) {
+    return single ? call : `${call} (${literal(begin)} ${call})*`;
+  }
   const one = grammar.rule(
     begin === "" ? call : `${literal(begin)}${ws} ${call}${ws}${closing(end)}`,
   );

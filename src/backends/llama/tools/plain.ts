@@ -40,7 +40,8 @@ class PlainSchemas {
     return {
       ...inner,
       type,
-      ...(typeof description === "string" && { description }),
+      // Some put it behind another text.
+      description: typeof description === "string" ? description : (inner.description ?? ""),
       ...(Array.isArray(values) && type === "string" && { enum: values.map(String) }),
       ...(all.length > 0 && {
         properties: Object.fromEntries(all.map(([name, one]) => [name, this.of(one, depth + 1)])),

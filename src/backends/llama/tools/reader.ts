@@ -150,10 +150,11 @@ export class CallReader {
     return new Depth(isPython, quote);
   }
 
-  /** Whether another call, without a mark, stands behind one. */
-  get #isLines(): boolean {
-    const { call } = this.#form;
-    return call.as === "python" && call.isLine === true;
+  /** Whether another call, without a mark, stands behind one: in a line of its own, as Olmo's and MiniMax-M1's. */
+  #isNext(rest: string): boolean {
+    const { begin, call } = this.#form;
+    if (call.as === "python") return call.isLine === true && /^\w/.test(rest);
+    return call.as === "json" && begin !== "" && rest.startsWith("{");
   }
 
   /** Passes over the blanks and the mark behind a call. */
@@ -171,7 +172,7 @@ export class CallReader {
     // Another call may stand right there.
     this.#atStart = true;
     if (end === undefined) {
-      if (this.#isLines && /^\w/.test(rest)) this.#begun = { mark: "", rest: "", next: 0 };
+      if (this.#isNext(rest)) this.#begun = { mark: "", rest: "", next: 0 };
       return rest;
     }
     this.#behind = "";

@@ -72,6 +72,17 @@ export const miniCpmTags: TaggedCall = {
   around: ["<![CDATA[", "]]>"],
 };
 
+/** Kimi K3's, whose tags have the number of a call, and the type of an argument. */
+export const kimiTags: TaggedCall = {
+  as: "tagged",
+  name: ['<|open|>call tool="', '" index="1"<|sep|>'],
+  key: ['<|open|>argument key="', '" type="string"<|sep|>'],
+  json: '" type="object"<|sep|>',
+  next: "<|close|>argument<|sep|>",
+  close: "<|close|>call<|sep|>",
+  tagEnd: "<|sep|>",
+};
+
 /** What stands in front of MiniMax-M3's tags. */
 const miniMax = "]<]minimax[>[";
 
@@ -121,6 +132,29 @@ export const kimiName: NamedCall = {
     [{ text: "<|tool_call_begin|>" }, { text: "functions.", isOptional: true }],
     [{ text: ":", isOptional: true, hasWord: true }, { text: "<|tool_call_argument_begin|>" }],
   ],
+};
+
+/** Solar Open's; the word behind the first mark is an id that nobody needs. */
+export const solarName: NamedCall = {
+  as: "named",
+  open: "<|tool_call:begin|>a1b2c3d4e5<|tool_call:name|>",
+  between: "<|tool_call:args|>",
+  close: "<|tool_call:end|>",
+  isNumbered: false,
+  head: [
+    [{ text: "<|tool_call:begin|>", hasWord: true }, { text: "<|tool_call:name|>" }],
+    [{ text: "<|tool_call:args|>" }],
+  ],
+};
+
+/** Functionary v3.2's, behind the mark that parts begin with. */
+export const receiverName: NamedCall = {
+  as: "named",
+  open: "",
+  between: "\n",
+  close: "",
+  isNumbered: false,
+  head: [[], []],
 };
 
 /** Gemma 4's and FunctionGemma's. @param quote what stands around texts */
@@ -177,6 +211,9 @@ export const commandJson: JsonCall = {
   args: "parameters",
   number: "tool_call_id",
 };
+
+/** Command R's and R+'s. */
+export const actionJson: JsonCall = { as: "json", name: "tool_name", args: "parameters" };
 
 /** Apertus'. */
 export const keyed: KeyedCall = { as: "keyed" };

@@ -15,7 +15,10 @@ export function readTagged(text: string, form: TaggedCall, known: KnownTools): F
   const [open, close] = form.name.map(marksIn) as [string[], string[]];
   if (!place.pass(open)) return place.failure;
   const name = place.name();
-  if (name === undefined || !place.pass(close)) return place.failure;
+  if (name === undefined) return place.failure;
+  const isOpen =
+    form.tagEnd === undefined ? place.pass(close) : place.upTo(form.tagEnd) !== undefined;
+  if (!isOpen) return place.failure;
   const schema = known.get(name);
   if (!schema) return "none";
   const args: [string, unknown][] = [];
@@ -56,8 +59,15 @@ function readArgument(place: Place, form: TaggedCall): Argument | "none" | undef
     place.at = from;
     return "none";
   }
-  const isText = place.pass(restIs);
-  if (!isText && !(form.json && place.pass(marksIn(form.json).slice(1)))) return undefined;
+  let isText: boolean;
+  if (form.tagEnd === undefined) {
+    isText = place.pass(restIs);
+    if (!isText && !(form.json && place.pass(marksIn(form.json).slice(1)))) return undefined;
+  } else {
+    const attributes = place.upTo(form.tagEnd);
+    if (attributes === undefined) return undefined;
+    isText = attributes.includes('"string"');
+  }
   const [next = "", ...others] = marksIn(nextOf(form, key));
   const begin = place.at;
   if (form.around && !passAround(place, form.around)) return undefined;

@@ -34,10 +34,17 @@ export function toolText(tools: readonly ToldTool[], form: ToolForm): string {
       `### ${name}\nDescription: ${description}\n\nParameters: ${JSON.stringify(parameters)}\n\n`,
   );
   const call = writtenCalls([{ name: "tool_name", args: { argument: "value" } }], form);
+  const isPython = form.call.as === "python";
+  const how = isPython
+    ? "by their names, as Python has them"
+    : "as a JSON object that fits its parameters";
+  const more =
+    form.several === "list"
+      ? "Several calls stand in one list. Write nothing besides where you call one."
+      : "Several calls follow one another without anything between them.";
   return (
     `## Tools\nYou have access to the following tools:\n\n${each.join("")}` +
     "To call one, write exactly this, with its name in the place of tool_name, and its arguments " +
-    `as a JSON object that fits its parameters:\n${call}\n` +
-    "Several calls follow one another without anything between them."
+    `${how}:\n${call}\n${more}`
   );
 }
