@@ -4,6 +4,7 @@
  */
 import type { Gpu } from "./backends/gpu.js";
 import { createBackend } from "./backends/index.js";
+import type { ChatEngine } from "./backends/llama/schema.js";
 import { findModels, type LocalModel } from "./backends/local.js";
 import type { LoadWatch } from "./backends/resident.js";
 import { admitWithin } from "./backends/residents.js";
@@ -48,10 +49,16 @@ export interface NodeSettings {
   readonly contextSize?: number | undefined;
   /** Threads of each engine. Default: each engine's own. */
   readonly threads?: number | undefined;
+  /** How chat models are run besides, in the words of the configuration. Default: as it has them. */
+  readonly chat?:
+    | Omit<ChatEngine, "context_size" | "sequences" | "gpu_layers" | "threads">
+    | undefined;
   /** Chat templates by names of models, instead of those in their files. Default: none. */
   readonly chatTemplates?: ReadonlyMap<string, string> | undefined;
   /** When models are loaded. Default: at start; with the first call where there is a budget. */
   readonly load?: "start" | "lazy" | undefined;
+  /** How long a model stays in memory without calls, milliseconds. Default: for good. */
+  readonly keepAlive?: number | undefined;
   /** Bytes that the models in memory may take together. Default: whatever they take. */
   readonly memoryBudget?: number | undefined;
   /** Folder for models that are fetched by name. Default: `models` in the user's state folder. */
@@ -160,17 +167,23 @@ export async function startNode(settings: NodeSettings): Promise<RunningNode> {
 
 /** The backends of the models, in their order. */
 function backendsOf(settings: NodeSettings, found: readonly LocalModel[]): Promise<Backend[]> {
-  const { log, threads, gpu, watch } = settings;
+  const { log, threads, gpu, watch, keepAlive } = settings;
   const admit = admitWithin(settings.memoryBudget, log);
   const load = settings.load ?? (admit ? "lazy" : "start");
   const context = { log, admit, watch, downloads: settings.downloads ?? modelsDirectory() };
   return Promise.all(
     found.map(({ type, id, path }) => {
-      const entry = { name: `${type}:${id}`, id, path, threads, load, gpu };
+      const entry = { name: `${type}:${id}`, id, path, threads, load, gpu, keep_alive: keepAlive };
       if (type === "onnx") return createBackend({ type, ...entry }, context);
       const { contextSize, sequences, gpuLayers } = settings;
       const chat_template = settings.chatTemplates?.get(id);
-      const chat = { context_size: contextSize, sequences, gpu_layers: gpuLayers, chat_template };
+      const chat = {
+        context_size: contextSize,
+        sequences,
+        gpu_layers: gpuLayers,
+        chat_template,
+        ...settings.chat,
+      };
       return createBackend({ type, ...entry, ...chat }, context);
     }),
   );

@@ -18,6 +18,13 @@ export const loadField = z
     "When the model is loaded: at start, or with the first call. Default: start; lazy under a memory budget.",
   );
 
+/** How long a model stays in memory. */
+export const keepAliveField = wait
+  .optional()
+  .describe(
+    "How long a model stays in memory that no call wants, such as 30m; the next call loads it again. Default: for good, or until others need its room.",
+  );
+
 /** Certificates of connections to a server. */
 export const backendTls = clientTls({
   server_name: name

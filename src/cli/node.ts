@@ -2,6 +2,7 @@
 import { resolve } from "node:path";
 import type * as z from "zod";
 import { isEmbedded, ordersOf } from "../backends/embedded/mark.js";
+import { keepAliveField } from "../backends/fields.js";
 import { gpuKinds } from "../backends/gpu.js";
 import { chatEngineFields, chatTemplate } from "../backends/llama/schema.js";
 import { isRemote, lookAt } from "../backends/local.js";
@@ -65,9 +66,28 @@ calls may end, for 30 seconds; a second signal ends the process at once, with 14
       help: "Jinja template for a chat model, by its name, instead of its file's own; may be repeated",
     },
     threads: { value: "N", help: "threads of each engine (default: each engine's own)" },
+    "kv-cache-type": {
+      value: "TYPE",
+      help: "how chat models keep what they have read: f16, q8_0, q4_0, … (default: f16)",
+    },
+    "flash-attention": { value: "WHEN", help: "true, false or auto (default: auto)" },
+    "min-p": {
+      value: "SHARE",
+      help: "of the likeliest token's probability, below which none is taken (default: 0)",
+    },
+    "repeat-penalty": {
+      value: "N",
+      help: "for tokens among an answer's last 64 (default: 1, none)",
+    },
+    "presence-penalty": { value: "N", help: "the same, off the logit, once (default: 0)" },
+    "frequency-penalty": { value: "N", help: "the same, for each time (default: 0)" },
     load: {
       value: "WHEN",
       help: "start or lazy: with the first call (default: start; lazy with a memory budget)",
+    },
+    "keep-alive": {
+      value: "TIME",
+      help: "how long a model stays in memory that no call wants, 30m (default: for good)",
     },
     "memory-budget": {
       value: "SIZE",
@@ -114,6 +134,15 @@ calls may end, for 30 seconds; a second signal ends the process at once, with 14
       threads: fieldOf(given, "threads", chatEngineFields.threads),
       gpuLayers: fieldOf(given, "gpu-layers", chatEngineFields.gpu_layers),
       chatTemplates: templatesOf(given),
+      chat: {
+        kv_cache_type: fieldOf(given, "kv-cache-type", chatEngineFields.kv_cache_type),
+        flash_attention: flashOf(given),
+        min_p: fieldOf(given, "min-p", chatEngineFields.min_p),
+        repeat_penalty: fieldOf(given, "repeat-penalty", chatEngineFields.repeat_penalty),
+        presence_penalty: fieldOf(given, "presence-penalty", chatEngineFields.presence_penalty),
+        frequency_penalty: fieldOf(given, "frequency-penalty", chatEngineFields.frequency_penalty),
+      },
+      keepAlive: fieldOf(given, "keep-alive", keepAliveField),
       load: oneOf(given, "load", ["start", "lazy"] as const),
       memoryBudget: fieldOf(given, "memory-budget", size),
       downloads: given.text("downloads"),
@@ -193,10 +222,15 @@ function addressOf(given: Given, name: string): ListenAddress | undefined {
 function fieldOf<T>(given: Given, name: string, field: z.ZodType<T>): T | undefined {
   const text = given.text(name);
   if (text === undefined) return undefined;
-  const value = /^-?\d+(?:\.\d+)?$/.test(text) ? Number(text) : text;
+  const value = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/.test(text) ? Number(text) : text;
   const { data, error } = field.safeParse(value, { error: messageOf, jitless: true });
   if (error) throw new UsageError(`--${name} ${error.issues[0]?.message}`);
   return data;
+}
+
+function flashOf(given: Given): boolean | "auto" | undefined {
+  const word = oneOf(given, "flash-attention", ["true", "false", "auto"] as const);
+  return word === undefined || word === "auto" ? word : word === "true";
 }
 
 /** Chat templates by names of models. */

@@ -163,6 +163,8 @@ describe("embedded models", () => {
     { context_size: 16, sequences: 1, threads: 1, gpu_layers: 0, memory_budget: 0 },
     { context_size: 10 ** 9, sequences: 256, threads: 256, gpu_layers: 99_999 },
     { gpu: "auto", gpu_layers: "max", memory_budget: "1.5GiB" },
+    { kv_cache_type: "iq4_nl", flash_attention: false, keep_alive: "24d", min_p: 1 },
+    { flash_attention: "auto", repeat_penalty: 0.1, presence_penalty: -2, frequency_penalty: 1e-7 },
   ])("have a process that takes whatever the configuration may say: %o", async (more) => {
     const embedded = embed([tiny], {}, { load: "lazy", ...more });
     await embedded.health(never);

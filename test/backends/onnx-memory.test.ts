@@ -129,6 +129,17 @@ describe("a model's memory", () => {
     },
   );
 
+  it("is given back once no call wanted it for a while, and not while one runs", async () => {
+    const backend = open(folderOf("tiny"), undefined, { keep_alive: 1 });
+    const [resident] = backend.residents;
+    for (let turn = 0; turn < 2; turn++) {
+      for await (const event of eventsOf(backend, { numInferenceSteps: 3 })) {
+        if (event.case === "progress") expect(resident?.state).toBe("ready");
+      }
+      await vi.waitFor(() => expect(backend.models()).toMatchObject([{ state: State.IDLE }]));
+    }
+  });
+
   it("may be tried for again after what was wrong is mended", async () => {
     const models = await ParityModels.unpack("turbo");
     const file = join(models.folder("turbo"), "unet/model.onnx");

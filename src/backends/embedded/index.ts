@@ -194,12 +194,20 @@ function nodeOptions(config: EmbeddedConfig, downloads: string | undefined): str
     sequences: config.sequences,
     "context-size": config.context_size,
     threads: config.threads,
+    "kv-cache-type": config.kv_cache_type,
+    "flash-attention": config.flash_attention,
+    "min-p": config.min_p,
+    "repeat-penalty": config.repeat_penalty,
+    "presence-penalty": config.presence_penalty,
+    "frequency-penalty": config.frequency_penalty,
     load: config.load,
+    "keep-alive": config.keep_alive,
     "memory-budget": config.memory_budget,
     downloads,
   };
   return Object.entries(given).flatMap(([name, value]) =>
-    value === undefined ? [] : [`--${name}`, String(value)],
+    // Numbers may have a minus in front.
+    value === undefined ? [] : [`--${name}=${value}`],
   );
 }
 

@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { name, path } from "../../config/fields.js";
 import { size, waitOrNone } from "../../config/quantities.js";
-import { backendName, loadField } from "../fields.js";
+import { backendName, keepAliveField, loadField } from "../fields.js";
 import { gpuField } from "../gpu.js";
 import { chatEngineFields, chatTemplate } from "../llama/schema.js";
 
@@ -29,6 +29,7 @@ export const embeddedSchema = z.strictObject({
   gpu: gpuField("each model"),
   ...chatEngineFields,
   load: loadField,
+  keep_alive: keepAliveField,
   memory_budget: size
     .optional()
     .describe(

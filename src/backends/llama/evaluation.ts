@@ -15,6 +15,25 @@ export interface Sampling {
   readonly seed: number;
 }
 
+/** How tokens are chosen besides, whatever a request says. */
+export interface ModelSampling {
+  /** Share of the likeliest token's probability, from 0 to 1; absent: 0. */
+  readonly minP?: number | undefined;
+  /** What tokens lose that are among the last ones of an answer; absent: nothing. */
+  readonly penalties?: Penalties | undefined;
+}
+
+/** In llama.cpp's terms. */
+interface Penalties {
+  /** Default 1, none. */
+  readonly penalty: number;
+  readonly presencePenalty: number;
+  readonly frequencyPenalty: number;
+}
+
+/** Tokens of an answer that are penalized, as llama.cpp's server and Ollama have it. */
+const lastPenalized = 64;
+
 /** A sequence of a context, and its number there. */
 export interface Place {
   readonly sequence: LlamaContextSequence;
@@ -24,7 +43,7 @@ export interface Place {
 /** What is to be done on a sequence. */
 export interface Work {
   readonly prompt: readonly Token[];
-  readonly sampling: Sampling;
+  readonly sampling: Sampling & ModelSampling;
   /** What the answer has to be in form; absent: nothing. */
   readonly grammar?: Constraint | undefined;
   /** Tokens to make at the most. */
@@ -40,6 +59,8 @@ export class Evaluation {
   readonly #progress: EngineProgress;
   #tokens: ReturnType<LlamaContextSequence["evaluate"]> | undefined;
   #made = 0;
+  /** The last tokens of the answer, where they are penalized. */
+  readonly #recent: Token[] = [];
   /** The token after the one that was asked for last. */
   #ahead: Promise<Token | undefined> | undefined;
   #running: Promise<unknown> = Promise.resolve();
@@ -80,22 +101,34 @@ export class Evaluation {
 
   async #evaluate(signal: CallSignal): Promise<Token | undefined> {
     const { sequence, number } = this.place;
-    const { grammar } = this.#work;
+    const { grammar, sampling } = this.#work;
     this.#progress.begin();
     try {
       this.#tokens ??= sequence.evaluate(await this.#prefill(signal), {
-        ...this.#work.sampling,
+        ...sampling,
+        ...(sampling.penalties && { repeatPenalty: this.#penalized(sampling.penalties) }),
         ...(grammar && { grammarEvaluationState: grammar.state, tokenBias: grammar.bias }),
         yieldEogToken: true,
         evaluationPriority: rankOf(number),
       });
       this.#made++;
       const { value } = await this.#tokens.next();
-      if (value !== undefined) grammar?.take(value);
+      if (value !== undefined) {
+        grammar?.take(value);
+        if (sampling.penalties) this.#note(value);
+      }
       return value ?? undefined;
     } finally {
       this.#progress.end();
     }
+  }
+
+  #penalized(penalties: Penalties) {
+    return { ...penalties, punishTokens: () => this.#recent, maxPunishTokens: lastPenalized };
+  }
+
+  #note(token: Token): void {
+    if (this.#recent.push(token) > lastPenalized) this.#recent.shift();
   }
 
   /** Evaluates all but the end of the prompt, which is returned. */

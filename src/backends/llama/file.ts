@@ -32,6 +32,16 @@ const reason = /error loading model: (?!.*failed to load model from)(.*)/;
 /** The last line that llama.cpp logs of a load that failed. */
 const lastLine = /^llama_model_load_from_file/;
 
+/** Why there is no context. */
+const context = /^llama_init_from_model: (?!failed to initialize)(.*)/;
+
+/** Waits for a line: the log comes from another thread, and may come after the failure. */
+async function logged(said: readonly string[], wanted: RegExp): Promise<void> {
+  for (let turn = 0; turn < 100 && !said.some((line) => wanted.test(line)); turn++) {
+    await setTimeout(5);
+  }
+}
+
 /**
  * Why llama.cpp could not load a file.
  * @param said the errors that it logged, in order; may still grow
@@ -48,11 +58,13 @@ export async function whyNotLoaded(
     const { free, total } = await llama.getVramState();
     return `${thrown.message}: ${inGb(free)} of ${inGb(total)} GB are free`;
   }
-  if (thrown.message !== "Failed to load model") return thrown.message;
-  // The log comes from another thread, and may come after the failure.
-  for (let turn = 0; turn < 100 && !said.some((line) => lastLine.test(line)); turn++) {
-    await setTimeout(5);
+  if (thrown.message === "Failed to create context") {
+    await logged(said, context);
+    const why = said.map((line) => context.exec(line)?.[1]).find((found) => found !== undefined);
+    return why ? `its context can't be made: ${why}` : thrown.message;
   }
+  if (thrown.message !== "Failed to load model") return thrown.message;
+  await logged(said, lastLine);
   for (const line of said) {
     const why = reason.exec(line)?.[1];
     if (why) return why;

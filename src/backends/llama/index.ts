@@ -11,6 +11,7 @@ import { once } from "../../core/iterate.js";
 import type { Output } from "../../core/methods.js";
 import { modelOf } from "../../core/model.js";
 import type { EngineProgress } from "../engine-progress.js";
+import { KeepAlive } from "../keep-alive.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
 import { ggufName } from "../local.js";
 import {
@@ -21,6 +22,7 @@ import {
   retryMs,
 } from "../resident.js";
 import { Running } from "../running.js";
+import type { ModelSampling } from "./evaluation.js";
 import { generate } from "./generate.js";
 import { loadModel, smallBytes } from "./load.js";
 import { bytesOf } from "./memory.js";
@@ -60,6 +62,8 @@ class LlamaBackend implements ResidentBackend {
   readonly #closing = new AbortController();
   readonly #progress: EngineProgress | undefined;
   readonly #lazy: boolean;
+  /** Absent: the model stays. */
+  readonly #keepAlive: KeepAlive | undefined;
   #models: readonly Model[];
   #bytes: number;
   #lastUsed = 0;
@@ -90,6 +94,8 @@ class LlamaBackend implements ResidentBackend {
     this.#models = [model];
     const resident = this.#resident(id);
     this.residents = [resident];
+    const { keep_alive: keepAlive } = config;
+    this.#keepAlive = keepAlive ? new KeepAlive(keepAlive, resident, context.log) : undefined;
     this.#residency = new Residency({
       retryMs,
       load: () => this.#load(config, resident),
@@ -115,7 +121,7 @@ class LlamaBackend implements ResidentBackend {
   /** A model that the next call loads can take a call. */
   async health(signal: CallSignal): Promise<void> {
     if (this.#closed) throw unloading();
-    if (this.#residency.state === "idle" && this.#lazy) return;
+    if (this.#residency.state === "idle" && (this.#lazy || this.#keepAlive)) return;
     await unlessAborted(this.#residency.load(), signal);
   }
 
@@ -123,6 +129,7 @@ class LlamaBackend implements ResidentBackend {
     if (this.#closed) return;
     this.#closed = true;
     this.#closing.abort();
+    this.#keepAlive?.close();
     this.#running.endAll(unloading());
     await this.#residency.close();
   }
@@ -160,6 +167,9 @@ class LlamaBackend implements ResidentBackend {
         gpuLayers: config.gpu_layers,
         threads: config.threads,
         chatTemplate: config.chat_template,
+        kvCacheType: config.kv_cache_type,
+        flashAttention: config.flash_attention,
+        sampling: samplingOf(config),
       },
       {
         log,
@@ -189,6 +199,7 @@ class LlamaBackend implements ResidentBackend {
 
   #become(state: ResidentState, failure: unknown): void {
     const { id = "", source } = this.#models[0] ?? {};
+    if (state === "ready") this.#keepAlive?.touch();
     if (state !== "failed") {
       this.#update({ state: residentStates[state], stateDetail: "" });
       return;
@@ -228,11 +239,27 @@ class LlamaBackend implements ResidentBackend {
       } finally {
         this.#lastUsed = performance.now();
         this.#residency.giveBack();
+        this.#keepAlive?.touch();
       }
     } finally {
       followed.end();
     }
   }
+}
+
+/** How the operator wants tokens chosen; nothing that changes nothing. */
+function samplingOf(config: LlamaConfig): ModelSampling {
+  const penalties = {
+    penalty: config.repeat_penalty ?? 1,
+    presencePenalty: config.presence_penalty ?? 0,
+    frequencyPenalty: config.frequency_penalty ?? 0,
+  };
+  const { penalty, presencePenalty, frequencyPenalty } = penalties;
+  const isNone = penalty === 1 && presencePenalty === 0 && frequencyPenalty === 0;
+  return {
+    ...(config.min_p && { minP: config.min_p }),
+    ...(!isNone && { penalties }),
+  };
 }
 
 const counted = ({ request }: Call<"countTokens">, loaded: LoadedModel, signal: CallSignal) =>

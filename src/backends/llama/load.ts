@@ -10,11 +10,12 @@ import type { Gpu } from "../gpu.js";
 import { freeMemory, inGb } from "../memory.js";
 import { batchingStrategy } from "./batching.js";
 import { localFile } from "./download.js";
+import type { ModelSampling } from "./evaluation.js";
 import { checkFile, whyNotLoaded } from "./file.js";
 import { chatTemplateOf } from "./file-template.js";
 import { Grammars } from "./grammar/grammars.js";
 import { importLlama, type LlamaLibrary, type Runtime, runtime } from "./library.js";
-import { bytesNeeded, bytesOf, partsOf } from "./memory.js";
+import { bytesNeeded, bytesOf, type KvCacheType, partsOf } from "./memory.js";
 import { LoadedModel } from "./model.js";
 import { unloading } from "./residency.js";
 
@@ -31,6 +32,12 @@ export interface LlamaSettings {
   readonly gpuLayers?: number | "auto" | "max" | undefined;
   /** Absent: one per CPU core; one for small models. */
   readonly threads?: number | undefined;
+  /** How what was read of conversations is kept. Absent: in half precision. */
+  readonly kvCacheType?: KvCacheType | undefined;
+  /** Whether attention is computed by parts. Absent: where that can be. */
+  readonly flashAttention?: boolean | "auto" | undefined;
+  /** How tokens are chosen, besides what requests say. */
+  readonly sampling?: ModelSampling | undefined;
   /** The operator's chat template; absent: the file's own. */
   readonly chatTemplate?: string | undefined;
 }
@@ -106,7 +113,7 @@ async function loadOn(
   settings: LlamaSettings,
   options: LoadOptions,
 ): Promise<LoadedModel> {
-  const { path } = settings;
+  const { path, flashAttention, kvCacheType } = settings;
   const { log, signal, watch, progress } = options;
   const shape = { ...settings, largestDefault: largestDefaultContext };
   const size = bytesOf(path);
@@ -140,11 +147,13 @@ async function loadOn(
           settings.contextSize ?? Math.min(model.trainContextSize, largestDefaultContext),
         threads: settings.threads ?? defaultThreads(model.size),
         batching: { itemPrioritizationStrategy: batchingStrategy() },
+        ...(flashAttention !== undefined && { flashAttention }),
+        ...(kvCacheType && cacheOf(kvCacheType)),
       });
       const speech = chatTemplateOf(library, model, settings.chatTemplate);
       await warmUp(model, context);
       const grammars = new Grammars(library, model);
-      return new LoadedModel(model, context, grammars, speech, progress);
+      return new LoadedModel(model, context, grammars, speech, progress, settings.sampling);
     } catch (cause) {
       await model?.dispose();
       if (signal.aborted) throw unloading();
@@ -165,6 +174,12 @@ async function warmUp(model: LlamaModel, context: LlamaContext): Promise<void> {
   const sequence = context.getSequence();
   await sequence.evaluateWithoutGeneratingNewTokens([model.tokens.bos ?? (0 as Token)]);
   await sequence.dispose();
+}
+
+/** The library's name of a type, for keys and values. */
+function cacheOf(type: KvCacheType) {
+  const name = type.toUpperCase() as Uppercase<KvCacheType>;
+  return { experimentalKvCacheKeyType: name, experimentalKvCacheValueType: name };
 }
 
 /** As many as fit beside the context, unless it is said. */

@@ -2,6 +2,7 @@
 import type { Llama } from "node-llama-cpp";
 import { lookAt } from "../local.js";
 import type { LlamaLibrary } from "./library.js";
+import type { ChatEngine } from "./schema.js";
 
 /** The files of a model: of one in several, `path` is the first. */
 export function partsOf(path: string): string[] {
@@ -16,11 +17,16 @@ export function partsOf(path: string): string[] {
 export const bytesOf = (path: string): number =>
   partsOf(path).reduce((sum, part) => sum + (lookAt(part)?.size ?? 0), 0);
 
+/** How what was read of conversations may be kept. */
+export type KvCacheType = NonNullable<ChatEngine["kv_cache_type"]>;
+
 /** What decides about a context's memory. */
 interface ContextShape {
   readonly contextSize?: number | undefined;
   readonly largestDefault: number;
   readonly sequences: number;
+  readonly kvCacheType?: KvCacheType | undefined;
+  readonly flashAttention?: boolean | "auto" | undefined;
 }
 
 /**
@@ -28,10 +34,10 @@ interface ContextShape {
  * are, on the CPU or a GPU. Of a file that can't be read, its size.
  */
 export async function bytesNeeded(
-  { readGgufFileInfo, GgufInsights }: LlamaLibrary,
+  { readGgufFileInfo, GgufInsights, GgmlType }: LlamaLibrary,
   llama: Llama,
   path: string,
-  { contextSize, largestDefault, sequences }: ContextShape,
+  { contextSize, largestDefault, sequences, kvCacheType = "f16", flashAttention }: ContextShape,
 ): Promise<number> {
   try {
     const insights = await GgufInsights.from(
@@ -40,10 +46,14 @@ export async function bytesNeeded(
     );
     const size = contextSize ?? Math.min(insights.trainContextSize ?? Infinity, largestDefault);
     const model = await insights.estimateModelResourceRequirementsV2({ gpuLayers: 0 });
+    const cacheType = GgmlType[kvCacheType.toUpperCase() as Uppercase<KvCacheType>];
     const context = await insights.estimateContextResourceRequirementsV2({
       contextSize: size,
       modelGpuLayers: 0,
       sequences,
+      flashAttention,
+      kvCacheKeyType: cacheType,
+      kvCacheValueType: cacheType,
     });
     return model.cpuRam + context.cpuRam;
   } catch {

@@ -1,9 +1,20 @@
 /** What the configuration says of a GGUF file. */
 import * as z from "zod";
 import { path } from "../../config/fields.js";
-import { backendName, loadField } from "../fields.js";
+import { backendName, keepAliveField, loadField } from "../fields.js";
 import { gpuField } from "../gpu.js";
 import { wrongWithTemplate } from "./own-template.js";
+
+/** What is taken off a token that is there already. */
+const penalty = (times: string) =>
+  z
+    .number()
+    .min(-2)
+    .max(2)
+    .optional()
+    .describe(
+      `What is taken off the logit of a token that is among the last 64 of a chat model's answer, ${times}. Default: 0.`,
+    );
 
 /** A chat template that works, and not the name of a file that has one. */
 export const chatTemplate = z.string().check((context) => {
@@ -15,6 +26,28 @@ export const chatTemplate = z.string().check((context) => {
   const message = `must be a Jinja template that works: ${wrong}`;
   context.issues.push({ code: "custom", input: value, message });
 });
+
+/** How chat models choose tokens, besides what requests say. */
+const samplingFields = {
+  min_p: z
+    .number()
+    .min(0)
+    .max(1)
+    .optional()
+    .describe(
+      "Share of the likeliest token's probability below which a chat model takes no token. Default: 0, none is left out.",
+    ),
+  repeat_penalty: z
+    .number()
+    .min(0.1)
+    .max(2)
+    .optional()
+    .describe(
+      "How much less likely tokens of the answer are that are among the last 64 of it; above 1 a chat model repeats itself less. Default: 1, as likely.",
+    ),
+  presence_penalty: penalty("once"),
+  frequency_penalty: penalty("for each time"),
+};
 
 /** How chat models are run. */
 export const chatEngineFields = {
@@ -45,6 +78,24 @@ export const chatEngineFields = {
     .max(256)
     .optional()
     .describe("CPU threads. Default: one per core; one for models under 64 MiB."),
+  kv_cache_type: z
+    .enum(["f32", "f16", "bf16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"])
+    .optional()
+    .describe(
+      "How a chat model keeps what it has read of conversations: q8_0 takes half the memory of f16, q4_0 a quarter, and both lose some precision. Default: f16.",
+    ),
+  flash_attention: z
+    .union([z.boolean(), z.literal("auto")], { error: "must be true, false or auto" })
+    .optional()
+    .describe(
+      "Whether a chat model computes attention by parts, which takes less memory. auto: where model and device can. Default: auto.",
+    ),
+  ...samplingFields,
+};
+
+/** How chat models are run, checked. */
+export type ChatEngine = {
+  readonly [name in keyof typeof chatEngineFields]?: z.output<(typeof chatEngineFields)[name]>;
 };
 
 /** An entry of type `llama`. */
@@ -67,6 +118,7 @@ export const llamaSchema = z.strictObject({
   gpu: gpuField("the model"),
   ...chatEngineFields,
   load: loadField,
+  keep_alive: keepAliveField,
 });
 
 /** The entry, checked. */

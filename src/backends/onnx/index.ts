@@ -11,6 +11,7 @@ import type { Call } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { doneEvent, imageEvent, inlineImage, progressEvent } from "../../core/image-events.js";
 import type { Gpu } from "../gpu.js";
+import { KeepAlive } from "../keep-alive.js";
 import type { BackendContext } from "../kind.js";
 import {
   type Resident,
@@ -50,6 +51,8 @@ class OnnxBackend implements ResidentBackend {
   readonly #gpu: Gpu;
   readonly #lazy: boolean;
   readonly #engine: ImageEngine;
+  /** Absent: the model stays. */
+  readonly #keepAlive: KeepAlive | undefined;
   #loras: ReadonlyMap<string, string>;
   #state: ResidentState;
   #models: readonly [Model];
@@ -71,6 +74,8 @@ class OnnxBackend implements ResidentBackend {
     this.handlers = { streamTextToImage: (call) => this.#generate(call) };
     const resident = this.#resident(id);
     this.residents = [resident];
+    const { keep_alive: keepAlive } = config;
+    this.#keepAlive = keepAlive ? new KeepAlive(keepAlive, resident, context.log) : undefined;
     const settings = {
       folder: this.#folder,
       threads: config.threads ?? availableParallelism(),
@@ -116,6 +121,7 @@ class OnnxBackend implements ResidentBackend {
 
   close(): Promise<void> {
     this.#closed = true;
+    this.#keepAlive?.close();
     return this.#engine.close();
   }
 
@@ -146,11 +152,15 @@ class OnnxBackend implements ResidentBackend {
     this.#lastUsed = performance.now();
     const job = jobOf(call, this.#bar, this.#loras, () => this.#lookForLoras());
     const warnings: string[] = [];
-    for await (const events of this.#engine.run(job, call.signal, call.begun)) {
-      const messages = events.flatMap((event) => messagesOf(event, job, warnings));
-      if (messages.length > 0) yield messages;
+    try {
+      for await (const events of this.#engine.run(job, call.signal, call.begun)) {
+        const messages = events.flatMap((event) => messagesOf(event, job, warnings));
+        if (messages.length > 0) yield messages;
+      }
+    } finally {
+      this.#lastUsed = performance.now();
+      this.#keepAlive?.touch();
     }
-    this.#lastUsed = performance.now();
     yield [doneEvent(warnings)];
   }
 
@@ -162,6 +172,7 @@ class OnnxBackend implements ResidentBackend {
     const { log } = this.#context;
     const fields = { backend: this.name, model: this.#models[0].id };
     if (next.name === "ready") {
+      this.#keepAlive?.touch();
       const { provider, refusal, unfused } = next.where;
       log.info({ ...fields, runs: provider }, "image model is ready");
       if (refusal) log.warn({ ...fields, why: refusal }, "no GPU can be used: it runs on the CPU");

@@ -1,7 +1,7 @@
 /** What the configuration says of a folder of ONNX files. */
 import * as z from "zod";
 import { path } from "../../config/fields.js";
-import { backendName, loadField } from "../fields.js";
+import { backendName, keepAliveField, loadField } from "../fields.js";
 import { gpuField } from "../gpu.js";
 
 /** An entry of type `onnx`. */
@@ -18,6 +18,7 @@ export const onnxSchema = z.strictObject({
     .describe("Threads of one run. Default: as many as the machine can run at once."),
   gpu: gpuField("the model"),
   load: loadField,
+  keep_alive: keepAliveField,
   prompt: z
     .enum(["batch", "encoders"])
     .optional()
