@@ -4,7 +4,7 @@
  */
 import type { Gpu } from "./backends/gpu.js";
 import { createBackend } from "./backends/index.js";
-import type { ChatEngine } from "./backends/llama/schema.js";
+import type { ChatEngine, Lora } from "./backends/llama/schema.js";
 import { findModels, type LocalModel } from "./backends/local.js";
 import type { LoadWatch } from "./backends/resident.js";
 import { admitWithin } from "./backends/residents.js";
@@ -55,6 +55,8 @@ export interface NodeSettings {
     | undefined;
   /** Chat templates by names of models, instead of those in their files. Default: none. */
   readonly chatTemplates?: ReadonlyMap<string, string> | undefined;
+  /** LoRAs of chat models by their names. Default: none. */
+  readonly loras?: ReadonlyMap<string, Lora[]> | undefined;
   /** When models are loaded. Default: at start; with the first call where there is a budget. */
   readonly load?: "start" | "lazy" | undefined;
   /** How long a model stays in memory without calls, milliseconds. Default: for good. */
@@ -112,9 +114,14 @@ export interface RunningNode {
 export async function startNode(settings: NodeSettings): Promise<RunningNode> {
   const { log, listen } = settings;
   const found = findModels(settings.models);
+  const chats = new Set(found.filter(({ type }) => type === "llama").map(({ id }) => id));
   for (const model of settings.chatTemplates?.keys() ?? []) {
-    const isChat = found.some(({ id, type }) => id === model && type === "llama");
-    if (!isChat) log.warn({ model }, "a chat template is for a chat model that is not here");
+    if (!chats.has(model)) {
+      log.warn({ model }, "a chat template is for a chat model that is not here");
+    }
+  }
+  for (const model of settings.loras?.keys() ?? []) {
+    if (!chats.has(model)) log.warn({ model }, "a LoRA is for a chat model that is not here");
   }
   const backends = await backendsOf(settings, found);
   let checker: OwnedChecker | undefined;
@@ -176,12 +183,12 @@ function backendsOf(settings: NodeSettings, found: readonly LocalModel[]): Promi
       const entry = { name: `${type}:${id}`, id, path, threads, load, gpu, keep_alive: keepAlive };
       if (type === "onnx") return createBackend({ type, ...entry }, context);
       const { contextSize, sequences, gpuLayers } = settings;
-      const chat_template = settings.chatTemplates?.get(id);
       const chat = {
         context_size: contextSize,
         sequences,
         gpu_layers: gpuLayers,
-        chat_template,
+        chat_template: settings.chatTemplates?.get(id),
+        loras: settings.loras?.get(id),
         ...settings.chat,
       };
       return createBackend({ type, ...entry, ...chat }, context);

@@ -4,7 +4,7 @@ import type * as z from "zod";
 import { isEmbedded, ordersOf } from "../backends/embedded/mark.js";
 import { keepAliveField } from "../backends/fields.js";
 import { gpuKinds } from "../backends/gpu.js";
-import { chatEngineFields, chatTemplate } from "../backends/llama/schema.js";
+import { chatEngineFields, chatLora, chatTemplate, type Lora } from "../backends/llama/schema.js";
 import { isRemote, lookAt } from "../backends/local.js";
 import { missing } from "../config/missing-files.js";
 import { otlpProblems, otlpWarnings } from "../config/otlp-environment.js";
@@ -64,6 +64,11 @@ calls may end, for 30 seconds; a second signal ends the process at once, with 14
       value: "MODEL=FILE",
       multiple: true,
       help: "Jinja template for a chat model, by its name, instead of its file's own; may be repeated",
+    },
+    lora: {
+      value: "MODEL=FILE[:SCALE]",
+      multiple: true,
+      help: "LoRA, a GGUF file, that changes a chat model in all calls; may be repeated",
     },
     threads: { value: "N", help: "threads of each engine (default: each engine's own)" },
     "kv-cache-type": {
@@ -134,6 +139,7 @@ calls may end, for 30 seconds; a second signal ends the process at once, with 14
       threads: fieldOf(given, "threads", chatEngineFields.threads),
       gpuLayers: fieldOf(given, "gpu-layers", chatEngineFields.gpu_layers),
       chatTemplates: templatesOf(given),
+      loras: lorasOf(given),
       chat: {
         kv_cache_type: fieldOf(given, "kv-cache-type", chatEngineFields.kv_cache_type),
         flash_attention: flashOf(given),
@@ -191,10 +197,15 @@ function checkTelemetry(log: Logger): void {
 }
 
 /** A line for each path that leads nowhere now; what is there later is found by the calls that ask for it. */
-function missingFiles({ models, classifier }: Pick<NodeSettings, "models" | "classifier">) {
+function missingFiles({
+  models,
+  classifier,
+  loras,
+}: Pick<NodeSettings, "models" | "classifier" | "loras">) {
   return missing([
     ...models.map((path) => ["--model", isRemote(path) ? path : resolve(path)] as const),
     ...(classifier ? [["--classifier", classifier.path] as const] : []),
+    ...[...(loras?.values() ?? [])].flat().map(({ path }) => ["--lora", path] as const),
   ]);
 }
 
@@ -236,15 +247,33 @@ function flashOf(given: Given): boolean | "auto" | undefined {
 /** Chat templates by names of models. */
 function templatesOf(given: Given): ReadonlyMap<string, string> {
   return new Map(
-    given.texts("chat-template").map((text) => {
-      const refused = (why: string) => new UsageError(`--chat-template ${text}: ${why}`);
-      const [model, file] = splitAtFile(text) ?? [];
+    given.texts("chat-template").map((written) => {
+      const refused = (why: string) => new UsageError(`--chat-template ${written}: ${why}`);
+      const [model, file] = splitAtFile(written) ?? [];
       if (!model || !file) throw refused("must be a model's name, =, and a file");
-      const { data, error } = chatTemplate.safeParse(readTemplate(file, refused));
+      const text = readTemplate(file, refused);
+      const { data, error } = chatTemplate.safeParse(text, { error: messageOf, jitless: true });
       if (error) throw refused(error.issues[0]?.message ?? "");
       return [model, data];
     }),
   );
+}
+
+/** LoRAs by names of models, in their order. */
+function lorasOf(given: Given): ReadonlyMap<string, Lora[]> {
+  const loras = new Map<string, Lora[]>();
+  for (const text of given.texts("lora")) {
+    const [, named = text, scale = "1"] =
+      /^(.*):(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)$/s.exec(text) ?? [];
+    const [model, path] = splitAtFile(named) ?? [];
+    const refused = (why: string) => new UsageError(`--lora ${text}: ${why}`);
+    if (!model || !path) throw refused("must be a model's name, =, and a file");
+    const written = { path: resolve(path), scale: Number(scale) };
+    const { data, error } = chatLora.safeParse(written, { error: messageOf, jitless: true });
+    if (error) throw refused(`${error.issues[0]?.path.join(".")}: ${error.issues[0]?.message}`);
+    loras.set(model, [...(loras.get(model) ?? []), data]);
+  }
+  return loras;
 }
 
 /** A name and a path, each of which may have a = itself: where a file is there, or else at the first one. */

@@ -38,14 +38,23 @@ export const missing = (named: readonly Named[]): string[] =>
 function filesOf(backend: BackendConfig): readonly Named[] {
   switch (backend.type) {
     case "llama":
+      return [["path", backend.path], ...lorasOf("loras", backend.loras)];
     case "onnx":
       return [["path", backend.path]];
     case "embedded":
-      return (backend.models ?? []).map((path, i) => [`models[${i}]`, path] as const);
+      return [
+        ...(backend.models ?? []).map((path, i) => [`models[${i}]`, path] as const),
+        ...Object.entries(backend.loras ?? {}).flatMap(([model, all]) =>
+          lorasOf(`loras.${model}`, all),
+        ),
+      ];
     default:
       return [];
   }
 }
+
+const lorasOf = (field: string, loras: readonly { readonly path: string }[] = []) =>
+  loras.map(({ path }, i) => [`${field}[${i}].path`, path] as const);
 
 function missingPackage(backend: BackendConfig, i: number, folder: string): string[] {
   if (backend.type === "llama" || backend.type === "onnx") {

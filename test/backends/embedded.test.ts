@@ -13,6 +13,7 @@ import { Supervisor, timeDefaults } from "../../src/backends/embedded/supervisor
 import { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
+import { adapter } from "./llama-lora.js";
 import { answer, chatRequest, file, start, tiny } from "./llama-subject.js";
 
 const entry = file("dist/src/main.js");
@@ -157,6 +158,18 @@ describe("embedded models", () => {
     // Its own has marks besides.
     expect(prompts).toEqual([5, 9]);
     expect(await readdir(folder)).toEqual([]);
+  });
+
+  it("are changed by the LoRAs that the configuration has for them", async () => {
+    const path = join(folder, "a=b: c.gguf");
+    await writeFile(path, adapter({ weights: { "blk.1.ffn_down.weight": [64, 32] } }));
+    const texts: string[] = [];
+    for (const scale of [0, 1, -2.5]) {
+      const embedded = embed([tiny], {}, { loras: { tiny: [{ path, scale }] } });
+      texts.push((await answer(embedded, chatRequest("hello", { maxTokens: 24 }))).text);
+      await embedded.close();
+    }
+    expect(new Set(texts).size).toBe(texts.length);
   });
 
   it.each([

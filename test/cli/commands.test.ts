@@ -158,6 +158,11 @@ describe("wrong arguments end with 2 and say what was meant", () => {
       ["node", "-m", "a", "--chat-template", "a=package.json"],
       "--chat-template a=package.json: must be a Jinja template that works: it has no {{",
     ],
+    [
+      ["node", "-m", "a", "--lora", "a.gguf"],
+      "--lora a.gguf: must be a model's name, =, and a file",
+    ],
+    [["node", "-m", "a", "--lora", "a=b.gguf:101"], "--lora a=b.gguf:101: scale: must be at most"],
     [["node", "-m", "a", "--kv-cache-type", "q3"], "--kv-cache-type must be one of f32, f16, bf16"],
     [
       ["node", "-m", "a", "--flash-attention", "on"],

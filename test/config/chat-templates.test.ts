@@ -3,6 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test } from "vitest";
+import { missingFiles } from "../../src/config/missing-files.js";
 import { mistakes, valid } from "./text.js";
 
 const folder = mkdtempSync(join(tmpdir(), "lintel-templates-"));
@@ -43,4 +44,20 @@ test.each([
   ],
 ])("one %s is a mistake with its place, and its line", (_, text, line) => {
   expect(mistakes(text)).toEqual([line]);
+});
+
+test("LoRAs are looked for beside the file, and missed by their fields", () => {
+  const text = `${llama("loras: [{ path: a.gguf }, { path: /b.gguf, scale: -0.5 }]")}  - { type: embedded, name: e, loras: { m: [{ path: c.gguf }] } }\n`;
+  const config = valid(text, {}, folder);
+  expect(config.backends).toMatchObject([
+    { loras: [{ path: join(folder, "a.gguf") }, { path: "/b.gguf", scale: -0.5 }] },
+    { loras: { m: [{ path: join(folder, "c.gguf") }] } },
+  ]);
+  expect(missingFiles(config)).toEqual(
+    expect.arrayContaining([
+      `backends[0].loras[0].path: there is no ${join(folder, "a.gguf")} now`,
+      "backends[0].loras[1].path: there is no /b.gguf now",
+      `backends[1].loras.m[0].path: there is no ${join(folder, "c.gguf")} now`,
+    ]),
+  );
 });

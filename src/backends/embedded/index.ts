@@ -205,10 +205,14 @@ function nodeOptions(config: EmbeddedConfig, downloads: string | undefined): str
     "memory-budget": config.memory_budget,
     downloads,
   };
-  return Object.entries(given).flatMap(([name, value]) =>
-    // Numbers may have a minus in front.
-    value === undefined ? [] : [`--${name}=${value}`],
+  // Numbers may have a minus in front.
+  const options = Object.entries(given).map(([name, value]) =>
+    value === undefined ? "" : `--${name}=${value}`,
   );
+  const loras = Object.entries(config.loras ?? {}).flatMap(([model, all]) =>
+    all.map(({ path, scale = 1 }) => `--lora=${model}=${path}:${scale}`),
+  );
+  return [...options.filter((option) => option !== ""), ...loras];
 }
 
 /** How the loss of the process shows in its calls. */

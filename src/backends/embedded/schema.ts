@@ -4,7 +4,7 @@ import { name, path } from "../../config/fields.js";
 import { size, waitOrNone } from "../../config/quantities.js";
 import { backendName, keepAliveField, loadField } from "../fields.js";
 import { gpuField } from "../gpu.js";
-import { chatEngineFields, chatTemplate } from "../llama/schema.js";
+import { chatEngineFields, chatLora, chatTemplate } from "../llama/schema.js";
 
 /** Milliseconds: what takes less is no sign that an engine hangs. */
 const leastWatchdog = 60_000;
@@ -25,6 +25,12 @@ export const embeddedSchema = z.strictObject({
     .optional()
     .describe(
       `Jinja templates that make prompts of conversations, by names of models, instead of their files' own; \${file:my-template.jinja} reads one.`,
+    ),
+  loras: z
+    .record(name, z.array(chatLora))
+    .optional()
+    .describe(
+      "LoRAs that change chat models in all calls, by names of models, as GGUF files. Default: none.",
     ),
   gpu: gpuField("each model"),
   ...chatEngineFields,

@@ -32,8 +32,19 @@ const reason = /error loading model: (?!.*failed to load model from)(.*)/;
 /** The last line that llama.cpp logs of a load that failed. */
 const lastLine = /^llama_model_load_from_file/;
 
-/** Why there is no context. */
-const context = /^llama_init_from_model: (?!failed to initialize)(.*)/;
+/** What is made besides of a model, and why it is not. */
+const parts = [
+  {
+    failure: "Failed to create context",
+    what: "its context can't be made",
+    reason: /^llama_init_from_model: (?!failed to initialize)(.*)/,
+  },
+  {
+    failure: "Failed to initialize LoRA",
+    what: "loras",
+    reason: /failed to apply lora adapter: (?:\w+: )?(.*)/,
+  },
+] as const;
 
 /** Waits for a line: the log comes from another thread, and may come after the failure. */
 async function logged(said: readonly string[], wanted: RegExp): Promise<void> {
@@ -58,10 +69,11 @@ export async function whyNotLoaded(
     const { free, total } = await llama.getVramState();
     return `${thrown.message}: ${inGb(free)} of ${inGb(total)} GB are free`;
   }
-  if (thrown.message === "Failed to create context") {
-    await logged(said, context);
-    const why = said.map((line) => context.exec(line)?.[1]).find((found) => found !== undefined);
-    return why ? `its context can't be made: ${why}` : thrown.message;
+  const part = parts.find(({ failure }) => thrown.message.startsWith(failure));
+  if (part) {
+    await logged(said, part.reason);
+    const why = said.map((line) => part.reason.exec(line)?.[1]).find((it) => it !== undefined);
+    return `${part.what}: ${why ?? thrown.message}`;
   }
   if (thrown.message !== "Failed to load model") return thrown.message;
   await logged(said, lastLine);

@@ -167,6 +167,7 @@ class LlamaBackend implements ResidentBackend {
         gpuLayers: config.gpu_layers,
         threads: config.threads,
         chatTemplate: config.chat_template,
+        loras: config.loras,
         kvCacheType: config.kv_cache_type,
         flashAttention: config.flash_attention,
         sampling: samplingOf(config),

@@ -18,6 +18,7 @@ import { importLlama, type LlamaLibrary, type Runtime, runtime } from "./library
 import { bytesNeeded, bytesOf, type KvCacheType, partsOf } from "./memory.js";
 import { LoadedModel } from "./model.js";
 import { unloading } from "./residency.js";
+import type { Lora } from "./schema.js";
 
 /** What to load, and how. */
 export interface LlamaSettings {
@@ -38,6 +39,8 @@ export interface LlamaSettings {
   readonly flashAttention?: boolean | "auto" | undefined;
   /** How tokens are chosen, besides what requests say. */
   readonly sampling?: ModelSampling | undefined;
+  /** Change the model in all calls, in their order. Absent: none do. */
+  readonly loras?: readonly Lora[] | undefined;
   /** The operator's chat template; absent: the file's own. */
   readonly chatTemplate?: string | undefined;
 }
@@ -93,6 +96,11 @@ export async function loadModel(
       throw notLoaded(part, cause.message, cause);
     });
   }
+  for (const { path: lora } of settings.loras ?? []) {
+    await checkFile(lora).catch((cause: Error) => {
+      throw notLoaded(path, `loras: ${basename(lora)}: ${cause.message}`, cause);
+    });
+  }
   const engine = await runtime(library, settings.gpu, log);
   const load = (on: Runtime) => loadOn(on, library, { ...settings, path }, options);
   if (settings.gpu !== "auto" || engine.llama.gpu === false) return load(engine);
@@ -113,12 +121,13 @@ async function loadOn(
   settings: LlamaSettings,
   options: LoadOptions,
 ): Promise<LoadedModel> {
-  const { path, flashAttention, kvCacheType } = settings;
+  const { path, flashAttention, kvCacheType, loras = [] } = settings;
   const { log, signal, watch, progress } = options;
   const shape = { ...settings, largestDefault: largestDefaultContext };
   const size = bytesOf(path);
   const weigh = options.weigh || size >= smallBytes;
-  const needed = weigh ? await bytesNeeded(library, llama, path, shape) : size;
+  const own = weigh ? await bytesNeeded(library, llama, path, shape) : size;
+  const needed = loras.reduce((sum, lora) => sum + bytesOf(lora.path), own);
   await options.admit?.(needed, path);
   const free = options.freeMemory ?? freeMemory();
   if (weigh && llama.gpu === false && needed > free) {
@@ -149,6 +158,7 @@ async function loadOn(
         batching: { itemPrioritizationStrategy: batchingStrategy() },
         ...(flashAttention !== undefined && { flashAttention }),
         ...(kvCacheType && cacheOf(kvCacheType)),
+        ...(loras.length > 0 && { lora: { adapters: loras.map(adapterOf) } }),
       });
       const speech = chatTemplateOf(library, model, settings.chatTemplate);
       await warmUp(model, context);
@@ -175,6 +185,8 @@ async function warmUp(model: LlamaModel, context: LlamaContext): Promise<void> {
   await sequence.evaluateWithoutGeneratingNewTokens([model.tokens.bos ?? (0 as Token)]);
   await sequence.dispose();
 }
+
+const adapterOf = ({ path: filePath, scale = 1 }: Lora) => ({ filePath, scale });
 
 /** The library's name of a type, for keys and values. */
 function cacheOf(type: KvCacheType) {

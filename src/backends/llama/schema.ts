@@ -27,6 +27,17 @@ export const chatTemplate = z.string().check((context) => {
   context.issues.push({ code: "custom", input: value, message });
 });
 
+/** A LoRA of a chat model. */
+export const chatLora = z.strictObject({
+  path: path.describe("The adapter, a GGUF file."),
+  scale: z
+    .number()
+    .min(-100)
+    .max(100)
+    .optional()
+    .describe("How much of it counts. Default: 1, all of it."),
+});
+
 /** How chat models choose tokens, besides what requests say. */
 const samplingFields = {
   min_p: z
@@ -98,6 +109,9 @@ export type ChatEngine = {
   readonly [name in keyof typeof chatEngineFields]?: z.output<(typeof chatEngineFields)[name]>;
 };
 
+/** A LoRA of a chat model, checked. */
+export type Lora = z.output<typeof chatLora>;
+
 /** An entry of type `llama`. */
 export const llamaSchema = z.strictObject({
   type: z.literal("llama"),
@@ -114,6 +128,12 @@ export const llamaSchema = z.strictObject({
     .optional()
     .describe(
       `Jinja template that makes prompts of conversations, instead of the file's own; \${file:my-template.jinja} reads one. Default: the file's, or ChatML.`,
+    ),
+  loras: z
+    .array(chatLora)
+    .optional()
+    .describe(
+      "LoRAs that change the model in all calls, as GGUF files; llama.cpp's convert_lora_to_gguf.py makes them. Default: none.",
     ),
   gpu: gpuField("the model"),
   ...chatEngineFields,
