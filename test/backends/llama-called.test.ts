@@ -114,6 +114,17 @@ describe("calls stand in a prompt with what was said beside, and what came of th
     expect(rendered(source).join("")).toBe(prompt);
   });
 
+  it("as text, without the mark that the template writes where nothing is said in front", () => {
+    const source = `{# # 可用工具 <|observation|> #}${turns("{{ m.content }}")}`;
+    expect(rendered(source).join("")).toContain(
+      '<assistant>I look.<|assistant|>weather\n{"city":"Oslo","days":[1]}<|assistant|>add\n{}<tool>',
+    );
+    const silent = [say("hi"), messageOf("assistant", "", { toolCalls: calls })];
+    expect(rendered(source, silent).join("")).toBe(
+      '<user>hi<assistant>weather\n{"city":"Oslo","days":[1]}<|assistant|>add\n{}',
+    );
+  });
+
   it("by ids that are one call's each, where a history used one for several", () => {
     const kimi = `{# <|tool_calls_section_begin|> #}${turns("{{ m.content }}{% for c in m.tool_calls or [] %}[{{ c.id }} {{ c.function.arguments | tojson }}]{% endfor %}{% if m.role == 'tool' %} of {{ m.tool_call_id }} ({{ m.name }}){% endif %}")}`;
     const called = (...ids: string[]) => {

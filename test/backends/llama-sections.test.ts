@@ -113,6 +113,9 @@ describe("parts for receivers", () => {
     ["for all", "all\nHi >>> there!", "Hi >>> there!"],
     ["for a tool", 'f\n{"a": 1}', '>>>f\n{"a": 1}'],
     ["for all, and for tools", "all\nI look.>>>f\n{}>>>f\n{}", "I look.>>>f\n{}>>>f\n{}"],
+    ["that say nothing of it", "Hi >>> there!", "Hi >>> there!"],
+    ["of one word", "f", "f"],
+    ["that look like a call's at first", "f\nand more", "f\nand more"],
     ["that never begin", "", ""],
     ["cut in a mark", "all\nHi>>>al", "Hi>>>al"],
   ])("lose what is for the reader's mark alone, wherever they are cut: %s", (_, answer, text) => {
@@ -122,6 +125,19 @@ describe("parts for receivers", () => {
       expect(all.map((said) => said.text).join("")).toBe(text);
     }
   });
+});
+
+it.each([
+  ["a text", "\nHi!", "Hi!"],
+  ["a text without the line", "Hi!", "Hi!"],
+  ["a call", "f\n{}", "<|assistant|>f\n{}"],
+  ["two calls", "f\n{}<|assistant|>g\n{}", "<|assistant|>f\n{}<|assistant|>g\n{}"],
+])("an empty first line says that a text follows, as GLM-4 has it: %s", (_, answer, text) => {
+  for (const pieces of cuts(answer)) {
+    const reader = new ReceiverReader("<|assistant|>", "\n");
+    const all = [...pieces.map((piece) => reader.push(0 as Token, piece)), reader.flush()];
+    expect(all.map((said) => said.text).join("")).toBe(text);
+  }
 });
 
 describe("a model's answer", () => {
@@ -168,11 +184,13 @@ describe("a model's answer", () => {
   it("has what is for the reader, and calls: receivers", async () => {
     const said = await told("receivers", "all\nI look.>>>stop\n{}");
     expect(said).toMatchObject({ text: "I look.", calls: ["stop"] });
+    expect(await told("glmNames", "stop\n{}")).toMatchObject({ text: "", calls: ["stop"] });
+    expect(await told("glmNames", "\nHi.")).toMatchObject({ text: "Hi.", calls: [] });
     // Without tools, too, it says for whom it is.
     expect(await told("receivers", "all\nHi.", { tools: [] })).toMatchObject({ text: "Hi." });
   });
 
-  it.each(["solar", "kimiTags", "receivers"] as const)(
+  it.each(["solar", "kimiTags", "receivers", "glmNames"] as const)(
     "keeps to a form, without what stands around it: %s",
     async (name) => {
       const model = await loaded(name);

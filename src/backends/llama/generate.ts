@@ -111,8 +111,9 @@ function readerOf(
       model.detokenize(prompt.slice(-64), true),
     );
   }
-  if (tools?.said !== undefined) return new ReceiverReader(tools.begin, tools.said);
-  if (!thoughts) return undefined;
+  if (!thoughts) {
+    return tools?.said === undefined ? undefined : new ReceiverReader(tools.begin, tools.said);
+  }
   // With room for the lines behind the mark.
   const end = prompt.slice(-thoughts.marks.open.length - 8);
   const begun = beginsThoughts(model.detokenize(end, true), thoughts.marks);

@@ -94,6 +94,11 @@ const forms: readonly Family[] = [
     (template) => template.includes(">>>all") && template.includes("{recipient}"),
     { begin: ">>>", end: "", several: "apart", said: "all\n", call: receiverName },
   ],
+  // GLM-4-0414's: an empty first line says that a text follows.
+  [
+    (template) => template.includes("# 可用工具") && template.includes("<|observation|>"),
+    { begin: "<|assistant|>", end: "", several: "apart", said: "\n", call: receiverName },
+  ],
   // FireFunction's v2.
   [
     (template) => template.includes("functools["),

@@ -98,7 +98,10 @@ export function toldMessages(
       const all = toolCalls.map((call) =>
         mark({ name: call.function?.name ?? "", args: argumentsOf(call, parseMarked) }),
       );
-      return { message, fields: {}, written: writtenCalls(all, form, first) };
+      const written = writtenCalls(all, form, first);
+      // The prompt has what parts begin with, where nothing is said in front.
+      const isBegun = form.said !== undefined && message.content === "";
+      return { message, fields: {}, written: isBegun ? written.slice(form.begin.length) : written };
     }
     const tool_calls = toolCalls.map((call, i) => {
       const name = call.function?.name ?? "";

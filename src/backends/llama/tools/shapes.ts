@@ -147,7 +147,7 @@ export const solarName: NamedCall = {
   ],
 };
 
-/** Functionary v3.2's, behind the mark that parts begin with. */
+/** Functionary v3.2's and GLM-4-0414's, behind the mark that parts begin with. */
 export const receiverName: NamedCall = {
   as: "named",
   open: "",

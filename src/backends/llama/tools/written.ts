@@ -18,7 +18,7 @@ export function writtenCalls(calls: readonly Call[], form: ToolForm, first = 0):
   const all = calls.map((call, at) => written(call, at, form, first));
   if (several === "list") return `${begin}[${all.join(", ")}]${end}`;
   if (several === "together") return `${begin}${all.join("")}${end}`;
-  return all.map((call) => `${begin}${call}${end}`).join("\n");
+  return all.map((call) => `${begin}${call}${end}`).join(form.said === undefined ? "\n" : "");
 }
 
 function written({ name, args }: Call, at: number, { call: form }: ToolForm, first: number) {
