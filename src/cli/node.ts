@@ -1,14 +1,13 @@
 /** `lintel node`: runs local models and serves them over gRPC. */
 import { resolve } from "node:path";
-import type * as z from "zod";
 import { isEmbedded, ordersOf } from "../backends/embedded/mark.js";
 import { keepAliveField } from "../backends/fields.js";
 import { gpuKinds } from "../backends/gpu.js";
-import { chatEngineFields, chatLora, chatTemplate, type Lora } from "../backends/llama/schema.js";
-import { isRemote, lookAt } from "../backends/local.js";
+import { chatEngineFields } from "../backends/llama/schema.js";
+import { isRemote } from "../backends/local.js";
 import { missing } from "../config/missing-files.js";
 import { otlpProblems, otlpWarnings } from "../config/otlp-environment.js";
-import { ConfigError, messageOf } from "../config/problems.js";
+import { ConfigError } from "../config/problems.js";
 import {
   conflict,
   type ListenAddress,
@@ -20,11 +19,12 @@ import { otlpSettings } from "../config/telemetry.js";
 import { type Logger, logLevels } from "../core/log.js";
 import { largestBody } from "../doors/door.js";
 import type { Classifier, NodeSettings } from "../node.js";
-import { NotAFile, readRegular } from "../regular-file.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
+import { chatEngineOf, lorasOf, templatesOf } from "./chat-options.js";
 import { type Command, type Given, UsageError } from "./command.js";
 import { listenError } from "./listen-error.js";
 import { createLogger, logWarnings } from "./logger.js";
+import { fieldOf, oneOf } from "./option-fields.js";
 import { say, show } from "./output.js";
 import { ignoreSignals, leaveAtOnce, untilSignal } from "./signals.js";
 
@@ -140,14 +140,7 @@ calls may end, for 30 seconds; a second signal ends the process at once, with 14
       gpuLayers: fieldOf(given, "gpu-layers", chatEngineFields.gpu_layers),
       chatTemplates: templatesOf(given),
       loras: lorasOf(given),
-      chat: {
-        kv_cache_type: fieldOf(given, "kv-cache-type", chatEngineFields.kv_cache_type),
-        flash_attention: flashOf(given),
-        min_p: fieldOf(given, "min-p", chatEngineFields.min_p),
-        repeat_penalty: fieldOf(given, "repeat-penalty", chatEngineFields.repeat_penalty),
-        presence_penalty: fieldOf(given, "presence-penalty", chatEngineFields.presence_penalty),
-        frequency_penalty: fieldOf(given, "frequency-penalty", chatEngineFields.frequency_penalty),
-      },
+      chat: chatEngineOf(given),
       keepAlive: fieldOf(given, "keep-alive", keepAliveField),
       load: oneOf(given, "load", ["start", "lazy"] as const),
       memoryBudget: fieldOf(given, "memory-budget", size),
@@ -229,73 +222,6 @@ function addressOf(given: Given, name: string): ListenAddress | undefined {
   return address;
 }
 
-/** An option that configurations have as a field, with what is allowed there. */
-function fieldOf<T>(given: Given, name: string, field: z.ZodType<T>): T | undefined {
-  const text = given.text(name);
-  if (text === undefined) return undefined;
-  const value = /^-?\d+(?:\.\d+)?(?:e[+-]?\d+)?$/.test(text) ? Number(text) : text;
-  const { data, error } = field.safeParse(value, { error: messageOf, jitless: true });
-  if (error) throw new UsageError(`--${name} ${error.issues[0]?.message}`);
-  return data;
-}
-
-function flashOf(given: Given): boolean | "auto" | undefined {
-  const word = oneOf(given, "flash-attention", ["true", "false", "auto"] as const);
-  return word === undefined || word === "auto" ? word : word === "true";
-}
-
-/** Chat templates by names of models. */
-function templatesOf(given: Given): ReadonlyMap<string, string> {
-  return new Map(
-    given.texts("chat-template").map((written) => {
-      const refused = (why: string) => new UsageError(`--chat-template ${written}: ${why}`);
-      const [model, file] = splitAtFile(written) ?? [];
-      if (!model || !file) throw refused("must be a model's name, =, and a file");
-      const text = readTemplate(file, refused);
-      const { data, error } = chatTemplate.safeParse(text, { error: messageOf, jitless: true });
-      if (error) throw refused(error.issues[0]?.message ?? "");
-      return [model, data];
-    }),
-  );
-}
-
-/** LoRAs by names of models, in their order. */
-function lorasOf(given: Given): ReadonlyMap<string, Lora[]> {
-  const loras = new Map<string, Lora[]>();
-  for (const text of given.texts("lora")) {
-    const [, named = text, scale = "1"] =
-      /^(.*):(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?)$/s.exec(text) ?? [];
-    const [model, path] = splitAtFile(named) ?? [];
-    const refused = (why: string) => new UsageError(`--lora ${text}: ${why}`);
-    if (!model || !path) throw refused("must be a model's name, =, and a file");
-    const written = { path: resolve(path), scale: Number(scale) };
-    const { data, error } = chatLora.safeParse(written, { error: messageOf, jitless: true });
-    if (error) throw refused(`${error.issues[0]?.path.join(".")}: ${error.issues[0]?.message}`);
-    loras.set(model, [...(loras.get(model) ?? []), data]);
-  }
-  return loras;
-}
-
-/** A name and a path, each of which may have a = itself: where a file is there, or else at the first one. */
-function splitAtFile(text: string): readonly [name: string, path: string] | undefined {
-  const all = [...text.matchAll(/=/g)]
-    .map(({ index }) => [text.slice(0, index), text.slice(index + 1)] as const)
-    .filter(([name, path]) => name !== "" && path !== "");
-  return all.find(([, path]) => lookAt(path)) ?? all[0];
-}
-
-function readTemplate(file: string, refused: (why: string) => UsageError): string {
-  try {
-    return readRegular(file)
-      .toString("utf8")
-      .replace(/^\uFEFF/, "");
-  } catch (error) {
-    if (error instanceof NotAFile) throw refused(error.message);
-    const { code } = error as NodeJS.ErrnoException;
-    throw refused(code === "ENOENT" ? "there is no such file" : `it can't be read (${code})`);
-  }
-}
-
 function classifierOf(given: Given): Classifier | undefined {
   const path = given.text("classifier");
   const labels = given.texts("classifier-label");
@@ -316,12 +242,4 @@ function bodyLimitOf(given: Given): number | undefined {
   const bytes = fieldOf(given, "body-limit", size);
   if (bytes === undefined || (bytes >= 1 && bytes <= largestBody)) return bytes;
   throw new UsageError("--body-limit must be from 1 byte to 512MB");
-}
-
-function oneOf<T extends string>(given: Given, name: string, allowed: readonly T[]): T | undefined {
-  const text = given.text(name);
-  if (text === undefined) return undefined;
-  const found = allowed.find((word) => word === text);
-  if (!found) throw new UsageError(`--${name} must be one of ${allowed.join(", ")}`);
-  return found;
 }
