@@ -3,6 +3,7 @@ import { createRequire } from "node:module";
 import { boundedTemplate, type Jinja, type Rendering } from "./bounded.js";
 import { ChatTemplate } from "./template.js";
 import { whyNot } from "./template-lines.js";
+import { toolFormOf } from "./tools/families.js";
 
 /**
  * What is wrong with a template, with its line where that is known; `undefined`: nothing, or the library that
@@ -14,7 +15,8 @@ export function wrongWithTemplate(text: string): string | undefined {
   let rendering: Rendering | undefined;
   try {
     rendering = boundedTemplate(jinja, text);
-    new ChatTemplate(rendering, { bos: "<s>", eos: "</s>", control: [] });
+    const tools = toolFormOf(text);
+    new ChatTemplate(rendering, { bos: "<s>", eos: "</s>", control: [], tools });
     return undefined;
   } catch (thrown) {
     return whyNot(thrown, rendering);
