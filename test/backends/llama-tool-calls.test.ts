@@ -23,6 +23,7 @@ const forms = {
   apertus: form("<|tools_prefix|>[{{ calls }}]<|tools_suffix|>"),
   functionary: form("<function=name>{{ args }}</function>"),
   gigaChat: form("function call<|role_sep|>{{ call }}<|message_sep|>"),
+  intern: form(templates.intern),
   solar: form(templates.solar),
   fire: form(templates.functools),
   actions: form(templates.actions),
@@ -215,6 +216,13 @@ describe("calls", () => {
       [add],
     ],
     ["GigaChat 3.1", forms.laterGigaChat, `Ok.<|function_call|>${json(weather)}`, "Ok.", [weather]],
+    [
+      "Intern-S1",
+      forms.intern,
+      `Ok.<|action_start|><|plugin|>\n${json(weather, "parameters")}<|action_end|>\n<|action_start|> <|plugin|>\n${json(add)}<|action_end|>`,
+      "Ok.",
+      [weather, add],
+    ],
     [
       "Solar Open",
       forms.solar,

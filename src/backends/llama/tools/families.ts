@@ -99,6 +99,17 @@ const forms: readonly Family[] = [
     (template) => template.includes("# 可用工具") && template.includes("<|observation|>"),
     { begin: "<|assistant|>", end: "", several: "apart", said: "\n", call: receiverName },
   ],
+  // Intern-S1's, InternLM's.
+  [
+    (template) => template.includes("<|action_start|>") && template.includes("<|plugin|>"),
+    {
+      begin: "<|action_start|><|plugin|>\n",
+      others: ["<|action_start|> <|plugin|>"],
+      end: "<|action_end|>",
+      several: "apart",
+      call: { ...inJson, args: "parameters" },
+    },
+  ],
   // FireFunction's v2.
   [
     (template) => template.includes("functools["),
