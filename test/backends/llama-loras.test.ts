@@ -3,6 +3,8 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { silent } from "../../src/core/log.js";
+import { startNode } from "../../src/node.js";
 import { type Adapter, adapter } from "./llama-lora.js";
 import { answer, backendFor, chatRequest, tiny } from "./llama-subject.js";
 
@@ -66,4 +68,28 @@ describe("a LoRA", () => {
       message: expect.stringMatching(message),
     });
   });
+});
+
+it("and a template are for models that a node has, or it says that they are not", async () => {
+  const path = await fileOf("known.gguf", q);
+  const warned: unknown[] = [];
+  const node = await startNode({
+    models: [tiny],
+    listen: { host: "127.0.0.1", port: 0 },
+    load: "lazy",
+    loras: new Map([
+      ["tiny", [{ path }]],
+      ["tyni", [{ path }]],
+    ]),
+    chatTemplates: new Map([
+      ["tiny", "{{ messages[0].content }}"],
+      ["other", "{{ messages[0].content }}"],
+    ]),
+    log: { ...silent, warn: (fields: object, text: string) => void warned.push([fields, text]) },
+  });
+  await node.close(0);
+  expect(warned).toEqual([
+    [{ model: "other" }, "a chat template is for a chat model that is not here"],
+    [{ model: "tyni" }, "a LoRA is for a chat model that is not here"],
+  ]);
 });
