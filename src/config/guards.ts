@@ -2,7 +2,7 @@
 import * as z from "zod";
 import { passUser } from "../backends/end-user.js";
 import { furtherHeaders } from "../backends/fields.js";
-import { guardedRoles } from "../core/guards/guard.js";
+import { guardedMessages, guardedRoles } from "../core/guards/guard.js";
 import { wrongWith } from "../guards/expressions.js";
 import { type Kind, kinds } from "../guards/kinds.js";
 import { modelPattern, name } from "./fields.js";
@@ -29,6 +29,12 @@ const common = {
     .optional()
     .describe(
       "Of whose messages it looks at prompts: tools and all else that is in no message are the system's. Default: of everybody's.",
+    ),
+  messages: z
+    .enum(guardedMessages)
+    .default("all")
+    .describe(
+      "Which messages of a conversation it looks at: all, or those of the last turn alone (last_turn): what came behind the model's last answer. Tools and all else that is in no message are of the first turn.",
     ),
   models: z
     .array(modelPattern)
@@ -59,6 +65,27 @@ const hearsPrompts = ({ roles, look_at }: { roles?: unknown; look_at: readonly s
 const unheard = {
   path: ["roles"],
   error: "wants prompts in look_at: answers are the model's alone",
+};
+
+/** An answer is of its own turn. */
+const turnsPrompts = ({ messages, look_at }: { messages: string; look_at: readonly string[] }) =>
+  messages === "all" || look_at.includes("prompts");
+const unturned = {
+  path: ["messages"],
+  error: "wants prompts in look_at: an answer is of the last turn anyway",
+};
+
+/** What was masked in one turn comes again with the next, as its caller wrote it. */
+const masksAll = ({ messages, action, look_at }: Masking) =>
+  messages === "all" || action !== "mask" || !look_at.includes("prompts");
+interface Masking {
+  readonly messages: string;
+  readonly action: string;
+  readonly look_at: readonly string[];
+}
+const unmasked = {
+  path: ["messages"],
+  error: "must be all with action: mask: callers send what was masked again with the next turn",
 };
 
 const expression = z
@@ -96,7 +123,9 @@ const pattern = z
   .refine(({ find, patterns }) => find.length + patterns.length > 0, {
     error: "must have find or patterns",
   })
-  .refine(hearsPrompts, unheard);
+  .refine(hearsPrompts, unheard)
+  .refine(turnsPrompts, unturned)
+  .refine(masksAll, unmasked);
 
 const moderation = z
   .strictObject({
@@ -111,7 +140,8 @@ const moderation = z
         "What happens where it finds something: block: the call is refused. flag: the log and a metric tell.",
       ),
   })
-  .refine(hearsPrompts, unheard);
+  .refine(hearsPrompts, unheard)
+  .refine(turnsPrompts, unturned);
 
 const webhook = z
   .strictObject({
@@ -128,7 +158,8 @@ const webhook = z
     pass_user: passUser("never"),
     timeout: wait.prefault("10s").describe("Longest time that one question may take."),
   })
-  .refine(hearsPrompts, unheard);
+  .refine(hearsPrompts, unheard)
+  .refine(turnsPrompts, unturned);
 
 /** One guard. */
 const guardSchema = z.discriminatedUnion("type", [pattern, moderation, webhook]);

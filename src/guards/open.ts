@@ -24,6 +24,7 @@ export async function openGuards(
     name: config.name,
     lookAt: config.look_at,
     roles: config.roles,
+    messages: config.messages,
     images: "images" in config && config.images,
     models: config.models,
     onFailure: config.on_failure,

@@ -53,7 +53,9 @@ const questionOf = (
   guard,
   ...{ id, model, caller, team, user: toldUser(user, pass_user), side },
   texts: texts.map(({ field, role, before, text }) => ({ field, role, before, text })),
-  ...(images.length > 0 && { images }),
+  ...(images.length > 0 && {
+    images: images.map(({ field, role, url }) => ({ field, role, url })),
+  }),
 });
 
 /** @throws LintelError `upstream_failed` for what is none */

@@ -13,6 +13,7 @@ test("what a guard has where nothing is said", () => {
       patterns: [],
       action: "mask",
       look_at: ["prompts"],
+      messages: "all",
       models: ["*"],
       on_failure: "closed",
     },
@@ -57,6 +58,25 @@ test.each<[string, string, string]>([
     "authors, and no prompts",
     "{ name: a, type: moderation, url: 'http://a', look_at: [answers], roles: [user] }",
     "guards[0].roles: wants prompts in look_at: answers are the model's alone",
+  ],
+  [
+    "turns that a guard does not tell apart",
+    "{ name: a, type: webhook, url: 'http://a', messages: last }",
+    "guards[0].messages: must be one of all or last_turn",
+  ],
+  ...[
+    "type: pattern, find: [email], action: block",
+    "type: moderation, url: 'http://a'",
+    "type: webhook, url: 'http://a'",
+  ].map((fields): [string, string, string] => [
+    `the last turn of answers (${fields})`,
+    `{ name: a, ${fields}, look_at: [answers], messages: last_turn }`,
+    "guards[0].messages: wants prompts in look_at: an answer is of the last turn anyway",
+  ]),
+  [
+    "what is masked in the last turn alone",
+    "{ name: a, type: pattern, find: [email], messages: last_turn }",
+    "guards[0].messages: must be all with action: mask: callers send what was masked again with the next turn",
   ],
   [
     "a pattern of models with two *",

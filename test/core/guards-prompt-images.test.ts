@@ -8,7 +8,7 @@ describe("a guard that looks at images", () => {
   const image = { type: "image_url", imageUrl: { url, detail: "" } };
   const parts = [{ type: "text", text: "Who is it?" }, image];
   const messages = [...user("Hello").messages, { role: "user", content: "", parts }];
-  const shown = [{ field: "messages[1].parts[1].image_url.url", role: "user", url }];
+  const shown = [{ field: "messages[1].parts[1].image_url.url", role: "user", message: 1, url }];
   /** What a guard is asked, which blocks images where it is shown any. */
   const seeing = (more: Partial<Guard>) => {
     const asked: unknown[] = [];

@@ -71,6 +71,40 @@ test("answers are masked, whole and streamed, and a reload takes guards away", a
   expect((await chat(said)).text).toContain(secret);
 });
 
+test("a server is asked about what is new alone, on every path of JSON", async () => {
+  const asked: unknown[] = [];
+  const port = await deciding(({ texts = [] }) => {
+    asked.push(texts.map(({ text }) => text));
+    return [200, { action: "allow" }];
+  });
+  const { post } = await guardedGateway(
+    `guards: [{ name: g, type: webhook, url: "http://127.0.0.1:${port}", messages: last_turn }]`,
+  );
+  const [of, said] = [
+    { role: "user", content: "old" },
+    { role: "assistant", content: "said" },
+  ];
+  const messages = [of, said, { role: "user", content: "new" }];
+  for (const [path, body] of Object.entries({
+    "/llm": { model: "m", messages },
+    "/v1/chat/completions": {
+      model: "m",
+      messages: [{ role: "system", content: "Be" }, ...messages],
+    },
+    "/v1/responses": { model: "m", instructions: "Be", input: messages },
+    "/v1/messages": { model: "m", system: "Be", max_tokens: 9, messages },
+    "/v1beta/models/m:generateContent": {
+      contents: messages.map(({ role, content }) => ({
+        role: role === "user" ? "user" : "model",
+        parts: [{ text: content }],
+      })),
+    },
+  })) {
+    expect([path, (await post(path, body)).status]).toEqual([path, 200]);
+    expect(asked.splice(0)).toEqual([["new"]]);
+  }
+});
+
 const png = "data:image/png;base64,AA==";
 
 /** A user who shows an image, as clients of each path say it, and what they call it. */

@@ -341,9 +341,14 @@ describe("a webhook", () => {
     const { field = "" } = images[1] ?? {};
     const answer = { action: "block", field, reason: "no faces" };
     const { url, seen } = await serving(() => ({ body: answer }));
-    const verdict = await webhook(url).check(texts, about, images);
+    const verdict = await webhook(url).check(
+      texts,
+      about,
+      images.map((image, message) => ({ ...image, message })),
+    );
     expect(verdict).toMatchObject({ action: "block", field, reason: "no faces" });
-    expect(seen[0]?.body).toMatchObject({ texts, images });
+    expect(seen[0]?.body).toMatchObject({ texts });
+    expect(seen[0]?.body.images).toEqual(images);
   });
 
   test("replaces texts", async () => {

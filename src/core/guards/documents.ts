@@ -6,12 +6,12 @@ import { LintelError, toLintelError } from "../errors.js";
 import { fileIn } from "../files.js";
 import { isConversation } from "../methods.js";
 import type { Guard } from "./guard.js";
-import { hears } from "./roles.js";
+import type { Hears, Said } from "./roles.js";
 
 /** A PDF that could not be read. */
 export interface UnreadPdf {
-  /** Author of its message. */
-  readonly role: string;
+  /** Whose it is. */
+  readonly said: Said;
   /** With its field: `invalid_value` where that is the document's fault. */
   readonly why: LintelError;
 }
@@ -33,6 +33,7 @@ export interface PdfTexts {
 export async function pdfTexts(
   call: Call,
   guards: readonly Guard[],
+  hears: Hears,
   reader: DocumentReader | undefined,
 ): Promise<PdfTexts> {
   const texts = new Map<ContentPart, string>();
@@ -40,9 +41,10 @@ export async function pdfTexts(
   if (!isConversation(call.method)) return { texts, unread };
   const { caller, signal } = call;
   for (const [i, { role, parts }] of (call.request as LLMRequest).messages.entries()) {
-    if (!guards.some((guard) => hears(guard, call, role))) continue;
+    const said = { role, message: i };
+    if (!guards.some((guard) => hears(guard, said))) continue;
     const fail = (...error: ConstructorParameters<typeof LintelError>) =>
-      void unread.push({ role, why: new LintelError(...error) });
+      void unread.push({ said, why: new LintelError(...error) });
     for (const [j, part] of parts.entries()) {
       if (!isReadable(part)) continue;
       const param = `messages[${i}].parts[${j}].file.file_data`;
@@ -52,9 +54,9 @@ export async function pdfTexts(
       }
       const pdf = Buffer.from(fileIn(part)?.data ?? "", "base64");
       try {
-        const said = await timed(call, () => reader.read(pdf, caller?.id ?? "", signal));
-        texts.set(part, said.about ? `${said.about}\n\n${said.text}` : said.text);
-        if (said.damaged) fail("invalid_value", faulty, { param });
+        const told = await timed(call, () => reader.read(pdf, caller?.id ?? "", signal));
+        texts.set(part, told.about ? `${told.about}\n\n${told.text}` : told.text);
+        if (told.damaged) fail("invalid_value", faulty, { param });
       } catch (thrown) {
         signal.throwIfAborted();
         const { code, message } = toLintelError(thrown);

@@ -21,6 +21,8 @@ export interface GuardedImage {
   readonly field: string;
   /** Author of the message that it is from. */
   readonly role: string;
+  /** Place of that message. Default: the first */
+  readonly message?: number;
   /** A `data:` URL, or the address that the model server is told. */
   readonly url: string;
 }
@@ -32,6 +34,9 @@ export type GuardedSide = "prompt" | "answer";
 export const guardedRoles = ["system", "user", "assistant", "tool"] as const;
 
 export type GuardedRole = (typeof guardedRoles)[number];
+
+/** Which messages of a conversation guards may look at. */
+export const guardedMessages = ["all", "last_turn"] as const;
 
 /** What a guard may know of the call that texts are from. */
 export interface GuardedCall {
@@ -108,6 +113,8 @@ export interface Guard {
   readonly lookAt: readonly ("prompts" | "answers")[];
   /** Of whose messages it looks at prompts. Default: of everybody's */
   readonly roles?: readonly GuardedRole[] | undefined;
+  /** Whether it looks at all messages of prompts, or at those of the last turn alone. Default: `all` */
+  readonly messages?: (typeof guardedMessages)[number] | undefined;
   /** Whether it looks at images, too. Default: not */
   readonly images?: boolean | undefined;
   /** Names by which calls count, or patterns with one `*`. */

@@ -8,10 +8,12 @@ import type { GuardedImage } from "./guard.js";
 /** Those of all messages, in their order, also those that come as files. */
 export function imagesOf({ method, request }: Call): GuardedImage[] {
   if (!isConversation(method)) return [];
-  return (request as LLMRequest).messages.flatMap((message, i) => [
-    ...shownIn(message, `messages[${i}]`),
-    ...drawnIn(message, `messages[${i}]`),
-  ]);
+  return (request as LLMRequest).messages.flatMap((message, i) =>
+    [...shownIn(message, `messages[${i}]`), ...drawnIn(message, `messages[${i}]`)].map((image) => ({
+      ...image,
+      message: i,
+    })),
+  );
 }
 
 const shownIn = ({ role, parts }: LLMMessage, at: string): GuardedImage[] =>

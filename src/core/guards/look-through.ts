@@ -2,13 +2,15 @@
 import type { Call } from "../call.js";
 import { ask, blocked } from "./ask.js";
 import type { Guard, GuardedImage, GuardedSide, GuardedText } from "./guard.js";
-import { hears } from "./roles.js";
+import type { Hears, Said } from "./roles.js";
 import type { MapText, TextPlace } from "./texts.js";
 
 /** What else there is to look through. */
 export interface LookOptions {
   /** Called ahead of each guard. */
   readonly before?: (guard: Guard) => void;
+  /** What each guard looks at. Default: all guards at everything */
+  readonly hears?: Hears;
   /** For guards that look at images. Default: none */
   readonly images?: readonly GuardedImage[];
 }
@@ -25,7 +27,7 @@ export async function lookThrough<T>(
   call: Call,
   side: GuardedSide,
   mapTexts: (map: MapText) => T,
-  { before, images = [] }: LookOptions = {},
+  { before, hears, images = [] }: LookOptions = {},
 ): Promise<{ readonly left: T; readonly replaced: boolean }> {
   const said: { readonly place: TextPlace; text: string }[] = [];
   mapTexts((text, place) => {
@@ -35,9 +37,9 @@ export async function lookThrough<T>(
   let replaced = false;
   for (const guard of guards) {
     before?.(guard);
-    const isHeard = (role: string | undefined) => side === "answer" || hears(guard, call, role);
-    const left = said.filter(({ text, place }) => text !== "" && isHeard(place.role));
-    const shown = guard.images ? images.filter(({ role }) => isHeard(role)) : [];
+    const isHeard = (said: Said) => !hears || hears(guard, said);
+    const left = said.filter(({ text, place }) => text !== "" && isHeard(place));
+    const shown = guard.images ? images.filter(isHeard) : [];
     if (left.length + shown.length === 0) continue;
     const texts = left.map(({ place, text }): GuardedText => ({ ...place, text }));
     const verdict = await ask(guard, call, side, texts, shown);

@@ -13,7 +13,7 @@ import { pdfTexts } from "./documents.js";
 import type { Guard } from "./guard.js";
 import { imagesOf } from "./images.js";
 import { lookThrough } from "./look-through.js";
-import { hears } from "./roles.js";
+import { hearing } from "./roles.js";
 import { guardedStream } from "./stream.js";
 import { mapRequest } from "./texts.js";
 
@@ -92,7 +92,8 @@ async function guarded(
   guards: readonly Guard[],
   documents: DocumentReader | undefined,
 ): Promise<Call> {
-  const { texts, unread } = await pdfTexts(call, guards, documents);
+  const hears = hearing(call);
+  const { texts, unread } = await pdfTexts(call, guards, hears, documents);
   const { left: request, replaced } = await lookThrough(
     guards,
     call,
@@ -100,10 +101,11 @@ async function guarded(
     (map) => mapRequest(call.method, call.request, map, texts),
     {
       before(guard) {
-        for (const { role, why } of unread) {
-          if (hears(guard, call, role)) failed(guard, call, "prompt", why);
+        for (const { said, why } of unread) {
+          if (hears(guard, said)) failed(guard, call, "prompt", why);
         }
       },
+      hears,
       images: guards.some(({ images }) => images) ? imagesOf(call) : [],
     },
   );

@@ -20,6 +20,8 @@ export interface TextPlace {
   readonly field: string;
   /** Author of its message; absent: it is of none. */
   readonly role?: string | undefined;
+  /** Place of its message in the request; absent: it is of none there. */
+  readonly message?: number | undefined;
   /** Name of the member of an object whose value it is; absent: it is of none. */
   readonly member?: string | undefined;
   /** Whether no other text can take its place, as of the name of a function. */
@@ -72,7 +74,7 @@ function mapConversation(request: LLMRequest, map: MapText, pdfs: Pdfs): LLMRequ
   return {
     ...request,
     messages: request.messages.map((message, i) =>
-      mapMessage(message, `messages[${i}]`, map, pdfs),
+      mapMessage(message, `messages[${i}]`, map, pdfs, i),
     ),
     // One of which nothing is left would stop everything, or be refused.
     stop: stop.map((text, i) => one(text, { field: `stop[${i}]` }, map)).filter(Boolean),
@@ -110,15 +112,17 @@ function mapTool(tool: Tool, at: string, map: MapText): Tool {
  * A message with others in the place of its texts, which are its content, its parts, what was thought,
  * and names and arguments of its calls.
  * @param at the message by the contract's names
+ * @param index its place in a request
  */
 export function mapMessage(
   message: LLMMessage,
   at: string,
   map: MapText,
   pdfs: Pdfs = none,
+  index?: number,
 ): LLMMessage {
   const { role, content, parts, toolCalls, reasoningContent, reasoningDetails } = message;
-  const place = (field: string): TextPlace => ({ field: `${at}.${field}`, role });
+  const place = (field: string): TextPlace => ({ field: `${at}.${field}`, role, message: index });
   return {
     ...message,
     content: one(content, place("content"), map),
