@@ -16,7 +16,7 @@ import { tokens } from "../src/cli/tokens.js";
 import { top } from "../src/cli/top.js";
 import { usage } from "../src/cli/usage.js";
 import { configJsonSchema } from "../src/config/json-schema.js";
-import { mistakes, valid } from "./config/text.js";
+import { mistakes, valid, valueFor } from "./config/text.js";
 
 const root = join(import.meta.dirname, "..");
 const pages = [
@@ -39,7 +39,7 @@ describe("configurations", () => {
   // Buf's template has a test of its own.
   const own = blocks("yaml").filter(({ block }) => !block.startsWith("version: v2\n"));
   it.each(own)("$where", ({ block }) => {
-    const names = [...block.matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => [name, "it"]);
+    const names = [...block.matchAll(/\$\{(\w+)/g)].map(([, name = ""]) => [name, valueFor(name)]);
     const env = { ...Object.fromEntries(names), DATABASE_URL: "postgres://it/lintel" };
     expect(mistakes(block, env).filter((line) => !elsewhere.test(line))).toEqual([]);
   });

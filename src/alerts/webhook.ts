@@ -3,6 +3,7 @@ import { errorBodyOf } from "../backends/http/refused.js";
 import { retryAfterOf } from "../backends/http/retry-after.js";
 import { byLowerName, Transport } from "../backends/http/transport.js";
 import { namedAs } from "../backends/http/transport-error.js";
+import { messageId, type Sign, signing } from "../backends/http/webhook-signature.js";
 import { atMost } from "../core/abort.js";
 import { Cancellation } from "../core/cancellation.js";
 import { LintelError } from "../core/errors.js";
@@ -17,6 +18,8 @@ export interface AlertWebhookSettings {
   /** May hold a secret: it is in no log. */
   readonly url: string;
   readonly headers: Readonly<Record<string, string>>;
+  /** As `signing` takes them. Default: none */
+  readonly signing_secrets?: readonly string[] | undefined;
   /** Longest time that one request may take to be answered, milliseconds. */
   readonly timeout: number;
 }
@@ -65,6 +68,7 @@ export class AlertWebhook implements AlertSink {
   readonly counts: AlertCounts;
   readonly #transport: Transport;
   readonly #path: string;
+  readonly #sign: Sign | undefined;
   readonly #log: Logger;
   readonly #pauses: readonly number[];
   readonly #clock: Clock;
@@ -90,7 +94,7 @@ export class AlertWebhook implements AlertSink {
    * @param clock for the pauses
    */
   constructor(
-    { url, headers, timeout }: AlertWebhookSettings,
+    { url, headers, signing_secrets, timeout }: AlertWebhookSettings,
     log: Logger,
     counts: AlertCounts = { sent: 0, lost: 0 },
     pauses = usualPauses,
@@ -99,6 +103,7 @@ export class AlertWebhook implements AlertSink {
     const { origin, pathname, search } = new URL(url);
     this.counts = counts;
     this.#path = pathname + search;
+    this.#sign = signing(signing_secrets);
     this.#log = log;
     this.#pauses = pauses;
     this.#clock = clock;
@@ -158,9 +163,11 @@ export class AlertWebhook implements AlertSink {
   /** Never rejects. */
   async #deliver(telling: Telling): Promise<void> {
     const body = JSON.stringify(bodyOf(telling.alert, Date.now()));
+    // The same one with each attempt.
+    const id = messageId();
     const pauses = [...this.#pauses];
     while (!this.#next) {
-      const failure = await this.#inTurn(() => this.#attempt(telling, body));
+      const failure = await this.#inTurn(() => this.#attempt(telling, body, id));
       if (!failure) return;
       if (this.#next) break;
       const pauseMs = pauses.shift();
@@ -175,11 +182,11 @@ export class AlertWebhook implements AlertSink {
   }
 
   /** @returns nothing where no other is needed: it arrived, or another gateway tells it */
-  async #attempt(telling: Telling, body: string): Promise<Failure | undefined> {
+  async #attempt(telling: Telling, body: string, id: string): Promise<Failure | undefined> {
     const { aborted, reason } = this.#leaving;
     if (aborted) return { reason: reasonOf(reason) };
     if (!(await telling.begin(this.#takesMs))) return undefined;
-    const failure = await this.#post(body);
+    const failure = await this.#post(body, id);
     if (failure) return failure;
     this.counts.sent++;
     telling.told();
@@ -199,12 +206,13 @@ export class AlertWebhook implements AlertSink {
     }
   }
 
-  async #post(body: string): Promise<Failure | undefined> {
+  async #post(body: string, id: string): Promise<Failure | undefined> {
     try {
       const answer = await this.#transport.send({
         method: "POST",
         path: this.#path,
         body,
+        ...(this.#sign && { headers: this.#sign(body, id) }),
         signal: this.#closing,
       });
       const { status, headers } = answer;

@@ -1,7 +1,7 @@
 /** Who is told when a budget is nearly used up. */
 import * as z from "zod";
 import { alertScopes } from "../core/limits/alerts.js";
-import { headers, serverUrl, withoutFragment } from "./http-fields.js";
+import { headers, serverUrl, signingSecrets, withoutFragment } from "./http-fields.js";
 import { wait } from "./quantities.js";
 
 const share = z.number().refine((at) => at > 0 && at <= 1, {
@@ -16,6 +16,7 @@ export const budgetAlertsSchema = z.strictObject({
       "Address that gets a POST, such as an incoming webhook of Slack or Mattermost; best taken from the environment.",
     ),
   headers: headers.default({}).describe("Further headers of every request to it."),
+  signing_secrets: signingSecrets,
   at: z
     .array(share)
     .min(1)

@@ -6,7 +6,7 @@ import { guardedMessages, guardedRoles } from "../core/guards/guard.js";
 import { wrongWith } from "../guards/expressions.js";
 import { type Kind, kinds } from "../guards/kinds.js";
 import { modelPattern, name } from "./fields.js";
-import { bearerToken, serverUrl, withoutFragment } from "./http-fields.js";
+import { bearerToken, serverUrl, signingSecrets, withoutFragment } from "./http-fields.js";
 import { wait } from "./quantities.js";
 import { moderationFields } from "./safety.js";
 
@@ -155,6 +155,7 @@ const webhook = z
       .optional()
       .describe("Sent as bearer token; best taken from the environment."),
     headers: furtherHeaders(),
+    signing_secrets: signingSecrets,
     pass_user: passUser("never"),
     timeout: wait.prefault("10s").describe("Longest time that one question may take."),
   })

@@ -1,5 +1,7 @@
 /** Kinds of fields about HTTP: addresses of servers, and headers. */
 import * as z from "zod";
+import { secretPrefix } from "../backends/http/webhook-signature.js";
+import { isBase64 } from "../core/base64.js";
 
 /** An address over http or https. */
 export const httpAddress = z.url({
@@ -56,6 +58,25 @@ export const headerValue = z
 export const bearerToken = headerValue.refine((text) => !/^\s*bearer\s/i.test(text), {
   error: "must be the key alone: Bearer is put before it",
 });
+
+/** A secret of Standard Webhooks. */
+const signingSecret = z.string().refine(
+  (text) => {
+    const key = text.slice(secretPrefix.length);
+    const { length } = Buffer.from(key, "base64");
+    return text.startsWith(secretPrefix) && isBase64(key) && length >= 24 && length <= 64;
+  },
+  { error: `must be ${secretPrefix} and base64 of 24 to 64 bytes: openssl rand -base64 32` },
+);
+
+/** Secrets with which each request to a webhook is signed. */
+export const signingSecrets = z
+  .array(signingSecret)
+  .max(4)
+  .default([])
+  .describe(
+    "Secrets (whsec_…) with which each request to it is signed, as Standard Webhooks has it; several while one takes the place of another. Default: not signed.",
+  );
 
 /** Headers by name, which the operator sets. */
 export const headers = z.record(headerName, headerValue);

@@ -15,7 +15,7 @@ export function keepSecretsOf(
   keepSecret([...secretsOf(config), ...secretsOf(proxyAddresses(env)), ...keysIn(env)]);
 }
 
-const secretName = /(?:(?:api|access|private|secret)_?key|token|secret|password|passphrase)$/i;
+const secretName = /(?:(?:api|access|private|secret)_?key|token|secrets?|password|passphrase)$/i;
 
 /** ANTHROPIC_API_KEY, FAL_KEY, AWS_BEARER_TOKEN_BEDROCK: each provider has its own. */
 const variableName = /(?:^|_)(?:key|token|secret|password)(?:_|$)/i;

@@ -1,6 +1,7 @@
 /** A server of the operator's own as a guard of texts. */
 import { type PassUser, toldUser } from "../backends/end-user.js";
 import { byLowerName } from "../backends/http/transport.js";
+import { signing } from "../backends/http/webhook-signature.js";
 import { LintelError } from "../core/errors.js";
 import type { GuardedCall, GuardedImage, GuardedText, Verdict } from "../core/guards/guard.js";
 import { isObject } from "../core/json.js";
@@ -15,6 +16,8 @@ export interface WebhookSettings {
   readonly url: string;
   readonly api_key?: string | undefined;
   readonly headers: Readonly<Record<string, string>>;
+  /** As `signing` takes them. Default: none */
+  readonly signing_secrets?: readonly string[] | undefined;
   /** Whether it is told whom calls are for. */
   readonly pass_user: PassUser;
   /** Milliseconds. */
@@ -26,12 +29,13 @@ const longestReason = 300;
 
 /** Asks `POST {url}` about all texts and images of a call in one request. */
 export function webhookGuard(settings: WebhookSettings): OwnedChecker {
-  const { api_key, timeout } = settings;
+  const { api_key, timeout, signing_secrets } = settings;
   const url = new URL(settings.url);
   const server = new CheckingServer({
     origin: url.origin,
     headers: { ...bearer(api_key), ...byLowerName(settings.headers) },
     timeout,
+    sign: signing(signing_secrets),
     what: "guard's server",
   });
   return {

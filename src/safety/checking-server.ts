@@ -2,6 +2,7 @@
 import { askJson } from "../backends/http/ask.js";
 import { Transport } from "../backends/http/transport.js";
 import { namedAs } from "../backends/http/transport-error.js";
+import type { Sign } from "../backends/http/webhook-signature.js";
 import { Running } from "../backends/running.js";
 import type { CallSignal } from "../core/cancellation.js";
 import { LintelError, toLintelError } from "../core/errors.js";
@@ -15,6 +16,8 @@ export interface CheckingSettings {
   readonly headers: Readonly<Record<string, string>>;
   /** Longest time that one question may take in all, milliseconds. */
   readonly timeout: number;
+  /** Makes headers of each question. Default: none */
+  readonly sign?: Sign | undefined;
   /** What it is called in errors, for example `moderation server`. */
   readonly what: string;
 }
@@ -42,7 +45,7 @@ export class CheckingServer {
    * @throws LintelError `timeout`, or as `askJson`; the signal's reason
    */
   async ask(path: string, question: object, signal: CallSignal): Promise<unknown> {
-    const { timeout, what } = this.#settings;
+    const { timeout, what, sign } = this.#settings;
     const followed = this.#running.follow(signal);
     const tooLate = () => followed.abort(new LintelError("timeout", `the ${what} took too long`));
     const timer = setTimeout(tooLate, Math.min(timeout, longestTimerMs));
@@ -52,6 +55,7 @@ export class CheckingServer {
         method: "POST",
         path,
         body,
+        ...(sign && { headers: sign(body) }),
         signal: followed.signal,
       });
     } catch (thrown) {

@@ -9,6 +9,7 @@ import type { BudgetAlert, Telling } from "../../src/core/limits/alerts.js";
 import { type Logger, silent } from "../../src/core/log.js";
 import { receiver } from "../support/alerts.js";
 import { FakeClock, settled } from "../support/clock.js";
+import { isSignedWith, secrets } from "../support/webhook-secrets.js";
 
 /** What becomes of an alert. */
 const telling = (more: Partial<BudgetAlert> = {}, of: Partial<Telling> = {}): Telling => ({
@@ -24,16 +25,27 @@ const alert: BudgetAlert = {
 describe("a webhook", () => {
   const open = (
     url: string,
-    more: { pauses?: number[]; timeout?: number; clock?: FakeClock } = {},
+    more: {
+      pauses?: number[];
+      timeout?: number;
+      clock?: FakeClock;
+      signing_secrets?: string[];
+    } = {},
   ) => {
     const warned: [object, string | undefined][] = [];
     const log = {
       ...silent,
       warn: (fields: object, text?: string) => warned.push([fields, text]),
     } as Logger;
-    const { pauses = [1, 1], timeout = 10_000, clock } = more;
+    const { pauses = [1, 1], timeout = 10_000, clock, signing_secrets } = more;
     const headers = { Authorization: "Bearer s" };
-    const webhook = new AlertWebhook({ url, headers, timeout }, log, undefined, pauses, clock);
+    const webhook = new AlertWebhook(
+      { url, headers, timeout, signing_secrets },
+      log,
+      undefined,
+      pauses,
+      clock,
+    );
     onTestFinished(() => webhook.close());
     return { webhook, warned };
   };
@@ -108,6 +120,21 @@ describe("a webhook", () => {
     await expect.poll(() => webhook.counts).toEqual({ sent: 1, lost: 1 });
     expect(seen).toHaveLength(6);
     expect(warned).toEqual([lost("it answers with status 500")]);
+  });
+
+  it("knows by the signature who tells, and by the name what is told again", async () => {
+    const { url, seen } = await receiver(500, 200, 200);
+    const [newest, old, other] = secrets;
+    const { webhook } = open(url, { signing_secrets: [newest, old] });
+    webhook.send(telling());
+    webhook.send(telling());
+    await expect.poll(() => webhook.counts).toEqual({ sent: 2, lost: 0 });
+    for (const one of seen) {
+      const by = [newest, old, other].map((secret) => isSignedWith(secret, one));
+      expect(await Promise.all(by)).toEqual([true, true, false]);
+    }
+    const [first, again, next] = seen.map(({ headers }) => headers["webhook-id"]);
+    expect([again === first, next === first]).toEqual([true, false]);
   });
 
   it.each<[string, number, string, number]>([

@@ -59,6 +59,16 @@ test.each<[string, string, string]>([
     "{ name: a, type: moderation, url: 'http://a', look_at: [answers], roles: [user] }",
     "guards[0].roles: wants prompts in look_at: answers are the model's alone",
   ],
+  ...[
+    "Zm9vYmFyZm9vYmFyZm9vYmFyZm9vYmFyZm9vYmFy",
+    "whsec_Zm9vYmFy",
+    `whsec_${"Zm9vYmFy".repeat(11)}`,
+    "whsec_Zm9vYmFyZm9vYmFyZm9vYmFyZm9v!mFyZm9vYmFy",
+  ].map((secret): [string, string, string] => [
+    `a secret ${secret}`,
+    `{ name: a, type: webhook, url: 'http://a', signing_secrets: ['${secret}'] }`,
+    "guards[0].signing_secrets[0]: must be whsec_ and base64 of 24 to 64 bytes: openssl rand -base64 32",
+  ]),
   [
     "turns that a guard does not tell apart",
     "{ name: a, type: webhook, url: 'http://a', messages: last }",

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { parse } from "yaml";
 import * as z from "zod";
 import { configJsonSchema } from "../../src/config/json-schema.js";
-import { mistakes } from "./text.js";
+import { mistakes, valueFor } from "./text.js";
 
 /** What an editor thinks of a text. */
 const schema = z.fromJSONSchema(configJsonSchema() as never);
@@ -70,7 +70,10 @@ const whole = example.replace(
 );
 
 test("what the example shows is right, also what is commented out", () => {
-  const names = [...whole.matchAll(/\$\{([A-Z_\d]+)\}/g)].map(([, name = ""]) => [name, "it"]);
+  const names = [...whole.matchAll(/\$\{([A-Z_\d]+)\}/g)].map(([, name = ""]) => [
+    name,
+    valueFor(name),
+  ]);
   // Files that are not there, and the one thing that does not go with the models of this machine.
   const besides = /(?:file|workflow) \S+ (?:does not exist|is not there)$|: workers: |lintel node/;
   const found = mistakes(whole, Object.fromEntries(names));

@@ -243,12 +243,13 @@ test.each<[string, string[]]>([
     ],
   ],
   [
-    "budget_alerts:\n  url: https://u:p@hooks.example.com/a\n  at: [0.8, 1.2, 0]\n  scopes: [user]\n",
+    "budget_alerts:\n  url: https://u:p@hooks.example.com/a\n  at: [0.8, 1.2, 0]\n  scopes: [user]\n  signing_secrets: [a]\n",
     [
       "lintel.yaml:2:8: budget_alerts.url: must carry no user and password: put them into headers",
       "lintel.yaml:3:13: budget_alerts.at[1]: must be above 0, and at most 1, which is all of it",
       "lintel.yaml:3:18: budget_alerts.at[2]: must be above 0, and at most 1, which is all of it",
       "lintel.yaml:4:12: budget_alerts.scopes[0]: must be one of global, model, team or caller",
+      "lintel.yaml:5:21: budget_alerts.signing_secrets[0]: must be whsec_ and base64 of 24 to 64 bytes: openssl rand -base64 32",
     ],
   ],
   ["idempotency: { ttl: 0 }\n", ["lintel.yaml:1:21: idempotency.ttl: must be longer than 0"]],

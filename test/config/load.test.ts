@@ -45,9 +45,11 @@ test("the file: --config before LINTEL_CONFIG before lintel.yaml", async () => {
 });
 
 test("keys of the file, and of the environment, are shown by nobody who has read them", async () => {
+  const signing = "whsec_Zm9vYmFyZm9vYmFyZm9vYmFyZm9vYmFy";
   const cwd = folder({
     "lintel.yaml":
-      'backends: [{ type: openai, name: a, url: "http://a", api_key: key-of-a-backend, headers: { x: "Basic key-of-a-header" } }]\n',
+      'backends: [{ type: openai, name: a, url: "http://a", api_key: key-of-a-backend, headers: { x: "Basic key-of-a-header" } }]\n' +
+      `budget_alerts: { url: "http://a", signing_secrets: [${signing}] }\n`,
     "fields.yaml": "state: { database: 'postgres://me:key-of-a-database@host/name' }\n",
   });
   const env = {
@@ -64,6 +66,7 @@ test("keys of the file, and of the environment, are shown by nobody who has read
   for (const whose of ["backend", "header", "database", "proxy", "quote", "provider"]) {
     expect(withoutSecrets(`it is key-of-a-${whose}`)).not.toContain(whose);
   }
+  expect(withoutSecrets(`it is ${signing}`)).not.toContain(signing);
   for (const told of [env.SOME_KEY_FILE, env.SOME_TOKEN]) expect(withoutSecrets(told)).toBe(told);
 });
 

@@ -6,6 +6,10 @@ import type { Config } from "../../src/config/schema.js";
 
 type Environment = Readonly<Record<string, string>>;
 
+/** What a variable that an example names may have. */
+export const valueFor = (name: string): string =>
+  name.endsWith("SIGNING_SECRET") ? `whsec_${"a".repeat(32)}` : "it";
+
 /** The lines that a user would read. */
 export function mistakes(text: string, env: Environment = {}): string[] {
   const origin = { source: "lintel.yaml", directory: "/etc/lintel", env };

@@ -14,11 +14,14 @@ import { type OwnedChecker, openGuards } from "../../src/guards/open.js";
 import { webhookGuard } from "../../src/guards/webhook.js";
 import { guarded, guardOf, user } from "../core/guarding.js";
 import { never } from "../support/calls.js";
+import { isSignedWith, secrets } from "../support/webhook-secrets.js";
 
 interface Seen {
   readonly path: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly body: Record<string, unknown>;
+  /** The body as it came. */
+  readonly raw: string;
 }
 
 type Answer = { status?: number; headers?: Record<string, string>; body: unknown } | undefined;
@@ -30,7 +33,7 @@ async function serving(answer: (body: Seen["body"]) => Answer | Promise<Answer>)
     let text = "";
     for await (const part of request) text += part;
     const body = JSON.parse(text);
-    seen.push({ path: request.url, headers: request.headers, body });
+    seen.push({ path: request.url, headers: request.headers, body, raw: text });
     const said = await answer(body);
     if (!said) return;
     response.writeHead(said.status ?? 200, { "content-type": "application/json", ...said.headers });
@@ -276,6 +279,30 @@ describe("a webhook", () => {
       },
     ]);
     expect(Object.keys(seen[0]?.body ?? {})).toHaveLength(6);
+  });
+
+  test("is signed each time where there are secrets, by all of them", async () => {
+    const { url, seen } = await serving(() => ({ body: { action: "allow" } }));
+    const open = async (more: object) => {
+      const config = { name: "company", type: "webhook", url, ...more };
+      const opened = await openGuards(guardsSchema.parse([config]));
+      onTestFinished(() => opened?.close());
+      return opened?.guards[0]?.checker as OwnedChecker;
+    };
+    const { headers, raw } = { headers: { "webhook-signature": "mine", "X-Team": "a" }, raw: "ä" };
+    const [newest, old, other] = secrets;
+    const signed = await open({ headers, signing_secrets: [newest, old] });
+    for (const text of [raw, "b"]) await signed.check([{ field: "prompt", text }], about);
+    for (const one of seen) {
+      expect(one.headers).toMatchObject({ "x-team": "a" });
+      const by = [newest, old, other].map((secret) => isSignedWith(secret, one));
+      expect(await Promise.all(by)).toEqual([true, true, false]);
+      expect(await isSignedWith(newest, { ...one, raw: `${one.raw} ` })).toBe(false);
+    }
+    expect(new Set(seen.map(({ headers }) => headers["webhook-id"])).size).toBe(2);
+    await (await open({})).check(texts, about);
+    const names = Object.keys(seen.at(-1)?.headers ?? {});
+    expect(names.filter((name) => name.startsWith("webhook-"))).toEqual([]);
   });
 
   test("is shown what is ahead of a piece of a stream", async () => {

@@ -10,6 +10,8 @@ interface Seen {
   readonly path: string | undefined;
   readonly headers: IncomingHttpHeaders;
   readonly body: ReturnType<typeof bodyOf>;
+  /** The body as it came. */
+  readonly raw: string;
 }
 
 /** A status, alone or with the `Retry-After` beside it. */
@@ -21,7 +23,8 @@ export async function receiver(...statuses: Said[]) {
   const http = createServer(async (request, response) => {
     let text = "";
     for await (const part of request) text += part;
-    seen.push({ path: request.url, headers: request.headers, body: JSON.parse(text) });
+    const { url: path, headers } = request;
+    seen.push({ path, headers, body: JSON.parse(text), raw: text });
     const said = (statuses.length > 1 ? statuses.shift() : statuses[0]) ?? 0;
     const [status, retryAfter] = typeof said === "number" ? [said] : said;
     if (retryAfter !== undefined) response.setHeader("retry-after", retryAfter);
