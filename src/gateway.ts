@@ -9,6 +9,7 @@ import { appSettings, listenOptions } from "./config/settings.js";
 import { operatorSettings } from "./config/telemetry.js";
 import type { Core } from "./core/core.js";
 import type { Logger } from "./core/log.js";
+import type { MetricsForm } from "./core/telemetry.js";
 import type { Door } from "./doors/door.js";
 import { doors } from "./doors/index.js";
 import { operations } from "./doors/operations.js";
@@ -54,7 +55,7 @@ export interface RunningGateway {
 /** What a gateway is among. */
 export interface Surroundings {
   /** The metrics of all processes that serve at the same addresses, as Prometheus reads them. */
-  metrics(): Promise<string>;
+  metrics(form: MetricsForm): Promise<string>;
 }
 
 /**
@@ -179,7 +180,10 @@ const enginesOf = (backends: readonly SetUpBackend[]) =>
   });
 
 /** Metrics are among the doors where they have no address of their own. */
-function doorsOf(config: Config, text: (() => string | Promise<string>) | undefined) {
+function doorsOf(
+  config: Config,
+  text: ((form: MetricsForm) => string | Promise<string>) | undefined,
+) {
   const here: readonly Door[] =
     config.telemetry.prometheus === true && text ? [metricsAt(text)] : [];
   return [...doors, ...here];

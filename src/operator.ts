@@ -8,6 +8,7 @@ import { chmod, readdir, rm, writeFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { FastifyPluginAsync } from "fastify";
 import type { Logger } from "./core/log.js";
+import type { MetricsForm } from "./core/telemetry.js";
 import { metrics, status } from "./doors/watch.js";
 import { listens } from "./listens.js";
 import { createApp } from "./server/app.js";
@@ -27,9 +28,9 @@ export interface OperatorSettings {
 /** What there is to see; what is off is absent. */
 export interface Views {
   /** Metrics of this process as Prometheus reads them. */
-  readonly own?: (() => string) | undefined;
+  readonly own?: ((form: MetricsForm) => string) | undefined;
   /** The same of all processes that serve at the same addresses. */
-  readonly all?: (() => string | Promise<string>) | undefined;
+  readonly all?: ((form: MetricsForm) => string | Promise<string>) | undefined;
   readonly status?: (() => object) | undefined;
   /** Whether the process is well, for probes that can't come in where callers do. */
   readonly health?: FastifyPluginAsync | undefined;

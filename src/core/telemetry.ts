@@ -10,6 +10,9 @@ import type { MethodName } from "./methods.js";
 import type { Mirrored, NotMirrored } from "./mirrored.js";
 import type { Said } from "./transcript.js";
 
+/** How metrics are written down: as Prometheus' own text, or as OpenMetrics, which has traces at them. */
+export type MetricsForm = "prometheus" | "openmetrics";
+
 /** Place of a call in a trace that others began, as W3C Trace Context writes it. */
 export interface TraceContext {
   readonly traceparent: string;
@@ -59,6 +62,8 @@ interface NameObservation {
 export interface Observation extends NameObservation {
   /** Id of the trace that the call is in; absent: the caller's own, if it sent one. */
   readonly traceId?: string | undefined;
+  /** Whether that trace has a span of the call, so that somebody may look it up. Default: no. */
+  readonly recorded?: boolean | undefined;
   /** Whether it wants to know what was answered. Default: no. */
   readonly wantsContent?: boolean | undefined;
   /** Watches the call's mirrors. Default: nobody does. */

@@ -1,19 +1,19 @@
 /** For whoever watches the process. These say what runs here: they are not for callers. */
 import type { FastifyPluginAsync } from "fastify";
-
-/** Media type of Prometheus' text. */
-const prometheusType = "text/plain; version=0.0.4; charset=utf-8";
+import type { MetricsForm } from "../core/telemetry.js";
+import { metricsFormOf, metricsTypes } from "./metrics-form.js";
 
 /** `GET /metrics`, as Prometheus reads it. */
 export const metrics =
-  (text: () => string | Promise<string>): FastifyPluginAsync =>
+  (text: (form: MetricsForm) => string | Promise<string>): FastifyPluginAsync =>
   async (app) => {
-    app.get("/metrics", async (_request, reply) =>
-      reply
+    app.get("/metrics", async ({ headers }, reply) => {
+      const form = metricsFormOf(headers.accept);
+      return reply
         .header("cache-control", "no-store")
-        .type(prometheusType)
-        .send(await text()),
-    );
+        .type(metricsTypes[form])
+        .send(await text(form));
+    });
   };
 
 /** `GET /status`, as JSON. */

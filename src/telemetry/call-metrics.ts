@@ -50,25 +50,29 @@ const mostRemembered = 10_000;
 export class CallMetrics implements Watcher {
   readonly instruments: readonly Instrument[];
   readonly #providers: Providers;
+  readonly #exemplars: boolean;
   readonly #calls = new Recent<string, CallSeries>(mostRemembered);
   readonly #attempts = new Recent<string, AttemptSeries>(mostRemembered);
   readonly #tokens = new Recent<string, TokenSeries>(mostRemembered);
 
   readonly #on = callInstruments();
 
-  constructor(providers: Providers) {
+  /** @param exemplars whether values know in which trace their calls are */
+  constructor(providers: Providers, exemplars = false) {
     this.#providers = providers;
+    this.#exemplars = exemplars;
     this.instruments = Object.values(this.#on);
   }
 
-  end({ method, attributes }: Call, { code, firstMs, totalMs }: CallOutcome): void {
+  end({ method, attributes, observation }: Call, { code, firstMs, totalMs }: CallOutcome): void {
     const { door, tried } = attributes;
+    const trace = this.#exemplars && observation?.recorded ? observation.traceId : undefined;
     const model = countedModel(attributes);
     const series = this.#callSeries(door, method, model, code);
     series.requests.add(1);
-    series.duration?.record(totalMs / 1000);
+    series.duration?.record(totalMs / 1000, trace);
     if (attributes.retries) series.retries.add(attributes.retries);
-    if (attributes.queuedMs !== undefined) series.queued.record(attributes.queuedMs / 1000);
+    if (attributes.queuedMs !== undefined) series.queued.record(attributes.queuedMs / 1000, trace);
     if (attributes.refusedBy) {
       const { scope, quantity } = attributes.refusedBy;
       this.#on.refusals
@@ -86,7 +90,7 @@ export class CallMetrics implements Watcher {
     if (attributes.uncheckable) this.#on.safety.at({ "gen_ai.request.model": model }).add(1);
     const operation = operationOf(method);
     if (!operation) return;
-    for (const record of tried) this.#countAttempt(operation, record);
+    for (const record of tried) this.#countAttempt(operation, record, trace);
     // What was made once is counted once.
     if (attributes.replayed) {
       series.replays.add(1);
@@ -106,8 +110,8 @@ export class CallMetrics implements Watcher {
     const { cachedTokens, cacheWriteTokens, reasoningTokens } = attributes;
     if (promptTokens !== undefined) {
       const series = this.#tokenSeries(operation, attributes.backend ?? "", model);
-      series.input.record(promptTokens);
-      series.output.record(completionTokens);
+      series.input.record(promptTokens, trace);
+      series.output.record(completionTokens, trace);
       if (cachedTokens !== undefined) {
         series.cached ??= this.#on.cachedTokens.at(series.some);
         series.cached.add(cachedTokens);
@@ -122,9 +126,9 @@ export class CallMetrics implements Watcher {
       }
     }
     if (code !== "ok" || firstMs === undefined) return;
-    series.firstToken?.record(firstMs / 1000);
+    series.firstToken?.record(firstMs / 1000, trace);
     if (completionTokens > 1) {
-      series.perToken?.record((totalMs - firstMs) / 1000 / (completionTokens - 1));
+      series.perToken?.record((totalMs - firstMs) / 1000 / (completionTokens - 1), trace);
     }
   }
 
@@ -175,7 +179,7 @@ export class CallMetrics implements Watcher {
     of("output").add(completionTokens);
   }
 
-  #countAttempt(operation: Operation, record: AttemptRecord): void {
+  #countAttempt(operation: Operation, record: AttemptRecord, trace: string | undefined): void {
     const { backend, model, outcome, firstMs, durationMs } = record;
     const key = `${backend}\n${operation.name}\n${outcome}\n${model}`;
     let series = this.#attempts.get(key);
@@ -194,8 +198,8 @@ export class CallMetrics implements Watcher {
       this.#attempts.set(key, series);
     }
     series.attempts.add(1);
-    series.duration.record(durationMs / 1000);
-    if (operation.stream && firstMs !== undefined) series.firstChunk.record(firstMs / 1000);
+    series.duration.record(durationMs / 1000, trace);
+    if (operation.stream && firstMs !== undefined) series.firstChunk.record(firstMs / 1000, trace);
   }
 
   #tokenSeries({ name }: Operation, backend: string, model: string) {

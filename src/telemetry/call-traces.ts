@@ -67,7 +67,8 @@ class CallTrace implements Observation, MirrorObservation {
   readonly #span: Span;
   readonly #context: Context;
   readonly mirrors = this;
-  readonly #recorded: boolean;
+  /** It is over before the last of its mirrors may be. */
+  readonly recorded: boolean;
   #attempts: Asked[] = [];
   /** Those of mirrors; absent: there is none. */
   #mirrored: Asked[] | undefined;
@@ -86,8 +87,7 @@ class CallTrace implements Observation, MirrorObservation {
     const attributes = { "lintel.door": start.door, "lintel.method": start.method };
     this.#span = tracer.startSpan(name, { kind: api.SpanKind.SERVER, attributes }, parent);
     this.#context = api.trace.setSpan(parent, this.#span);
-    // It is over before the last of its mirrors may be.
-    this.#recorded = this.#span.isRecording();
+    this.recorded = this.#span.isRecording();
   }
 
   attempt(record: AttemptRecord): TraceContext {
@@ -104,7 +104,7 @@ class CallTrace implements Observation, MirrorObservation {
   #ask(record: AttemptRecord, attempt: number | "mirror"): { span?: Span; place: TraceContext } {
     const tracestate = this.#start.trace?.tracestate;
     // One span is enough to say so to those behind.
-    if (!this.#recorded) return { place: local(this.#span.spanContext(), tracestate) };
+    if (!this.recorded) return { place: local(this.#span.spanContext(), tracestate) };
     const { api, tracer, providers } = this.#tracing;
     const { backend, model, startedAt } = record;
     const name = this.#operation?.name ?? this.#start.method;
@@ -143,7 +143,7 @@ class CallTrace implements Observation, MirrorObservation {
   }
 
   get wantsNames(): boolean {
-    return this.#recorded;
+    return this.recorded;
   }
 
   named(record: AttemptRecord, name: AnswerName): void {

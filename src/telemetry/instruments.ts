@@ -42,6 +42,16 @@ export interface HistogramPoint {
   readonly sum: number;
   readonly min: number;
   readonly max: number;
+  /** Of each bucket the latest value of a call that is in a trace, in the order of `counts`; absent: there is none. */
+  readonly exemplars?: readonly (Exemplar | undefined)[] | undefined;
+}
+
+/** A value, and in which trace the call is that it was measured at. */
+export interface Exemplar {
+  readonly traceId: string;
+  readonly value: number;
+  /** When, milliseconds since the epoch. */
+  readonly at: number;
 }
 
 /** Something that can be read. */
@@ -123,6 +133,7 @@ export class Distribution implements HistogramPoint {
   sum = 0;
   min = Number.POSITIVE_INFINITY;
   max = Number.NEGATIVE_INFINITY;
+  exemplars: ({ -readonly [of in keyof Exemplar]: Exemplar[of] } | undefined)[] | undefined;
   readonly #boundaries: readonly number[];
 
   constructor(attributes: Attributes, boundaries: readonly number[]) {
@@ -131,7 +142,8 @@ export class Distribution implements HistogramPoint {
     this.counts = new Array<number>(boundaries.length + 1).fill(0);
   }
 
-  record(value: number): void {
+  /** @param traceId of the call, where somebody may look at its trace */
+  record(value: number, traceId?: string): void {
     let i = 0;
     // Boundaries are few, and a bucket ends with its boundary.
     while (i < this.#boundaries.length && value > (this.#boundaries[i] as number)) i++;
@@ -140,6 +152,15 @@ export class Distribution implements HistogramPoint {
     this.sum += value;
     if (value < this.min) this.min = value;
     if (value > this.max) this.max = value;
+    if (traceId === undefined) return;
+    this.exemplars ??= [];
+    const latest = this.exemplars[i];
+    if (!latest) this.exemplars[i] = { traceId, value, at: Date.now() };
+    else {
+      latest.traceId = traceId;
+      latest.value = value;
+      latest.at = Date.now();
+    }
   }
 }
 

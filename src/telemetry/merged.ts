@@ -1,5 +1,10 @@
 /** Metrics of several processes in one text, as Prometheus reads it. */
 
+import type { MetricsForm } from "../core/telemetry.js";
+import { openEnd } from "./prometheus.js";
+
+const end = openEnd.trimEnd();
+
 /** The lines of one metric. */
 interface Family {
   /** `# HELP` and `# TYPE`. */
@@ -12,7 +17,7 @@ interface Family {
  * are. They are not added up: a worker that is started anew begins at 0, which a sum would hide.
  * @param texts by the workers' numbers
  */
-export function mergedText(texts: ReadonlyMap<number, string>): string {
+export function mergedText(texts: ReadonlyMap<number, string>, form: MetricsForm): string {
   const families = new Map<string, Family>();
   for (const [worker, text] of texts) {
     let family: Family | undefined;
@@ -26,11 +31,12 @@ export function mergedText(texts: ReadonlyMap<number, string>): string {
         families.set(name, family);
       }
       if (word === undefined) {
-        if (line !== "") family?.samples.push(labelled(line, worker));
+        if (line !== "" && line !== end) family?.samples.push(labelled(line, worker));
       } else if (!known) family?.about.push(line);
     }
   }
   const lines = [...families.values()].flatMap(({ about, samples }) => [...about, ...samples]);
+  if (form === "openmetrics") lines.push(end);
   return `${lines.join("\n")}\n`;
 }
 

@@ -1,10 +1,10 @@
 /** Telemetry, as it is configured. */
 import type { Logger } from "../core/log.js";
-import type { Telemetry } from "../core/telemetry.js";
+import type { MetricsForm, Telemetry } from "../core/telemetry.js";
 import { CallMetrics } from "./call-metrics.js";
 import { gauges, type Sources } from "./gauges.js";
 import { MirrorTallies } from "./mirror-tally.js";
-import { prometheusText } from "./prometheus.js";
+import { metricsText } from "./prometheus.js";
 import type { TelemetrySettings } from "./settings.js";
 import { type Status, statusOf } from "./status.js";
 import { Tally } from "./tally.js";
@@ -17,7 +17,7 @@ export interface OpenTelemetry {
   /** Says where numbers come from that are only looked up when somebody asks. */
   observe(sources: Sources): void;
   /** All metrics as Prometheus reads them; absent: off. */
-  readonly prometheus?: () => string;
+  readonly prometheus?: (form?: MetricsForm) => string;
   /** How the gateway stands; absent: off. */
   readonly status?: () => Status;
   /** Sends what is left. Always resolves. */
@@ -35,7 +35,10 @@ export async function openTelemetry(
 ): Promise<OpenTelemetry | undefined> {
   const { prometheus, otlp, status, providers, service = "lintel", version } = settings;
   if (!prometheus && !otlp && !status) return undefined;
-  const metrics = prometheus || otlp ? new CallMetrics(providers) : undefined;
+  const metrics =
+    prometheus || otlp
+      ? new CallMetrics(providers, prometheus && otlp?.traces === true)
+      : undefined;
   const tallies = status ? { calls: new Tally(), mirrors: new MirrorTallies() } : undefined;
   const watching = [metrics, tallies?.calls, tallies?.mirrors];
   const watchers = new Watchers(watching.filter((it) => it !== undefined));
@@ -54,7 +57,9 @@ export async function openTelemetry(
     observe(from) {
       sources = from;
     },
-    ...(prometheus && { prometheus: () => prometheusText(read(), target) }),
+    ...(prometheus && {
+      prometheus: (form: MetricsForm = "prometheus") => metricsText(read(), target, form),
+    }),
     ...(tallies && { status: () => statusOf(version, tallies, sources ?? nothing) }),
     close: async () => sent?.close(),
   };

@@ -1,5 +1,6 @@
 /** A worker's end of the channel to the first process. */
 import type { Config } from "../config/schema.js";
+import type { MetricsForm } from "../core/telemetry.js";
 import type { LastReload } from "../reloading.js";
 import { mergedText } from "../telemetry/merged.js";
 import type { Texts, ToPrimary, ToWorker } from "./messages.js";
@@ -17,7 +18,7 @@ export interface Duties {
   /** How many calls run in this worker. */
   calls(): number;
   /** The metrics of this worker alone; absent: they are off. */
-  readonly metrics?: (() => string) | undefined;
+  readonly metrics?: ((form: MetricsForm) => string) | undefined;
 }
 
 /** Hears the first process. Where that ends, however it ends, Node ends this one. */
@@ -51,7 +52,7 @@ export class Channel {
         case "reloaded":
           return this.#duties?.reloaded(message.how);
         case "metrics":
-          return tell({ lintel: "metrics", id: message.id, text: this.#duties?.metrics?.() ?? "" });
+          return this.#tellMetrics(message.id, message.form);
         case "calls":
           return tell({ lintel: "calls", id: message.id, calls: this.#duties?.calls() ?? 0 });
         case "all metrics":
@@ -79,14 +80,18 @@ export class Channel {
   }
 
   /** The metrics of all workers in one text. */
-  readonly metrics = async (): Promise<string> => {
+  readonly metrics = async (form: MetricsForm): Promise<string> => {
     const id = this.#questions++;
     const texts = await new Promise<Texts>((resolve) => {
       this.#asked.set(id, resolve);
-      tell({ lintel: "all metrics", id });
+      tell({ lintel: "all metrics", id, form });
     });
-    return mergedText(texts);
+    return mergedText(texts, form);
   };
+
+  #tellMetrics(id: number, form: MetricsForm): void {
+    tell({ lintel: "metrics", id, text: this.#duties?.metrics?.(form) ?? "" });
+  }
 
   async #reload(id: number, config: Config): Promise<void> {
     const done = await this.#duties?.reload(config);

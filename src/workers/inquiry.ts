@@ -1,4 +1,5 @@
 /** What the first process asks its workers while they serve. */
+import type { MetricsForm } from "../core/telemetry.js";
 import type { Texts, ToPrimary, ToWorker } from "./messages.js";
 import { Questions } from "./questions.js";
 import type { Slot } from "./slot.js";
@@ -52,10 +53,10 @@ export class Inquiry {
   }
 
   /** The metrics of all of them, but for those that hang, in the order of their numbers. */
-  async metrics(): Promise<Texts> {
+  async metrics(form: MetricsForm): Promise<Texts> {
     const texts = new Map<number, string>();
     const all = this.#slots.map(async (slot) => {
-      const reply = await this.ask(slot, (id) => ({ lintel: "metrics", id }), metricsMs);
+      const reply = await this.ask(slot, (id) => ({ lintel: "metrics", id, form }), metricsMs);
       if (reply?.lintel === "metrics") texts.set(slot.number, reply.text);
     });
     await Promise.all(all);

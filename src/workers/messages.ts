@@ -1,5 +1,6 @@
 /** What the first process and its workers tell each other, over Node's channel between them. */
 import type { Config } from "../config/schema.js";
+import type { MetricsForm } from "../core/telemetry.js";
 import type { LastReload, Reloaded } from "../reloading.js";
 
 /** Stands in the environment of a worker, which others' clusters have as well (pm2's). */
@@ -18,7 +19,7 @@ export type ToWorker =
   | { readonly lintel: "reload"; readonly id: number; readonly config: Config }
   /** How the last reload of all workers went, or did not come to them. */
   | { readonly lintel: "reloaded"; readonly how: LastReload }
-  | { readonly lintel: "metrics"; readonly id: number }
+  | { readonly lintel: "metrics"; readonly id: number; readonly form: MetricsForm }
   /** How many calls run. */
   | { readonly lintel: "calls"; readonly id: number }
   | { readonly lintel: "all metrics"; readonly id: number; readonly texts: Texts }
@@ -52,7 +53,7 @@ export type ToPrimary =
   | { readonly lintel: "metrics"; readonly id: number; readonly text: string }
   | { readonly lintel: "calls"; readonly id: number; readonly calls: number }
   /** Wants the metrics of all workers. */
-  | { readonly lintel: "all metrics"; readonly id: number };
+  | { readonly lintel: "all metrics"; readonly id: number; readonly form: MetricsForm };
 
 /** Metrics as Prometheus reads them, by the workers' numbers. */
 export type Texts = ReadonlyMap<number, string>;

@@ -1,6 +1,7 @@
 /** The first process of several: it starts the others, hands connections to them, and outlives them. */
 import type { Config } from "../config/schema.js";
 import type { Logger } from "../core/log.js";
+import type { MetricsForm } from "../core/telemetry.js";
 import { heartbeatTimes } from "../heartbeat.js";
 import { type LastReload, noReload, type Reloaded } from "../reloading.js";
 import { restartTimes } from "../restart-pause.js";
@@ -119,7 +120,7 @@ export class Workers {
         this.#say(message.text);
         break;
       case "all metrics":
-        void this.#gather(slot, message.id);
+        void this.#gather(slot, message.id, message.form);
         break;
       default:
         this.#inquiry.answered(message);
@@ -133,8 +134,8 @@ export class Workers {
     slot.process?.tell(start);
   }
 
-  async #gather(asking: Slot, id: number): Promise<void> {
-    const texts = await this.#inquiry.metrics();
+  async #gather(asking: Slot, id: number, form: MetricsForm): Promise<void> {
+    const texts = await this.#inquiry.metrics(form);
     asking.process?.tell({ lintel: "all metrics", id, texts });
   }
 

@@ -5,6 +5,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { loadConfig } from "../../src/config/load.js";
 import { freePort } from "../support/port.js";
 import { redisBinary } from "../support/redis.js";
+import { openSamples } from "../telemetry/openmetrics.js";
 import { build, entry, folder, run } from "./lintel.js";
 import { chat, gateway, linesOf, listening, startOne } from "./several.js";
 
@@ -35,6 +36,10 @@ describe.runIf(redisBinary)("workers", () => {
       targets: [{ backend: "tiny", state: "in", attempts: 5 }],
     });
     for (const worker of [1, 2]) expect(text).toContain(`\nlintel_workers{worker="${worker}"} 2\n`);
+    const accept = "application/openmetrics-text";
+    const open = await (await fetch(`${base}/metrics`, { headers: { accept } })).text();
+    const byWorker = openSamples(open).map(({ labels }) => labels.worker);
+    expect(new Set(byWorker)).toEqual(new Set(["1", "2"]));
     const types = [...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name);
     expect(types).toEqual([...new Set(types)]);
     lintel.kill("SIGTERM");

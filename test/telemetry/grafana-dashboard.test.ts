@@ -50,6 +50,19 @@ describe("docs/grafana-dashboard.json", () => {
     expect(places).toEqual([...places].sort((a, b) => a - b));
   });
 
+  it("shows traces where calls took long, and not of mirrors, whose values have none", () => {
+    const slowest = charts.flatMap(({ title, targets = [] }) =>
+      targets
+        .filter(({ expr }) => /^histogram_quantile\(0\.95/.test(expr))
+        .map((it) => ({ title, it })),
+    );
+    const traced = slowest.filter(({ it }) => it.exemplar).map(({ title }) => title);
+    expect(traced).toEqual(slowest.map(({ title }) => title).filter((it) => !/mirror/.test(it)));
+    const all = charts.flatMap(({ targets = [] }) => targets.filter(({ exemplar }) => exemplar));
+    expect(all).toHaveLength(traced.length);
+    expect(traced).toContain("Duration of calls");
+  });
+
   it.each(charts)("$title asks the chosen data source, in its unit", (panel) => {
     expect(panel.datasource).toEqual(source);
     expect(panel.fieldConfig?.defaults.unit).toMatch(/^\w+$/);

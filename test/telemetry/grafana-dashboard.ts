@@ -6,6 +6,8 @@ import { root } from "./observability-page.js";
 export interface Target {
   readonly refId: string;
   readonly expr: string;
+  /** Whether traces are shown. */
+  readonly exemplar?: boolean;
   readonly legendFormat: string;
   readonly datasource: unknown;
 }

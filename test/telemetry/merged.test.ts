@@ -13,7 +13,7 @@ test("each metric is described once, with the series of all workers, also where 
     // It did not answer in time.
     [3, ""],
   ]);
-  expect(mergedText(texts)).toBe(
+  expect(mergedText(texts, "prometheus")).toBe(
     lines(
       ...requests,
       'requests_total{worker="1",code="ok"} 1',
@@ -23,4 +23,19 @@ test("each metric is described once, with the series of all workers, also where 
       'budget_ratio{worker="2"} 0.5',
     ),
   );
+});
+
+test("OpenMetrics of several ends once, and keeps traces at values", () => {
+  const described = ["# HELP t_seconds Times.", "# TYPE t_seconds histogram"];
+  const bucket = (labels: string) =>
+    `t_seconds_bucket{${labels}le="+Inf"} 1 # {trace_id="a"} 0.5 7`;
+  const text = lines(...described, bucket(""), "# EOF");
+  const texts = new Map([
+    [1, text],
+    [2, text],
+  ]);
+  expect(mergedText(texts, "openmetrics")).toBe(
+    lines(...described, bucket('worker="1",'), bucket('worker="2",'), "# EOF"),
+  );
+  expect(mergedText(new Map(), "openmetrics")).toMatch(/^\n?# EOF\n$/);
 });

@@ -44,7 +44,11 @@ export async function startPrometheus(target: string, rules: string) {
     program("prometheus"),
     [
       ...[`--config.file=${config}`, `--storage.tsdb.path=${join(folder, "data")}`],
-      ...[`--web.listen-address=127.0.0.1:${port}`, "--log.level=warn"],
+      ...[
+        `--web.listen-address=127.0.0.1:${port}`,
+        "--log.level=warn",
+        "--enable-feature=exemplar-storage",
+      ],
     ],
     { stdio: ["ignore", "ignore", "pipe"] },
   );
@@ -76,6 +80,14 @@ export async function startPrometheus(target: string, rules: string) {
       const { result, resultType } = data as { result: Sample[]; resultType: string };
       if (resultType !== "vector") throw new Error(`a ${resultType}: ${query}`);
       return result;
+    },
+    /** Traces at values of an expression, within the last minute. */
+    async traces(query: string): Promise<string[]> {
+      const now = Date.now() / 1000;
+      const range = { query, start: String(now - 60), end: String(now + 60) };
+      const { data } = await ask("query_exemplars", new URLSearchParams(range));
+      const found = data as { exemplars: { labels: { trace_id: string } }[] }[];
+      return found.flatMap(({ exemplars }) => exemplars.map(({ labels }) => labels.trace_id));
     },
     async rules(): Promise<RunRule[]> {
       const { groups } = (await ask("rules")).data as { groups: { rules: RunRule[] }[] };

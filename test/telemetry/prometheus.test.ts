@@ -5,6 +5,7 @@ import { drawing } from "../backends/openai-images-subject.js";
 import { echo } from "../backends/openai-subject.js";
 import { type Script, Upstream } from "../backends/upstream.js";
 import { gateway } from "../support/gateway.js";
+import { Collector } from "./collector.js";
 import { charts, filled } from "./grafana-dashboard.js";
 import { root } from "./observability-page.js";
 import { noPrometheus, why } from "./prometheus-programs.js";
@@ -97,6 +98,27 @@ ${at("b")}
 }
 
 describe.skipIf(noPrometheus)(`with a real Prometheus${why}`, () => {
+  it("a value of a histogram has the trace of its call", async () => {
+    const collector = await Collector.start();
+    onTestFinished(() => collector.close());
+    const upstream = await Upstream.start(script);
+    onTestFinished(() => upstream.close());
+    const it = await gateway(`
+telemetry: { prometheus: true, otlp: { endpoint: "${collector.url}", protocol: http/json } }
+backends: [{ type: openai, name: a, url: "${upstream.url}", models: [m] }]
+`);
+    await (await it.chat("m", "Hello")).text();
+    const { traces } = await startPrometheus(
+      new URL(it.url).host,
+      join(root, "docs/prometheus-rules.yaml"),
+    );
+    const duration = "gen_ai_server_request_duration_seconds_bucket";
+    await expect.poll(() => traces(duration)).toHaveLength(1);
+    const [found] = await traces(duration);
+    await it.running.close(0);
+    expect(collector.spans.map(({ traceId }) => traceId)).toContain(found);
+  });
+
   it("rules and panels find what a gateway tells", async () => {
     const { host, calls } = await busyGateway();
     const { query, rules } = await startPrometheus(host, join(root, "docs/prometheus-rules.yaml"));
