@@ -7,7 +7,7 @@ import { wrongWith } from "../guards/expressions.js";
 import { type Kind, kinds } from "../guards/kinds.js";
 import { modelPattern, name } from "./fields.js";
 import { bearerToken, serverUrl, signingSecrets, withoutFragment } from "./http-fields.js";
-import { wait } from "./quantities.js";
+import { periodOrNone, wait } from "./quantities.js";
 import { moderationFields } from "./safety.js";
 
 /** It stands in texts, in brackets: in JSON, too, and in prompts of images, whose `|` parts them. */
@@ -133,6 +133,11 @@ const moderation = z
     ...common,
     images,
     ...moderationFields("10s"),
+    remember: periodOrNone
+      .prefault("0s")
+      .describe(
+        "How long what it said of a text or an image of prompts holds: within it the same one is not asked about again. 0: it is asked each time.",
+      ),
     action: z
       .enum(["block", "flag"])
       .default("block")

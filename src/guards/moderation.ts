@@ -3,11 +3,13 @@ import { LintelError, toLintelError } from "../core/errors.js";
 import type { GuardedCall, GuardedImage, GuardedText } from "../core/guards/guard.js";
 import {
   imageInput,
+  type ModerationResult,
   type ModerationSettings,
   Moderations,
   noVerdict,
 } from "../safety/moderations.js";
 import type { OwnedChecker } from "./open.js";
+import { Remembered } from "./remembered.js";
 
 /** Texts of one field, which are asked about together. */
 interface Asked {
@@ -25,18 +27,33 @@ interface Flagged {
 /** Most questions of one call at once: its images leave connections to other calls. */
 const atOnce = 4;
 
-/** Asks about all texts of a call in one request, and about each image in one: it takes no more. */
+/** How a guard asks. */
+export interface ModerationGuardSettings extends ModerationSettings {
+  readonly action: "block" | "flag";
+  /** How long what was said of a prompt's text or image holds, milliseconds. Default: 0, it is asked about each time */
+  readonly remember?: number;
+}
+
+/**
+ * Asks about all texts of a call in one request, and about each image in one: it takes no more.
+ * @param now milliseconds
+ */
 export function moderationGuard(
-  settings: ModerationSettings & { readonly action: "block" | "flag" },
+  settings: ModerationGuardSettings,
+  now?: () => number,
 ): OwnedChecker {
   const moderations = new Moderations(settings);
+  const { remember = 0 } = settings;
+  const remembered = remember > 0 ? new Remembered(remember, now) : undefined;
   return {
-    async check(texts, { signal }, images = []) {
+    async check(texts, { signal, side }, images = []) {
       const asked = byField(texts);
+      // Pieces of answers do not come again.
+      const known = side === "prompt" ? remembered : undefined;
       const said = await allOf(
         [
-          ...(asked.length > 0 ? [() => ofTexts(moderations, asked, signal)] : []),
-          ...images.map((image) => () => ofImage(moderations, image, signal)),
+          ...(asked.length > 0 ? [() => ofTexts(moderations, asked, known, signal)] : []),
+          ...images.map((image) => () => ofImage(moderations, image, known, signal)),
         ],
         signal,
       );
@@ -78,31 +95,50 @@ async function allOf<T>(
   return said;
 }
 
+/** What was said of each, where that is known, and is asked where it is not. */
 async function ofTexts(
   moderations: Moderations,
   asked: readonly Asked[],
+  remembered: Remembered | undefined,
   signal: GuardedCall["signal"],
 ): Promise<Flagged | undefined> {
-  const results = await moderations.ask(
-    asked.map(({ text }) => text),
-    signal,
-  );
+  const before = asked.map(({ text }) => remembered?.of("text", text));
+  const news = asked.filter((_, i) => !before[i]).map(({ text }) => text);
+  const said = news.length > 0 ? await moderations.ask(news, signal) : [];
+  const complete = said.length === news.length;
+  if (complete) {
+    for (const [i, result] of said.entries()) remembered?.add("text", news[i] ?? "", result);
+  }
+  const told = said.values();
+  const results = complete
+    ? before.map((known) => known ?? (told.next().value as ModerationResult))
+    : [...said, ...before.filter((known) => known !== undefined)];
   const flagged = results.findIndex((result) => result.flagged);
   // Of some nobody says anything: a server that takes one text only.
-  if (flagged < 0 && results.length < asked.length) throw noVerdict();
+  if (flagged < 0 && said.length < news.length) throw noVerdict();
   if (flagged < 0) return undefined;
   const found = results.flatMap(({ categories }) => categories);
-  return { found, field: results.length === asked.length ? asked[flagged]?.field : undefined };
+  return { found, field: complete ? asked[flagged]?.field : undefined };
 }
 
 async function ofImage(
   moderations: Moderations,
   { field, url }: GuardedImage,
+  remembered: Remembered | undefined,
   signal: GuardedCall["signal"],
 ): Promise<Flagged | undefined> {
-  const results = await moderations.ask([imageInput(url)], signal).catch((thrown: unknown) => {
-    throw of(field, thrown);
-  });
+  // Behind an address may be another one next time.
+  const known = url.startsWith("data:") ? remembered : undefined;
+  const askAbout = async () => {
+    const said = await moderations.ask([imageInput(url)], signal).catch((thrown: unknown) => {
+      throw of(field, thrown);
+    });
+    const [only] = said;
+    if (only && said.length === 1) known?.add("image", url, only);
+    return said;
+  };
+  const before = known?.of("image", url);
+  const results = before ? [before] : await askAbout();
   const found = results.flatMap(({ categories }) => categories);
   return results.some(({ flagged }) => flagged) ? { found, field } : undefined;
 }

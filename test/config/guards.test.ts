@@ -70,6 +70,11 @@ test.each<[string, string, string]>([
     "guards[0].signing_secrets[0]: must be whsec_ and base64 of 24 to 64 bytes: openssl rand -base64 32",
   ]),
   [
+    "a memory without end",
+    "{ name: a, type: moderation, url: 'http://a', remember: 36501d }",
+    "guards[0].remember: must be at most 36500d",
+  ],
+  [
     "turns that a guard does not tell apart",
     "{ name: a, type: webhook, url: 'http://a', messages: last }",
     "guards[0].messages: must be one of all or last_turn",

@@ -92,6 +92,98 @@ describe("a moderation endpoint", () => {
     expect(seen.at(-1)?.path).toBe("/api/moderations");
   });
 
+  describe("that is remembered", () => {
+    const png = "data:image/png;base64,AA==";
+    const image = (url: string) => [
+      { field: "messages[0].parts[0].image_url.url", role: "user", url },
+    ];
+    const turns = (...said: string[]) =>
+      said.map((text, i) => ({ field: `messages[${i}].content`, role: "user", text }));
+    const remembering = async (
+      answer = (input: unknown): object => ({ results: results(input) }),
+    ) => {
+      const { url, seen } = await serving(({ input }) => ({ body: answer(input) }));
+      let now = 0;
+      const checker = closing(moderationGuard({ ...settings(url), remember: 1000 }, () => now));
+      const asked = () => seen.splice(0).map(({ body }) => body.input);
+      const wait = (ms: number) => {
+        now += ms;
+      };
+      return { checker, asked, wait };
+    };
+
+    test("is asked about what is new in a conversation", async () => {
+      const { checker, asked } = await remembering();
+      expect(await checker.check(turns("a", "b"), about)).toEqual({ action: "pass" });
+      expect(await checker.check(turns("a", "b", "c"), about)).toEqual({ action: "pass" });
+      expect(await checker.check(turns("a", "b", "c"), about)).toEqual({ action: "pass" });
+      expect(asked()).toEqual([["a", "b"], ["c"]]);
+    });
+
+    test("flags what it flagged, in its field, beside what is new", async () => {
+      const { checker, asked } = await remembering();
+      const block = { action: "block", found: ["violence"], field: "messages[1].content" };
+      expect(await checker.check(turns("a", "bad"), about)).toEqual(block);
+      expect(await checker.check(turns("new", "bad", "a"), about)).toEqual(block);
+      expect(await checker.check(turns("a", "bad one", "bad"), about)).toEqual(block);
+      expect(asked()).toEqual([["a", "bad"], ["new"], ["bad one"]]);
+    });
+
+    test("is asked again once that was long ago, however often it was asked for meanwhile", async () => {
+      const unflagged = { flagged: false, categories: {} };
+      const { checker, asked, wait } = await remembering(() => ({ results: [unflagged] }));
+      const look = async () => {
+        await checker.check(turns("a"), about);
+        await checker.check([], about, image(png));
+      };
+      await look();
+      wait(999);
+      await look();
+      expect(asked()).toHaveLength(2);
+      wait(1);
+      await look();
+      expect(asked()).toHaveLength(2);
+    });
+
+    test("knows images by what is in them, not those at an address, nor texts that say the same", async () => {
+      const { checker, asked } = await remembering((input) => {
+        const [first] = input as [unknown];
+        return { results: [{ flagged: typeof first !== "string", categories: {} }] };
+      });
+      const flagged = { action: "block", found: [], field: image("")[0]?.field };
+      expect(await checker.check(turns(png), about)).toEqual({ action: "pass" });
+      for (const url of [png, png, "https://a/b.png", "https://a/b.png"]) {
+        expect(await checker.check([], about, image(url))).toEqual(flagged);
+      }
+      expect(asked()).toHaveLength(4);
+      expect(await checker.check(turns(png), about)).toEqual({ action: "pass" });
+      expect(asked()).toEqual([]);
+    });
+
+    test("is asked about each piece of an answer", async () => {
+      const { checker, asked } = await remembering();
+      const answer = { ...about, side: "answer" as const };
+      for (let i = 0; i < 2; i++) await checker.check(turns("a"), answer);
+      await checker.check(turns("a"), about);
+      expect(asked()).toEqual([["a"], ["a"], ["a"]]);
+    });
+
+    test("is not where it told of some alone", async () => {
+      const { checker, asked } = await remembering(() => ({ results: [{ flagged: false }] }));
+      for (let i = 0; i < 2; i++) {
+        await expect(checker.check(turns("a", "b"), about)).rejects.toThrow("without a verdict");
+      }
+      expect(asked()).toEqual([
+        ["a", "b"],
+        ["a", "b"],
+      ]);
+      // Of one that is new it tells.
+      expect(await checker.check(turns("a"), about)).toEqual({ action: "pass" });
+      expect(await checker.check(turns("a", "b"), about)).toEqual({ action: "pass" });
+      expect(asked()).toEqual([["a"], ["b"]]);
+    });
+  });
+
   test("is told the strings of arguments together", async () => {
     const { url, seen } = await serving(({ input }) => ({ body: { results: results(input) } }));
     const checker = closing(moderationGuard(settings(url)));
