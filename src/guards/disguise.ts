@@ -1,8 +1,9 @@
 /**
  * Texts as who reads them takes them, where they are written otherwise: with characters that nobody
- * sees, with digits and letters in other forms, and with the codes that URLs, JSON and HTML have.
+ * sees, with digits and letters in other forms or of other scripts, and with the codes that URLs, JSON and HTML have.
  */
 import type { Span } from "./finder.js";
+import { openWord, withoutLookalikes } from "./lookalikes.js";
 
 /** A text without its disguise. */
 export interface Undisguised {
@@ -42,7 +43,7 @@ const unseen = "\\p{Default_Ignorable_Code_Point}\\p{M}\\0-\\x08\\x0e-\\x1f\\x7f
 
 /** Forms of ASCII: superscripts, in circles, of full width, of mathematics, and so on; not the signs between words of Chinese. */
 const forms =
-  "\\u00aa\\u00b2\\u00b3\\u00b9\\u00ba\\u2070-\\u209f\\u2100-\\u2134\\u2460-\\u24ff\\ufe52\\ufe63\\ufe6b" +
+  "\\u00aa\\u00b2\\u00b3\\u00b9\\u00ba\\u017f\\u2070-\\u209f\\u2100-\\u2134\\u2160-\\u217f\\u2460-\\u24ff\\ufe52\\ufe63\\ufe6b" +
   "\\uff05\\uff0b\\uff0d\\uff0e\\uff10-\\uff19\\uff20-\\uff3a\\uff3f\\uff41-\\uff5a\\u{1d400}-\\u{1d7ff}";
 
 /** Of what nobody sees so many at a time: of a row of millions V8 would keep each on a stack, and throw. */
@@ -57,17 +58,22 @@ const isDigit = /^\p{Nd}$/u;
 const begunCode =
   /(?:\\{1,8}(?:u[\da-f]{0,3}|x[\da-f]?)?|%(?:25){0,3}[02-7]?|&(?:amp;){0,3}(?:[a-z]{1,6}|#(?:\d{0,5}|x[\da-f]{0,4}))?|[\ud800-\udbff])$/i;
 
-/** Where a code or a character begins that is not complete at the end of a text; its length: nowhere. */
+/** Where a code, a character or a word of several scripts begins that is not complete at the end of a text; its length: nowhere. */
 export function openCode(text: string): number {
   const from = Math.max(0, text.length - longestCode);
   const begun = begunCode.exec(text.slice(from));
-  return begun ? from + begun.index : text.length;
+  return Math.min(begun ? from + begun.index : text.length, openWord(text));
 }
 const longestCode = 20;
 
 /** A text without its disguise; `undefined` where it has none, as a rule. */
 export function undisguised(text: string): Undisguised | undefined {
-  if (!disguised.test(text)) return undefined;
+  if (!disguised.test(text)) {
+    const plain = withoutLookalikes(text);
+    return plain === text
+      ? undefined
+      : { text: plain, at: (place) => place, spanOf: (part) => part };
+  }
   let plain = "";
   let copied = 0;
   // Few of a text's pieces are others than those before them, and each takes as long as a hundred letters.
@@ -87,7 +93,11 @@ export function undisguised(text: string): Undisguised | undefined {
     const i = lastUpTo(behind.there, place);
     return (behind.here[i] as number) + place - (behind.there[i] as number);
   };
-  return { text: plain, at, spanOf: ({ start, end }) => ({ start: at(start), end: at(end) }) };
+  return {
+    text: withoutLookalikes(plain),
+    at,
+    spanOf: ({ start, end }) => ({ start: at(start), end: at(end) }),
+  };
 }
 
 /** The last of numbers in their order that is not above one; the first is not. */

@@ -62,6 +62,12 @@ describe.each([
   ["joiners in a domain", "me@exa\u200dmple.c\u2060om", "email"],
   ["letters of full width", "ＤＥ８９ ３７０４ ００４４ ０５３２ ０１３０ ００", "iban"],
   ["zero-width spaces in a key", "sk\u200b-proj-0123456789ab\u200bcdefABCDEF", "api_key"],
+  ["Cyrillic letters in an expression's", "РRОJЕСТ-123", "p"],
+  ["a Greek letter in an expression's", "PRΟJECT-123", "p"],
+  ["a Cyrillic letter at its begin, and what nobody sees", "Р\u200bROJECT-123", "p"],
+  ["a Cyrillic letter at its end", "PROJECТ-123", "p"],
+  ["a numeral of Rome", "PROJEⅭT-123", "p"],
+  ["a Cyrillic letter in a key's begin", "ѕk-proj-0123456789abcdefABCDEF", "api_key"],
   ["an expression's", "PROJ\u00adECT-１２３", "p"],
 ])("%s", (_what, text, mark) => {
   test("are no disguise: the text is masked where it stands", () => {
@@ -186,4 +192,30 @@ test("of what has no end so much is held back, and no more", () => {
   expect(upTo).toBe(9004);
   const held = checkerOf(["credit_card"]).look("", `Of 4111${"\u200b".repeat(9)}`, true);
   expect(held.upTo).toBe(3);
+});
+
+describe("letters that look alike", () => {
+  const checker = checkerOf([], ["cop", "HOCT", "сор"]);
+  const found = (text: string) => {
+    const verdict = checker.check([{ field: "x", text }], {} as never);
+    return verdict instanceof Promise || verdict.action !== "replace" ? "" : verdict.texts[0];
+  };
+
+  test("are those of their own script in words of that alone", () => {
+    expect(found("Носок НОСТ хор Кор СОР; ρο")).toBe("");
+    // What an expression has of them is found as it is written.
+    expect(found("сорт")).toBe("[p]т");
+  });
+
+  test("are Latin beside Latin ones, where each stands", () => {
+    expect(found("соp and cоp, cop")).toBe("[p] and [p], [p]");
+    expect(found("USB-кабель, cop-сад")).toBe("USB-кабель, [p]-сад");
+  });
+
+  test("take no longer the longer a row of them is", () => {
+    const row = "а".repeat(1_999_999);
+    expect(undisguised(row)).toBeUndefined();
+    expect(undisguised(`${row}b`)?.text).toHaveLength(row.length + 1);
+    expect(undisguised("b".repeat(2_000_000))).toBeUndefined();
+  });
 });
