@@ -116,6 +116,15 @@ test("one that could not be written whole leaves nothing behind", async () => {
   expect(files()).toEqual([]);
 });
 
+test("after the end of the store its images stay, however old they get", async () => {
+  const { store, clock, files } = await storeOf();
+  await store.put(bytes(3));
+  await store.close();
+  clock.now += 25 * hour;
+  await store.sweep();
+  expect(files()).toHaveLength(1);
+});
+
 describe("a folder that takes no images", () => {
   /** A store whose folder another's file stands in the place of. */
   async function blocked() {
@@ -144,6 +153,13 @@ describe("a folder that takes no images", () => {
     expect(said.at(-1)).toEqual({ store: "images", message: "the folder of images is back" });
     // What was written to see that is not left there.
     await vi.waitFor(() => expect(readdirSync(store.directory)).toEqual([]));
+  });
+
+  test("is asked nothing after the end", async () => {
+    const { store, time } = await blocked();
+    expect(time.timers).toBe(1);
+    await store.close();
+    expect(time.timers).toBe(0);
   });
 
   test("is back with the next image that it takes", async () => {

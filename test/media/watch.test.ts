@@ -172,6 +172,8 @@ describe("a bucket that failed", () => {
     watch.close();
     expect(watch.failed(failing(503))).toBeInstanceOf(BucketError);
     expect([watch.away, watch.outages, clock.timers]).toEqual([false, 0, 0]);
+    watch.failed(Object.assign(new Error("given up"), { name: "AbortError" }));
+    expect(clock.timers).toBe(0);
   });
 
   test("is not one of which something was given up here", () => {

@@ -1,5 +1,6 @@
 /** What a configuration makes, and that nothing is left of one that can't be used. */
 import { once } from "node:events";
+import { writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -40,6 +41,31 @@ test("a reload that fails leaves nothing of what it made", async () => {
   // The connection of the node that was made beside it.
   await left;
   expect(it.running.backends).toEqual([]);
+});
+
+test("a reload that an end overtakes leaves nothing of what it made, and is waited for", async () => {
+  const peer = await serve(() => {});
+  const left = new Promise<void>((resolve) => {
+    peer.server.on("session", (session) => session.on("error", () => {}).on("close", resolve));
+  });
+  const it = await gateway("backends: []\n");
+  const file = join(it.cwd, "workflow.json");
+  const save = { class_type: "SaveImage", inputs: {} };
+  const text = { class_type: "CLIPTextEncode", inputs: { text: "" } };
+  writeFileSync(file, JSON.stringify({ 6: text, 9: save }));
+  const models = [{ name: "m", file, map: { prompt: "6.text" } }];
+  const comfyui = { type: "comfyui", name: "comfy", url: "http://127.0.0.1:1", models };
+  const wanted = valid(`backends: [{ type: node, name: gpu, address: "${peer.address}" }]`);
+  const backends = [...(wanted.backends ?? []), comfyuiSchema.parse(comfyui)];
+  const told: string[] = [];
+  const reload = it.running.reload({ ...wanted, backends }).catch(({ code }) => told.push(code));
+  // It has begun, and reads the file.
+  for (let i = 0; i < 3; i++) await Promise.resolve();
+  await it.running.close(0);
+  expect(told).toEqual(["shutting_down"]);
+  await reload;
+  expect(it.running.backends).toEqual([]);
+  await left;
 });
 
 test("a start at addresses of which one is in use leaves the others free", async () => {
