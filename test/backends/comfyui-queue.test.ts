@@ -23,6 +23,22 @@ describe("the queue", () => {
     expect(imagesOf(events)).toHaveLength(1);
   });
 
+  // Sooner than after the silence of a websocket that goes on.
+  const soon = { timeout: 20_000 };
+  it(
+    "is asked what became of a prompt where the websocket ends while it is made",
+    soon,
+    async () => {
+      const { comfy, backend } = await against();
+      comfy.stuck = "middle";
+      const events = await run(backend, {}, never, () => {
+        comfy.hangUp();
+        comfy.halt();
+      });
+      expect(imagesOf(events)).toHaveLength(1);
+    },
+  );
+
   it("is left by who gives up, and nobody else is interrupted", async () => {
     const { comfy, backend } = await against();
     comfy.old = true;

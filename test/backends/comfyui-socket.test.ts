@@ -4,6 +4,19 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type WebSocket, WebSocketServer } from "ws";
 import { Socket } from "../../src/backends/comfyui/socket.js";
 
+it("who waits for a message hears at once that the connection ended", async () => {
+  const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
+  onTestFinished(() => server.close());
+  await new Promise((resolve) => server.once("listening", resolve));
+  const { port } = server.address() as AddressInfo;
+  const url = `ws://127.0.0.1:${port}`;
+  const socket = await Socket.open({ url, headers: {}, timeout: 10_000 });
+  const day = 86_400_000;
+  const next = socket.next(day);
+  for (const client of server.clients) client.close();
+  expect(await next).toBeUndefined();
+});
+
 describe("messages that nobody reads", () => {
   /** A connection to a server that says something and leaves, once all of it came. */
   async function flooded(say: (socket: WebSocket) => void): Promise<Socket> {
