@@ -10,7 +10,12 @@ import { createToken, hashToken } from "../../src/core/tokens.js";
 import { never } from "../support/calls.js";
 
 const secret = createToken();
-const policy = { refusal: () => undefined, teamWarnings: () => [], warnings: () => [] };
+const policy = {
+  refusal: () => undefined,
+  teamWarnings: () => [],
+  fromWarnings: () => [],
+  warnings: () => [],
+};
 const methods = Object.keys(adminMethods) as AdminMethod[];
 
 /** What each method wants at least. */
