@@ -70,12 +70,14 @@ function valuesOf(field: DescField, names: Set<string>): unknown[] {
 const ids = "an id, which says nothing";
 const again = "what a model server wants to see again, such as a signature";
 const image = "an image: for guards that look at images";
+const size = "at most 16 characters about the size of pictures, which no model reads";
 const model = "the name of a model that there is";
 const user = "whom a call is for, as callers say: has settings of its own, pass_user";
 const ofMessages = {
   "LLMMessage.tool_call_id": ids,
   "ToolCall.id": ids,
   "ToolCall.extra_content": again,
+  "ContentPart.extra_content": again,
   "ImageUrl.url": image,
   "InputAudio.data": "a sound",
 };
@@ -90,6 +92,9 @@ test.each<[DescMessage, (message: never, map: MapText) => unknown, Record<string
       "LLMRequest.model": model,
       "LLMRequest.user": user,
       "LLMRequest.prompt_cache_key": "no model reads it, and vendors are told a hash",
+      "LLMRequest.modalities": "some of two words",
+      "ImageConfig.aspect_ratio": size,
+      "ImageConfig.image_size": size,
     },
   ],
   [
