@@ -54,8 +54,8 @@ describe("one read", () => {
     expect(steps.map((step) => step.length)).toEqual([4]);
   });
 
-  it("of 10 MB in one data line is read", async () => {
-    const content = "x".repeat(10 * 1024 * 1024);
+  it("of 20 MB in one data line is read", async () => {
+    const content = "x".repeat(20 * 1024 * 1024);
     const { backend } = await against(async (exchange) => {
       await exchange.stream(chunk({ content }), chunk({}, "stop"), "data: [DONE]\n\n");
       await exchange.end();
@@ -69,7 +69,7 @@ describe("one read", () => {
     const upstream = await serve(async (exchange) => {
       await exchange.stream("data: ");
       const megabyte = Buffer.alloc(1024 * 1024, "x");
-      for (let sent = 0; sent < 17; sent++) await exchange.chunk(megabyte);
+      for (let sent = 0; sent < 33; sent++) await exchange.chunk(megabyte);
       await exchange.gone;
     });
     const streamed = await stream(backend(upstream.url));
