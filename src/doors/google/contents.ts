@@ -5,9 +5,10 @@ import { type Conversation, ConversationReader } from "../json/places.js";
 import { quoted } from "../json/quoted.js";
 import { CallIds } from "./call-ids.js";
 import { member } from "./member.js";
-import { dataPlace, detailOf, levelOf, partOf } from "./parts.js";
+import { modelTurn, type Part, type PartReading } from "./model-turn.js";
+import { dataPlace, detailOf, joined, levelOf, partOf } from "./parts.js";
 import { textReturned } from "./returned.js";
-import { detailsOf, extraContentOf } from "./signature.js";
+import { extraContentOf } from "./signature.js";
 
 /** A conversation of Google's form. */
 export interface GenerateConversation extends Conversation {
@@ -30,12 +31,7 @@ export function readConversation(json: JsonObject): GenerateConversation {
   return reading;
 }
 
-interface Part {
-  readonly part: JsonObject;
-  readonly place: string;
-}
-
-class Reading extends ConversationReader implements GenerateConversation {
+class Reading extends ConversationReader implements GenerateConversation, PartReading {
   hasResolution = false;
   readonly #ids = new CallIds();
   /** Of all parts that have none themselves. */
@@ -59,7 +55,7 @@ class Reading extends ConversationReader implements GenerateConversation {
       return;
     }
     const parts = this.#partsOf(system, at);
-    const texts = parts.flatMap(({ part, place }) => this.#content(part, place));
+    const texts = parts.flatMap(({ part, place }) => this.content(part, place));
     const content = joined(texts.map(({ part }) => part));
     if (typeof content !== "string") this.wrong(at, "must have no parts but texts");
     else if (content !== "") this.add({ role: "system", content }, { at, content: at });
@@ -106,7 +102,7 @@ class Reading extends ConversationReader implements GenerateConversation {
   #endTurn(): void {
     const turn = this.#turn;
     this.#turn = undefined;
-    if (turn) this.#model(turn.parts, turn.at);
+    if (turn) this.add(...modelTurn(turn.parts, turn.at, this));
   }
 
   #partsOf(content: JsonObject, at: string): Part[] {
@@ -125,49 +121,7 @@ class Reading extends ConversationReader implements GenerateConversation {
     });
   }
 
-  #model(parts: readonly Part[], at: string): void {
-    const texts: Part[] = [];
-    const images: Part[] = [];
-    const thoughts: string[] = [];
-    const details: JsonObject[] = [];
-    const calls: object[] = [];
-    const places: string[] = [];
-    for (const { part, place } of parts) {
-      const call = member(part, "functionCall");
-      const signature = this.#text(part, "thoughtSignature", place);
-      if (call !== undefined) {
-        calls.push(this.#call(call, signature, `${place}.functionCall`));
-        places.push(`${place}.functionCall`);
-        continue;
-      }
-      const said = part.thought === true ? [] : this.#content(part, place);
-      const picture = said.find(({ part: { type } }) => type === "image_url");
-      if (picture) {
-        images.push({ part: withExtra(picture.part, signature), place: picture.place });
-        continue;
-      }
-      if (signature !== "") details.push(...detailsOf(signature));
-      if (part.thought === true) thoughts.push(this.#text(part, "text", place));
-      else texts.push(...said);
-    }
-    this.add(
-      {
-        role: "assistant",
-        content: joined(texts.map(({ part }) => part)),
-        ...(images.length > 0 && { images: images.map(({ part }) => part) }),
-        ...(calls.length > 0 && { tool_calls: calls }),
-        ...(thoughts.length > 0 && { reasoning_content: thoughts.join("") }),
-        ...(details.length > 0 && { reasoning_details: details }),
-      },
-      {
-        ...{ at, content: `${at}.parts`, calls: places },
-        parts: texts.map(({ place }) => place),
-        images: images.map(({ place }) => place),
-      },
-    );
-  }
-
-  #call(call: unknown, signature: string, place: string): object {
+  call(call: unknown, signature: string, place: string): object {
     if (!isObject(call)) {
       this.wrong(place, "must be an object");
       return { id: "x", function: { name: "x" } };
@@ -188,7 +142,7 @@ class Reading extends ConversationReader implements GenerateConversation {
     let returned = 0;
     for (const { part, place } of parts) {
       const response = member(part, "functionResponse");
-      if (response === undefined) rest.push(...this.#content(part, place));
+      if (response === undefined) rest.push(...this.content(part, place));
       else {
         returned++;
         rest.push(...this.#returned(response, `${place}.functionResponse`));
@@ -213,11 +167,11 @@ class Reading extends ConversationReader implements GenerateConversation {
     const content = textReturned(said, name) ?? this.written(said, `${place}.response`);
     this.add({ role: "tool", tool_call_id: this.#ids.returned(id, name), content }, where);
     const shown = response.parts == null ? [] : this.#partsOf(response, place);
-    return shown.flatMap(({ part, place: at }) => this.#content(part, at));
+    return shown.flatMap(({ part, place: at }) => this.content(part, at));
   }
 
   /** A part of what is said, or nothing where it is none that can be served. */
-  #content(part: JsonObject, place: string): Part[] {
+  content(part: JsonObject, place: string): Part[] {
     const read = partOf(part, place, (field, why) => this.wrong(field, why));
     if (read?.type === "text") return [{ part: read, place }];
     if (read?.type !== undefined) {
@@ -239,7 +193,7 @@ class Reading extends ConversationReader implements GenerateConversation {
     return { type: read.type, image_url: Object.assign({ detail }, read.image_url) };
   }
 
-  #text(part: JsonObject, name: string, place: string): string {
+  text(part: JsonObject, name: string, place: string): string {
     const text = member(part, name) ?? "";
     if (typeof text === "string") return text;
     this.wrong(`${place}.${name}`, "must be a string");
@@ -255,14 +209,4 @@ class Reading extends ConversationReader implements GenerateConversation {
     const why = `a part with ${quoted(kind)} is not supported here`;
     this.refuse(place, why);
   }
-}
-
-/** A picture with what its server gave with it. */
-const withExtra = (picture: JsonObject, signature: string): JsonObject =>
-  signature === "" ? picture : { ...picture, extra_content: extraContentOf(signature) };
-
-/** Parts as one text, where they are nothing else. */
-function joined(parts: readonly JsonObject[]): unknown {
-  const texts = parts.map(({ type, text }) => (type === "text" ? text : undefined));
-  return texts.every((text) => typeof text === "string") ? texts.join("") : parts;
 }

@@ -97,3 +97,9 @@ function soundOf(kind: string, data: string): JsonObject | undefined {
 /** Bytes may be in base64 for URLs, too. */
 const standard = (base64: string): string =>
   /[-_]/.test(base64) ? base64.replaceAll("-", "+").replaceAll("_", "/") : base64;
+
+/** Parts as one text, where they are nothing else. */
+export function joined(parts: readonly JsonObject[]): unknown {
+  const texts = parts.map(({ type, text }) => (type === "text" ? text : undefined));
+  return texts.every((text) => typeof text === "string") ? texts.join("") : parts;
+}
