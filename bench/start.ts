@@ -25,6 +25,18 @@ async function until(since: number, path: string, body?: object): Promise<number
   }
 }
 
+/** npm leaves ahead of what it started, which goes on to answer on connections that are kept. */
+async function untilGone(group: number): Promise<void> {
+  for (;;) {
+    try {
+      process.kill(-group, 0);
+    } catch {
+      return;
+    }
+    await new Promise((resolve) => setTimeout(resolve, 5));
+  }
+}
+
 async function measure(command: string, ...args: string[]): Promise<Record<string, number>> {
   const since = performance.now();
   const server = spawn(command, args, {
@@ -39,8 +51,10 @@ async function measure(command: string, ...args: string[]): Promise<Record<strin
   const prompt = "a red circle on a blue background";
   const small = { prompt, width: 64, height: 64, num_inference_steps: 1 };
   const picture = await until(since, "/text-to-image", small);
-  process.kill(-(server.pid ?? 0), "SIGTERM");
+  const { pid = 0 } = server;
+  process.kill(-pid, "SIGTERM");
   await once(server, "exit");
+  await untilGone(pid);
   return { health, text, picture };
 }
 
