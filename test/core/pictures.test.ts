@@ -71,6 +71,20 @@ describe.each(methods)("%s", (method) => {
   });
 });
 
+test("another target that draws is asked where the first does not", async () => {
+  const writer = chatModel("m", { supports: [] });
+  const all = [
+    scripted({ chat: says("Hi") }, [writer], "a"),
+    scripted({ chat: draws("", [image]) }, [chatModel("m")], "b"),
+  ];
+  const targets = [{ backend: "a" }, { backend: "b", priority: 1 }];
+  const { core } = bench(all, {}, [{ name: "m", targets }]);
+  const asked = { ...hello, modalities: ["image"] };
+  const { code, messages } = await outcome(core, "complete", asked);
+  expect([code, picturesIn(messages)]).toEqual(["ok", [url]]);
+  expect(all.map(({ asked }) => asked.length)).toEqual([0, 1]);
+});
+
 test("half of a character of a thought stands ahead of a picture", async () => {
   const chat = async function* () {
     yield [thought("Hm \ud83d")];
