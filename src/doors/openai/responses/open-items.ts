@@ -134,18 +134,19 @@ export class WholeItem implements Item {
   }
 }
 
-/** A picture, which is there at once. */
-export class ImageItem implements Item {
-  readonly isOpen = false;
+/** A picture, which is there at once; of one that is being made OpenAI's clients hear first. */
+export class ImageItem extends WholeItem {
   readonly #where: Where;
-  readonly #image: ContentPart;
+  readonly #id: string;
 
   constructor(where: Where, image: ContentPart) {
+    const id = idOf("ig", where.stamp, where.index);
+    super(where, imageItem(id, image, "completed"));
     this.#where = where;
-    this.#image = image;
+    this.#id = id;
   }
 
-  opening(): Said[] {
+  override opening(): Said[] {
     const at = `"item_id":"${this.#id}","output_index":${this.#where.index}`;
     return [
       added(this.#where, begunImage(this.#id)),
@@ -153,19 +154,6 @@ export class ImageItem implements Item {
       ["response.image_generation_call.completed", at],
       done(this.#where, this.text()),
     ];
-  }
-
-  close(): Said[] {
-    return [];
-  }
-
-  text(): string {
-    return imageItem(this.#id, this.#image, "completed");
-  }
-
-  get #id(): string {
-    const { stamp, index } = this.#where;
-    return idOf("ig", stamp, index);
   }
 }
 
