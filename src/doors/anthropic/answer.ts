@@ -5,10 +5,10 @@ import type {
   LLMTokenUsage,
   ToolCall,
 } from "../../../gen/lintel/v1/chat_pb.js";
-import { parseJson } from "../../core/json.js";
-import { toJsonLine, toJsonString } from "../../core/json-string.js";
+import { toJsonString } from "../../core/json-string.js";
 import { argumentsText } from "../../core/tool-calls.js";
 import { extras } from "../json/chat.js";
+import { extraText } from "../json/drawn.js";
 import { signatureOf } from "./signature.js";
 
 /** Why a message ended, by the contract's reasons. */
@@ -75,8 +75,7 @@ export const thinkingBlock = (thinking: string, signature: string): string =>
 /** A call of a tool, as a block. @param input its arguments, a JSON object as text */
 export function toolBlock({ id, function: called, extraContent }: ToolCall, input: string): string {
   // What a server wants to see again: clients send blocks back as they came.
-  const extra =
-    extraContent === "" ? "" : `,"extra_content":${toJsonLine(parseJson(extraContent) as object)}`;
+  const extra = extraText(extraContent);
   return `{"type":"tool_use","id":${toJsonString(id)},"name":${toJsonString(called?.name ?? "")},"input":${input}${extra}}`;
 }
 

@@ -1,11 +1,11 @@
 /** Answers of the Responses API: whole, and what stands in streams of them. */
 import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
-import { parseJson } from "../../../core/json.js";
 import { toJsonLine, toJsonString } from "../../../core/json-string.js";
 import type { Reasoning } from "../../../core/reasoning.js";
 import type { Stamp } from "../../../core/stamp.js";
 import { argumentsText } from "../../../core/tool-calls.js";
 import { customType, extras } from "../../json/chat.js";
+import { extraText } from "../../json/drawn.js";
 import { sealed } from "../../json/kept-thoughts.js";
 import type { Echo } from "./echo.js";
 import type { Failure } from "./failures.js";
@@ -166,7 +166,7 @@ export function callItem(
   const { name, namespace } = namespaces.get(known) ?? { name: known };
   const within = namespace === undefined ? "" : `,"namespace":${toJsonString(namespace)}`;
   // What a server wants to see again: clients send items back as they came.
-  const extra = extraContent === "" ? "" : `,"extra_content":${oneLine(extraContent)}`;
+  const extra = extraText(extraContent);
   const head = `"id":"${idOf(words.id, stamp, number)}","type":"${words.item}","status":"${status}","call_id":${toJsonString(id)}`;
   if (words === searchWords) {
     const sought = args === "" ? "{}" : argumentsText(call);
@@ -194,8 +194,6 @@ export class Loading {
     return searchItems((kind) => idOf(kind, stamp, number + (kind === "tsc" ? 0 : 1)), name, tool);
   }
 }
-
-const oneLine = (json: string): string => toJsonLine(parseJson(json) as object);
 
 /** Clients want all counts: what a server does not tell is 0. */
 function usageText(usage: LLMTokenUsage): string {
