@@ -45,6 +45,13 @@ const copyChat = (request: LLMRequest, model: string): Every<LLMRequest> => ({
   promptCacheKey: request.promptCacheKey,
   modalities: request.modalities,
   imageConfig: request.imageConfig,
+  frequencyPenalty: request.frequencyPenalty,
+  presencePenalty: request.presencePenalty,
+  repetitionPenalty: request.repetitionPenalty,
+  minP: request.minP,
+  logprobs: request.logprobs,
+  topLogprobs: request.topLogprobs,
+  verbosity: request.verbosity,
 });
 
 const copyImage = (request: TextToImageRequest, modelId: string): Every<TextToImageRequest> => ({

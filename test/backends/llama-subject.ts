@@ -109,6 +109,7 @@ export function chatRequest(content: string, more: Partial<LLMRequest> = {}): LL
     user: "",
     promptCacheKey: "",
     modalities: [],
+    verbosity: "",
     ...more,
   };
 }

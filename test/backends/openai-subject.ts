@@ -40,6 +40,7 @@ export function chatRequest(more: Partial<LLMRequest> = {}): LLMRequest {
     user: "",
     promptCacheKey: "",
     modalities: [],
+    verbosity: "",
     ...more,
   };
 }

@@ -12,7 +12,7 @@ import type { Message } from "@bufbuild/protobuf";
  * Describes the file lintel/v1/chat.proto.
  */
 export const file_lintel_v1_chat: GenFile = /*@__PURE__*/
-  fileDesc("ChRsaW50ZWwvdjEvY2hhdC5wcm90bxIJbGludGVsLnYxIpEDCgpMTE1NZXNzYWdlEj0KBHJvbGUYASABKAlCL7pILHIqUgZzeXN0ZW1SCWRldmVsb3BlclIEdXNlclIJYXNzaXN0YW50UgR0b29sEg8KB2NvbnRlbnQYAiABKAkSJwoKdG9vbF9jYWxscxgDIAMoCzITLmxpbnRlbC52MS5Ub29sQ2FsbBIUCgx0b29sX2NhbGxfaWQYBCABKAkSJQoFcGFydHMYBSADKAsyFi5saW50ZWwudjEuQ29udGVudFBhcnQSHgoRcmVhc29uaW5nX2NvbnRlbnQYBiABKAlIAIgBARIeChFyZWFzb25pbmdfZGV0YWlscxgHIAEoCUgBiAEBEi4KDWNhY2hlX2NvbnRyb2wYCCABKAsyFy5saW50ZWwudjEuQ2FjaGVDb250cm9sEjEKBmltYWdlcxgJIAMoCzIWLmxpbnRlbC52MS5Db250ZW50UGFydEIJukgGkgEDEIAIQhQKEl9yZWFzb25pbmdfY29udGVudEIUChJfcmVhc29uaW5nX2RldGFpbHMiTAoMQ2FjaGVDb250cm9sEh4KBHR5cGUYASABKAlCELpIDXILUgllcGhlbWVyYWwSHAoDdHRsGAIgASgJQg+6SAxyClIAUgI1bVICMWgitwIKC0NvbnRlbnRQYXJ0EjcKBHR5cGUYASABKAlCKbpIJnIkUgR0ZXh0UglpbWFnZV91cmxSBGZpbGVSC2lucHV0X2F1ZGlvEhEKBHRleHQYAiABKAlIAIgBARImCglpbWFnZV91cmwYAyABKAsyEy5saW50ZWwudjEuSW1hZ2VVcmwSIQoEZmlsZRgEIAEoCzITLmxpbnRlbC52MS5GaWxlRGF0YRIqCgtpbnB1dF9hdWRpbxgFIAEoCzIVLmxpbnRlbC52MS5JbnB1dEF1ZGlvEi4KDWNhY2hlX2NvbnRyb2wYBiABKAsyFy5saW50ZWwudjEuQ2FjaGVDb250cm9sEhoKDWV4dHJhX2NvbnRlbnQYByABKAlIAYgBAUIHCgVfdGV4dEIQCg5fZXh0cmFfY29udGVudCJBCghJbWFnZVVybBILCgN1cmwYASABKAkSKAoGZGV0YWlsGAIgASgJQhi6SBVyE1IAUgRhdXRvUgNsb3dSBGhpZ2giLwoIRmlsZURhdGESEQoJZmlsZV9kYXRhGAEgASgJEhAKCGZpbGVuYW1lGAIgASgJInkKCklucHV0QXVkaW8SFQoEZGF0YRgBIAEoCUIHukgEcgIQARJUCgZmb3JtYXQYAiABKAlCRLpIQXI/UgN3YXZSA21wM1IEZmxhY1IDb2dnUgRvcHVzUgNtNGFSA2FhY1IEYWlmZlIEd2VibVIFcGNtMTZSBXBjbTI0IpABCghUb29sQ2FsbBINCgVpbmRleBgBIAEoDRIKCgJpZBgCIAEoCRIfCgR0eXBlGAMgASgJQhG6SA5yDFIAUghmdW5jdGlvbhIxCghmdW5jdGlvbhgEIAEoCzIXLmxpbnRlbC52MS5GdW5jdGlvbkNhbGxCBrpIA8gBARIVCg1leHRyYV9jb250ZW50GAUgASgJIi8KDEZ1bmN0aW9uQ2FsbBIMCgRuYW1lGAEgASgJEhEKCWFyZ3VtZW50cxgCIAEoCSKKAQoEVG9vbBIfCgR0eXBlGAEgASgJQhG6SA5yDFIAUghmdW5jdGlvbhIxCghmdW5jdGlvbhgCIAEoCzIXLmxpbnRlbC52MS5GdW5jdGlvblRvb2xCBrpIA8gBARIuCg1jYWNoZV9jb250cm9sGAMgASgLMhcubGludGVsLnYxLkNhY2hlQ29udHJvbCJuCgxGdW5jdGlvblRvb2wSFQoEbmFtZRgBIAEoCUIHukgEcgIQARITCgtkZXNjcmlwdGlvbhgCIAEoCRISCgpwYXJhbWV0ZXJzGAMgASgJEhMKBnN0cmljdBgEIAEoCEgAiAEBQgkKB19zdHJpY3QibAoKVG9vbENob2ljZRIzCgR0eXBlGAEgASgJQiW6SCJyIFIEYXV0b1IEbm9uZVIIcmVxdWlyZWRSCGZ1bmN0aW9uEikKCGZ1bmN0aW9uGAIgASgLMhcubGludGVsLnYxLkZ1bmN0aW9uTmFtZSIlCgxGdW5jdGlvbk5hbWUSFQoEbmFtZRgBIAEoCUIHukgEcgIQASJ3Cg5SZXNwb25zZUZvcm1hdBIzCgR0eXBlGAEgASgJQiW6SCJyIFIEdGV4dFILanNvbl9vYmplY3RSC2pzb25fc2NoZW1hEjAKC2pzb25fc2NoZW1hGAIgASgLMhsubGludGVsLnYxLkpzb25TY2hlbWFGb3JtYXQibgoQSnNvblNjaGVtYUZvcm1hdBIVCgRuYW1lGAEgASgJQge6SARyAhABEhMKC2Rlc2NyaXB0aW9uGAIgASgJEg4KBnNjaGVtYRgDIAEoCRITCgZzdHJpY3QYBCABKAhIAIgBAUIJCgdfc3RyaWN0IusGCgpMTE1SZXF1ZXN0EjEKCG1lc3NhZ2VzGAEgAygLMhUubGludGVsLnYxLkxMTU1lc3NhZ2VCCLpIBZIBAggBEg0KBW1vZGVsGAIgASgJEjEKC3RlbXBlcmF0dXJlGAMgASgBQhe6SBQSEhkAAAAAAAAAQCkAAAAAAAAAAEgAiAEBEiAKCm1heF90b2tlbnMYBCABKAVCB7pIBBoCKAFIAYgBARIrCgV0b3BfcBgFIAEoAUIXukgUEhIZAAAAAAAA8D8hAAAAAAAAAABIAogBARIkCgV0b3BfaxgGIAEoBUIQukgNGgso////////////AUgDiAEBEikKBHNlZWQYByABKANCFrpIEyIRGP////8PKP///////////wFIBIgBARIcCgRzdG9wGAggAygJQg66SAuSAQgQBCIEcgIQARIpCgV0b29scxgJIAMoCzIPLmxpbnRlbC52MS5Ub29sQgm6SAaSAQMQgAgSKgoLdG9vbF9jaG9pY2UYCiABKAsyFS5saW50ZWwudjEuVG9vbENob2ljZRIgChNwYXJhbGxlbF90b29sX2NhbGxzGAsgASgISAWIAQESMgoPcmVzcG9uc2VfZm9ybWF0GAwgASgLMhkubGludGVsLnYxLlJlc3BvbnNlRm9ybWF0Ek8KEHJlYXNvbmluZ19lZmZvcnQYDSABKAlCNbpIMnIwUgBSBG5vbmVSB21pbmltYWxSA2xvd1IGbWVkaXVtUgRoaWdoUgV4aGlnaFIDbWF4Eh4KEWluY2x1ZGVfcmVhc29uaW5nGA4gASgISAaIAQESIQoEdXNlchgPIAEoCUITukgQcg4YgAIyCV5cUHtDY30qJBIiChBwcm9tcHRfY2FjaGVfa2V5GBAgASgJQgi6SAVyAxiABBItCgptb2RhbGl0aWVzGBEgAygJQhm6SBaSARMQCCIPcg1SBHRleHRSBWltYWdlEiwKDGltYWdlX2NvbmZpZxgSIAEoCzIWLmxpbnRlbC52MS5JbWFnZUNvbmZpZ0IOCgxfdGVtcGVyYXR1cmVCDQoLX21heF90b2tlbnNCCAoGX3RvcF9wQggKBl90b3Bfa0IHCgVfc2VlZEIWChRfcGFyYWxsZWxfdG9vbF9jYWxsc0IUChJfaW5jbHVkZV9yZWFzb25pbmciSQoLSW1hZ2VDb25maWcSHQoMYXNwZWN0X3JhdGlvGAEgASgJQge6SARyAhgQEhsKCmltYWdlX3NpemUYAiABKAlCB7pIBHICGBAitAEKC0xMTVJlc3BvbnNlEgoKAmlkGAEgASgJEg0KBW1vZGVsGAIgASgJEg8KB2NyZWF0ZWQYAyABKA0SJwoFdXNhZ2UYBCABKAsyGC5saW50ZWwudjEuTExNVG9rZW5Vc2FnZRIlCgdjaG9pY2VzGAUgAygLMhQubGludGVsLnYxLkxMTUNob2ljZRIXCg91c2FnZV9lc3RpbWF0ZWQYBiABKAgSEAoId2FybmluZ3MYByADKAki8QEKDUxMTVRva2VuVXNhZ2USFQoNcHJvbXB0X3Rva2VucxgBIAEoDRIZChFjb21wbGV0aW9uX3Rva2VucxgCIAEoDRIUCgx0b3RhbF90b2tlbnMYAyABKA0SGgoNY2FjaGVkX3Rva2VucxgEIAEoDUgAiAEBEh0KEHJlYXNvbmluZ190b2tlbnMYBSABKA1IAYgBARIfChJjYWNoZV93cml0ZV90b2tlbnMYBiABKA1IAogBAUIQCg5fY2FjaGVkX3Rva2Vuc0ITChFfcmVhc29uaW5nX3Rva2Vuc0IVChNfY2FjaGVfd3JpdGVfdG9rZW5zImAKE0NvdW50VG9rZW5zUmVzcG9uc2USDQoFbW9kZWwYASABKAkSFQoNcHJvbXB0X3Rva2VucxgCIAEoDRIRCgllc3RpbWF0ZWQYAyABKAgSEAoId2FybmluZ3MYBCADKAkirQEKCUxMTUNob2ljZRINCgVpbmRleBgBIAEoDRIVCg1maW5pc2hfcmVhc29uGAIgASgJEiQKBWRlbHRhGAMgASgLMhUubGludGVsLnYxLkxMTU1lc3NhZ2USJgoHbWVzc2FnZRgEIAEoCzIVLmxpbnRlbC52MS5MTE1NZXNzYWdlEhoKDXN0b3Bfc2VxdWVuY2UYBSABKAlIAIgBAUIQCg5fc3RvcF9zZXF1ZW5jZTLYAQoLQ2hhdFNlcnZpY2USNwoEQ2hhdBIVLmxpbnRlbC52MS5MTE1SZXF1ZXN0GhYubGludGVsLnYxLkxMTVJlc3BvbnNlMAESSgoIQ29tcGxldGUSFS5saW50ZWwudjEuTExNUmVxdWVzdBoWLmxpbnRlbC52MS5MTE1SZXNwb25zZSIPgtPkkwIJOgEqIgQvbGxtEkQKC0NvdW50VG9rZW5zEhUubGludGVsLnYxLkxMTVJlcXVlc3QaHi5saW50ZWwudjEuQ291bnRUb2tlbnNSZXNwb25zZWIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations]);
+  fileDesc("ChRsaW50ZWwvdjEvY2hhdC5wcm90bxIJbGludGVsLnYxIpEDCgpMTE1NZXNzYWdlEj0KBHJvbGUYASABKAlCL7pILHIqUgZzeXN0ZW1SCWRldmVsb3BlclIEdXNlclIJYXNzaXN0YW50UgR0b29sEg8KB2NvbnRlbnQYAiABKAkSJwoKdG9vbF9jYWxscxgDIAMoCzITLmxpbnRlbC52MS5Ub29sQ2FsbBIUCgx0b29sX2NhbGxfaWQYBCABKAkSJQoFcGFydHMYBSADKAsyFi5saW50ZWwudjEuQ29udGVudFBhcnQSHgoRcmVhc29uaW5nX2NvbnRlbnQYBiABKAlIAIgBARIeChFyZWFzb25pbmdfZGV0YWlscxgHIAEoCUgBiAEBEi4KDWNhY2hlX2NvbnRyb2wYCCABKAsyFy5saW50ZWwudjEuQ2FjaGVDb250cm9sEjEKBmltYWdlcxgJIAMoCzIWLmxpbnRlbC52MS5Db250ZW50UGFydEIJukgGkgEDEIAIQhQKEl9yZWFzb25pbmdfY29udGVudEIUChJfcmVhc29uaW5nX2RldGFpbHMiTAoMQ2FjaGVDb250cm9sEh4KBHR5cGUYASABKAlCELpIDXILUgllcGhlbWVyYWwSHAoDdHRsGAIgASgJQg+6SAxyClIAUgI1bVICMWgitwIKC0NvbnRlbnRQYXJ0EjcKBHR5cGUYASABKAlCKbpIJnIkUgR0ZXh0UglpbWFnZV91cmxSBGZpbGVSC2lucHV0X2F1ZGlvEhEKBHRleHQYAiABKAlIAIgBARImCglpbWFnZV91cmwYAyABKAsyEy5saW50ZWwudjEuSW1hZ2VVcmwSIQoEZmlsZRgEIAEoCzITLmxpbnRlbC52MS5GaWxlRGF0YRIqCgtpbnB1dF9hdWRpbxgFIAEoCzIVLmxpbnRlbC52MS5JbnB1dEF1ZGlvEi4KDWNhY2hlX2NvbnRyb2wYBiABKAsyFy5saW50ZWwudjEuQ2FjaGVDb250cm9sEhoKDWV4dHJhX2NvbnRlbnQYByABKAlIAYgBAUIHCgVfdGV4dEIQCg5fZXh0cmFfY29udGVudCJBCghJbWFnZVVybBILCgN1cmwYASABKAkSKAoGZGV0YWlsGAIgASgJQhi6SBVyE1IAUgRhdXRvUgNsb3dSBGhpZ2giLwoIRmlsZURhdGESEQoJZmlsZV9kYXRhGAEgASgJEhAKCGZpbGVuYW1lGAIgASgJInkKCklucHV0QXVkaW8SFQoEZGF0YRgBIAEoCUIHukgEcgIQARJUCgZmb3JtYXQYAiABKAlCRLpIQXI/UgN3YXZSA21wM1IEZmxhY1IDb2dnUgRvcHVzUgNtNGFSA2FhY1IEYWlmZlIEd2VibVIFcGNtMTZSBXBjbTI0IpABCghUb29sQ2FsbBINCgVpbmRleBgBIAEoDRIKCgJpZBgCIAEoCRIfCgR0eXBlGAMgASgJQhG6SA5yDFIAUghmdW5jdGlvbhIxCghmdW5jdGlvbhgEIAEoCzIXLmxpbnRlbC52MS5GdW5jdGlvbkNhbGxCBrpIA8gBARIVCg1leHRyYV9jb250ZW50GAUgASgJIi8KDEZ1bmN0aW9uQ2FsbBIMCgRuYW1lGAEgASgJEhEKCWFyZ3VtZW50cxgCIAEoCSKKAQoEVG9vbBIfCgR0eXBlGAEgASgJQhG6SA5yDFIAUghmdW5jdGlvbhIxCghmdW5jdGlvbhgCIAEoCzIXLmxpbnRlbC52MS5GdW5jdGlvblRvb2xCBrpIA8gBARIuCg1jYWNoZV9jb250cm9sGAMgASgLMhcubGludGVsLnYxLkNhY2hlQ29udHJvbCJuCgxGdW5jdGlvblRvb2wSFQoEbmFtZRgBIAEoCUIHukgEcgIQARITCgtkZXNjcmlwdGlvbhgCIAEoCRISCgpwYXJhbWV0ZXJzGAMgASgJEhMKBnN0cmljdBgEIAEoCEgAiAEBQgkKB19zdHJpY3QibAoKVG9vbENob2ljZRIzCgR0eXBlGAEgASgJQiW6SCJyIFIEYXV0b1IEbm9uZVIIcmVxdWlyZWRSCGZ1bmN0aW9uEikKCGZ1bmN0aW9uGAIgASgLMhcubGludGVsLnYxLkZ1bmN0aW9uTmFtZSIlCgxGdW5jdGlvbk5hbWUSFQoEbmFtZRgBIAEoCUIHukgEcgIQASJ3Cg5SZXNwb25zZUZvcm1hdBIzCgR0eXBlGAEgASgJQiW6SCJyIFIEdGV4dFILanNvbl9vYmplY3RSC2pzb25fc2NoZW1hEjAKC2pzb25fc2NoZW1hGAIgASgLMhsubGludGVsLnYxLkpzb25TY2hlbWFGb3JtYXQibgoQSnNvblNjaGVtYUZvcm1hdBIVCgRuYW1lGAEgASgJQge6SARyAhABEhMKC2Rlc2NyaXB0aW9uGAIgASgJEg4KBnNjaGVtYRgDIAEoCRITCgZzdHJpY3QYBCABKAhIAIgBAUIJCgdfc3RyaWN0IpkKCgpMTE1SZXF1ZXN0EjEKCG1lc3NhZ2VzGAEgAygLMhUubGludGVsLnYxLkxMTU1lc3NhZ2VCCLpIBZIBAggBEg0KBW1vZGVsGAIgASgJEjEKC3RlbXBlcmF0dXJlGAMgASgBQhe6SBQSEhkAAAAAAAAAQCkAAAAAAAAAAEgAiAEBEiAKCm1heF90b2tlbnMYBCABKAVCB7pIBBoCKAFIAYgBARIrCgV0b3BfcBgFIAEoAUIXukgUEhIZAAAAAAAA8D8hAAAAAAAAAABIAogBARIkCgV0b3BfaxgGIAEoBUIQukgNGgso////////////AUgDiAEBEikKBHNlZWQYByABKANCFrpIEyIRGP////8PKP///////////wFIBIgBARIcCgRzdG9wGAggAygJQg66SAuSAQgQBCIEcgIQARIpCgV0b29scxgJIAMoCzIPLmxpbnRlbC52MS5Ub29sQgm6SAaSAQMQgAgSKgoLdG9vbF9jaG9pY2UYCiABKAsyFS5saW50ZWwudjEuVG9vbENob2ljZRIgChNwYXJhbGxlbF90b29sX2NhbGxzGAsgASgISAWIAQESMgoPcmVzcG9uc2VfZm9ybWF0GAwgASgLMhkubGludGVsLnYxLlJlc3BvbnNlRm9ybWF0Ek8KEHJlYXNvbmluZ19lZmZvcnQYDSABKAlCNbpIMnIwUgBSBG5vbmVSB21pbmltYWxSA2xvd1IGbWVkaXVtUgRoaWdoUgV4aGlnaFIDbWF4Eh4KEWluY2x1ZGVfcmVhc29uaW5nGA4gASgISAaIAQESIQoEdXNlchgPIAEoCUITukgQcg4YgAIyCV5cUHtDY30qJBIiChBwcm9tcHRfY2FjaGVfa2V5GBAgASgJQgi6SAVyAxiABBItCgptb2RhbGl0aWVzGBEgAygJQhm6SBaSARMQCCIPcg1SBHRleHRSBWltYWdlEiwKDGltYWdlX2NvbmZpZxgSIAEoCzIWLmxpbnRlbC52MS5JbWFnZUNvbmZpZxI3ChFmcmVxdWVuY3lfcGVuYWx0eRgTIAEoAUIXukgUEhIZAAAAAAAAAEApAAAAAAAAAMBIB4gBARI2ChBwcmVzZW5jZV9wZW5hbHR5GBQgASgBQhe6SBQSEhkAAAAAAAAAQCkAAAAAAAAAwEgIiAEBEjgKEnJlcGV0aXRpb25fcGVuYWx0eRgVIAEoAUIXukgUEhIZAAAAAAAAAEAhAAAAAAAAAABICYgBARIrCgVtaW5fcBgWIAEoAUIXukgUEhIZAAAAAAAA8D8pAAAAAAAAAABICogBARIVCghsb2dwcm9icxgXIAEoCEgLiAEBEiQKDHRvcF9sb2dwcm9icxgYIAEoBUIJukgGGgQYFCgASAyIAQESLQoJdmVyYm9zaXR5GBkgASgJQhq6SBdyFVIAUgNsb3dSBm1lZGl1bVIEaGlnaEIOCgxfdGVtcGVyYXR1cmVCDQoLX21heF90b2tlbnNCCAoGX3RvcF9wQggKBl90b3Bfa0IHCgVfc2VlZEIWChRfcGFyYWxsZWxfdG9vbF9jYWxsc0IUChJfaW5jbHVkZV9yZWFzb25pbmdCFAoSX2ZyZXF1ZW5jeV9wZW5hbHR5QhMKEV9wcmVzZW5jZV9wZW5hbHR5QhUKE19yZXBldGl0aW9uX3BlbmFsdHlCCAoGX21pbl9wQgsKCV9sb2dwcm9ic0IPCg1fdG9wX2xvZ3Byb2JzIkkKC0ltYWdlQ29uZmlnEh0KDGFzcGVjdF9yYXRpbxgBIAEoCUIHukgEcgIYEBIbCgppbWFnZV9zaXplGAIgASgJQge6SARyAhgQIrQBCgtMTE1SZXNwb25zZRIKCgJpZBgBIAEoCRINCgVtb2RlbBgCIAEoCRIPCgdjcmVhdGVkGAMgASgNEicKBXVzYWdlGAQgASgLMhgubGludGVsLnYxLkxMTVRva2VuVXNhZ2USJQoHY2hvaWNlcxgFIAMoCzIULmxpbnRlbC52MS5MTE1DaG9pY2USFwoPdXNhZ2VfZXN0aW1hdGVkGAYgASgIEhAKCHdhcm5pbmdzGAcgAygJIvEBCg1MTE1Ub2tlblVzYWdlEhUKDXByb21wdF90b2tlbnMYASABKA0SGQoRY29tcGxldGlvbl90b2tlbnMYAiABKA0SFAoMdG90YWxfdG9rZW5zGAMgASgNEhoKDWNhY2hlZF90b2tlbnMYBCABKA1IAIgBARIdChByZWFzb25pbmdfdG9rZW5zGAUgASgNSAGIAQESHwoSY2FjaGVfd3JpdGVfdG9rZW5zGAYgASgNSAKIAQFCEAoOX2NhY2hlZF90b2tlbnNCEwoRX3JlYXNvbmluZ190b2tlbnNCFQoTX2NhY2hlX3dyaXRlX3Rva2VucyJgChNDb3VudFRva2Vuc1Jlc3BvbnNlEg0KBW1vZGVsGAEgASgJEhUKDXByb21wdF90b2tlbnMYAiABKA0SEQoJZXN0aW1hdGVkGAMgASgIEhAKCHdhcm5pbmdzGAQgAygJItQBCglMTE1DaG9pY2USDQoFaW5kZXgYASABKA0SFQoNZmluaXNoX3JlYXNvbhgCIAEoCRIkCgVkZWx0YRgDIAEoCzIVLmxpbnRlbC52MS5MTE1NZXNzYWdlEiYKB21lc3NhZ2UYBCABKAsyFS5saW50ZWwudjEuTExNTWVzc2FnZRIaCg1zdG9wX3NlcXVlbmNlGAUgASgJSACIAQESJQoIbG9ncHJvYnMYBiABKAsyEy5saW50ZWwudjEuTG9ncHJvYnNCEAoOX3N0b3Bfc2VxdWVuY2UiNAoITG9ncHJvYnMSKAoHY29udGVudBgBIAMoCzIXLmxpbnRlbC52MS5Ub2tlbkxvZ3Byb2IieQoMVG9rZW5Mb2dwcm9iEg0KBXRva2VuGAEgASgJEg8KB2xvZ3Byb2IYAiABKAESEgoFYnl0ZXMYAyABKAxIAIgBARIrCgx0b3BfbG9ncHJvYnMYBCADKAsyFS5saW50ZWwudjEuVG9wTG9ncHJvYkIICgZfYnl0ZXMiSgoKVG9wTG9ncHJvYhINCgV0b2tlbhgBIAEoCRIPCgdsb2dwcm9iGAIgASgBEhIKBWJ5dGVzGAMgASgMSACIAQFCCAoGX2J5dGVzMtgBCgtDaGF0U2VydmljZRI3CgRDaGF0EhUubGludGVsLnYxLkxMTVJlcXVlc3QaFi5saW50ZWwudjEuTExNUmVzcG9uc2UwARJKCghDb21wbGV0ZRIVLmxpbnRlbC52MS5MTE1SZXF1ZXN0GhYubGludGVsLnYxLkxMTVJlc3BvbnNlIg+C0+STAgk6ASoiBC9sbG0SRAoLQ291bnRUb2tlbnMSFS5saW50ZWwudjEuTExNUmVxdWVzdBoeLmxpbnRlbC52MS5Db3VudFRva2Vuc1Jlc3BvbnNlYgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations]);
 
 /**
  * One message of a conversation.
@@ -699,6 +699,61 @@ export type LLMRequest = Message<"lintel.v1.LLMRequest"> & {
    * @generated from field: lintel.v1.ImageConfig image_config = 18;
    */
   imageConfig?: ImageConfig | undefined;
+
+  /**
+   * Makes tokens the less likely the more often the answer has them already;
+   * below 0 the more likely. Default 0.
+   *
+   * @generated from field: optional double frequency_penalty = 19;
+   */
+  frequencyPenalty?: number | undefined;
+
+  /**
+   * Makes tokens less likely once the answer has them; below 0 more likely.
+   * Default 0.
+   *
+   * @generated from field: optional double presence_penalty = 20;
+   */
+  presencePenalty?: number | undefined;
+
+  /**
+   * Makes tokens that the prompt or the answer has less likely by this factor;
+   * below 1 more likely. Default 1.
+   *
+   * @generated from field: optional double repetition_penalty = 21;
+   */
+  repetitionPenalty?: number | undefined;
+
+  /**
+   * Leaves out tokens that are less likely than this share of the likeliest one.
+   * Default 0.
+   *
+   * @generated from field: optional double min_p = 22;
+   */
+  minP?: number | undefined;
+
+  /**
+   * Whether the answer tells of each of its tokens how likely it was. Default
+   * false.
+   *
+   * @generated from field: optional bool logprobs = 23;
+   */
+  logprobs?: boolean | undefined;
+
+  /**
+   * How many of the likeliest tokens are told at each place, beside the one that
+   * was taken; only with `logprobs`. Default 0.
+   *
+   * @generated from field: optional int32 top_logprobs = 24;
+   */
+  topLogprobs?: number | undefined;
+
+  /**
+   * How much the model says: `low`, `medium` or `high`. Empty: as the model does.
+   *
+   * @generated from field: string verbosity = 25;
+   */
+  verbosity: string;
 };
 
 /**
@@ -938,6 +993,15 @@ export type LLMChoice = Message<"lintel.v1.LLMChoice"> & {
    * @generated from field: optional string stop_sequence = 5;
    */
   stopSequence?: string | undefined;
+
+  /**
+   * How likely the tokens of the answer were, where the request has `logprobs` and
+   * the model server tells it. In a stream those of this message, whose texts
+   * may end elsewhere than its content does.
+   *
+   * @generated from field: lintel.v1.Logprobs logprobs = 6;
+   */
+  logprobs?: Logprobs | undefined;
 };
 
 /**
@@ -946,6 +1010,108 @@ export type LLMChoice = Message<"lintel.v1.LLMChoice"> & {
  */
 export const LLMChoiceSchema: GenMessage<LLMChoice> = /*@__PURE__*/
   messageDesc(file_lintel_v1_chat, 19);
+
+/**
+ * How likely the tokens of an answer were.
+ *
+ * @generated from message lintel.v1.Logprobs
+ */
+export type Logprobs = Message<"lintel.v1.Logprobs"> & {
+  /**
+   * The tokens of the answer, in its order.
+   *
+   * @generated from field: repeated lintel.v1.TokenLogprob content = 1;
+   */
+  content: TokenLogprob[];
+};
+
+/**
+ * Describes the message lintel.v1.Logprobs.
+ * Use `create(LogprobsSchema)` to create a new message.
+ */
+export const LogprobsSchema: GenMessage<Logprobs> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 20);
+
+/**
+ * A token of an answer.
+ *
+ * @generated from message lintel.v1.TokenLogprob
+ */
+export type TokenLogprob = Message<"lintel.v1.TokenLogprob"> & {
+  /**
+   * Its text, which may be no whole character.
+   *
+   * @generated from field: string token = 1;
+   */
+  token: string;
+
+  /**
+   * Natural logarithm of its probability. Where that is too little to be told:
+   * -9999.
+   *
+   * @generated from field: double logprob = 2;
+   */
+  logprob: number;
+
+  /**
+   * The bytes of its text in UTF-8. Absent: the model server does not tell, or it
+   * stands for no text.
+   *
+   * @generated from field: optional bytes bytes = 3;
+   */
+  bytes?: Uint8Array | undefined;
+
+  /**
+   * The likeliest tokens at its place, the likeliest first: as many as
+   * `top_logprobs` asks for.
+   *
+   * @generated from field: repeated lintel.v1.TopLogprob top_logprobs = 4;
+   */
+  topLogprobs: TopLogprob[];
+};
+
+/**
+ * Describes the message lintel.v1.TokenLogprob.
+ * Use `create(TokenLogprobSchema)` to create a new message.
+ */
+export const TokenLogprobSchema: GenMessage<TokenLogprob> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 21);
+
+/**
+ * A token that might have stood at a place of an answer.
+ *
+ * @generated from message lintel.v1.TopLogprob
+ */
+export type TopLogprob = Message<"lintel.v1.TopLogprob"> & {
+  /**
+   * Its text, which may be no whole character.
+   *
+   * @generated from field: string token = 1;
+   */
+  token: string;
+
+  /**
+   * Natural logarithm of its probability.
+   *
+   * @generated from field: double logprob = 2;
+   */
+  logprob: number;
+
+  /**
+   * The bytes of its text in UTF-8. Absent: the model server does not tell, or it
+   * stands for no text.
+   *
+   * @generated from field: optional bytes bytes = 3;
+   */
+  bytes?: Uint8Array | undefined;
+};
+
+/**
+ * Describes the message lintel.v1.TopLogprob.
+ * Use `create(TopLogprobSchema)` to create a new message.
+ */
+export const TopLogprobSchema: GenMessage<TopLogprob> = /*@__PURE__*/
+  messageDesc(file_lintel_v1_chat, 22);
 
 /**
  * Chat completion.
