@@ -32,9 +32,12 @@ function lastBuild() {
   }
 }
 
-/** TypeScript is compiled, JSON is copied. */
+/** TypeScript is compiled, what else gateways read is copied. */
 const isSource = (name) =>
-  (name.endsWith(".ts") && !name.endsWith(".d.ts")) || name.endsWith(".json");
+  (name.endsWith(".ts") && !name.endsWith(".d.ts")) || /\.(json|html)$/.test(name);
+
+/** What runs in browsers; scripts/console.js makes one file of it in gen/. */
+const forBrowsers = join(root, "src/console");
 
 /** Size and time of every source, by path; changes show as a different text. */
 function sourcesNow() {
@@ -44,6 +47,7 @@ function sourcesNow() {
       if (!entry.isFile() || !isSource(entry.name)) continue;
       // `parentPath` came with Node 20.12; `path` left with Node 24.
       const path = join(entry.parentPath ?? entry.path, entry.name);
+      if (path.startsWith(forBrowsers)) continue;
       const { size, mtimeMs } = statSync(path);
       sources[relative(root, path).replaceAll("\\", "/")] = `${size} ${mtimeMs}`;
     }
@@ -98,7 +102,7 @@ async function compiler() {
 /** Compiles one source. Returns what is wrong with its syntax. */
 function compile(ts, options, source) {
   const path = join(root, source);
-  if (source.endsWith(".json")) {
+  if (!source.endsWith(".ts")) {
     replace(outputOf(source), readFileSync(path, "utf8"));
     return [];
   }

@@ -1,6 +1,6 @@
 /**
  * Generates what is generated: gen/ from proto/ (by buf, offline), the OpenAPI document
- * among it, and lintel.schema.json from the definition of the configuration.
+ * and the console among it, and lintel.schema.json from the definition of the configuration.
  *
  *   node scripts/generate.js            writes them
  *   node scripts/generate.js --check    writes nothing, fails if they are stale
@@ -11,6 +11,7 @@ import { tmpdir } from "node:os";
 import { delimiter, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { buildIfStale } from "./build.js";
+import { consolePage } from "./console.js";
 import { replace } from "./replace.js";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
@@ -66,6 +67,7 @@ async function openapiText() {
 }
 
 const openapi = "gen/openapi.json";
+const page = "gen/console.html";
 
 /** Does something with what buf makes, in a folder of its own: where that fails, nothing is lost. */
 async function generated(use) {
@@ -78,12 +80,12 @@ async function generated(use) {
   }
 }
 
-/** Puts what buf made in place. The document is made of it, so that one stays until it is made anew. */
+/** Puts what buf made in place. What is not made by buf stays until it is made anew. */
 function take(fresh) {
   for (const name of differences(join(fresh, "gen"), join(root, "gen"))) {
     const [made, own] = [join(fresh, "gen", name), join(root, "gen", name)];
     if (existsSync(made)) replace(own, readFileSync(made));
-    else if (`gen/${name}` !== openapi) rmSync(own);
+    else if (![openapi, page].includes(`gen/${name}`)) rmSync(own);
   }
 }
 
@@ -91,6 +93,7 @@ const schemaFile = join(root, "lintel.schema.json");
 if (check) {
   const stale = await generated(async (fresh) => {
     writeFileSync(join(fresh, openapi), await openapiText());
+    writeFileSync(join(fresh, page), await consolePage());
     return differences(join(fresh, "gen"), join(root, "gen")).map((name) => `gen/${name}`);
   });
   const committed = existsSync(schemaFile) ? readFileSync(schemaFile, "utf8") : "";
@@ -102,6 +105,7 @@ if (check) {
   }
 } else {
   await generated(take);
+  replace(join(root, page), await consolePage());
   replace(join(root, openapi), await openapiText());
   replace(schemaFile, await schemaText());
 }

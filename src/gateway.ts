@@ -10,7 +10,7 @@ import { operatorSettings } from "./config/telemetry.js";
 import type { Core } from "./core/core.js";
 import type { Logger } from "./core/log.js";
 import type { MetricsForm } from "./core/telemetry.js";
-import type { Door } from "./doors/door.js";
+import { type Served, webConsole } from "./doors/console.js";
 import { doors } from "./doors/index.js";
 import { operations } from "./doors/operations.js";
 import { metrics as metricsAt } from "./doors/watch.js";
@@ -120,11 +120,17 @@ export async function start(
     const adminListen = config.admin?.listen;
     if (administration && adminListen) {
       const addresses = listenOptions(config, adminListen, listen[0]?.tls);
-      apart = await serveAdministration({ core, doorSettings, administration, listen: addresses });
+      const more = config.console ? [webConsole(["administration"])] : [];
+      const served = { core, doors: more, doorSettings, administration, listen: addresses };
+      apart = await serveAdministration(served);
     }
     serving = await serve({
       core,
-      doors: doorsOf(config, read),
+      doors: doorsOf(
+        config,
+        apart || !administration ? ["calls"] : ["calls", "administration"],
+        read,
+      ),
       doorSettings,
       administration: apart ? undefined : administration,
       appSettings: appSettings(config),
@@ -179,12 +185,15 @@ const enginesOf = (backends: readonly SetUpBackend[]) =>
     return exits ? [{ backend: backend.name, exits }] : [];
   });
 
-/** Metrics are among the doors where they have no address of their own. */
+/** Metrics are among the doors where they have no address of their own, the console where it is on. */
 function doorsOf(
   config: Config,
+  served: readonly Served[],
   text: ((form: MetricsForm) => string | Promise<string>) | undefined,
 ) {
-  const here: readonly Door[] =
-    config.telemetry.prometheus === true && text ? [metricsAt(text)] : [];
-  return [...doors, ...here];
+  return [
+    ...doors,
+    ...(config.console ? [webConsole(served)] : []),
+    ...(config.telemetry.prometheus === true && text ? [metricsAt(text)] : []),
+  ];
 }

@@ -84,16 +84,17 @@ export async function serve(options: ServingOptions): Promise<Serving> {
 /**
  * Opens the doors of administration alone, and those that tell whether the process is well. Pages of other
  * origins may not call.
+ * @param options with `doors` that are there besides
  * @throws as `serve`
  */
 export async function serveAdministration(
-  options: Pick<ServingOptions, "core" | "doorSettings" | "listen"> & {
+  options: Pick<ServingOptions, "core" | "doors" | "doorSettings" | "listen"> & {
     readonly administration: Administration;
   },
 ): Promise<Serving> {
   const { core, doorSettings: settings, administration } = options;
   const app = await createApp({ bodyLimit: adminBodyLimit, corsOrigins: false });
-  for (const door of [operations, adminRpc]) {
+  for (const door of [operations, adminRpc, ...options.doors]) {
     await app.register(door, { gateway: core, settings, administration });
   }
   const listeners = await listenAtAll(app, options);

@@ -98,6 +98,10 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe("Which web pages may call from a browser."),
+  console: z
+    .boolean()
+    .default(true)
+    .describe("Whether GET / is a page to try the models in a browser."),
   trust_proxy: z
     .union([z.boolean(), z.array(proxyAddress)], {
       error: "must be true, false, or a list of the proxies' addresses",

@@ -8,5 +8,5 @@ import { operations } from "./operations.js";
 import { rest } from "./rest/door.js";
 import { rpc } from "./rpc/rpc.js";
 
-/** Every door of a gateway. */
+/** Every door that each gateway has; those that may be off: src/gateway.ts. */
 export const doors: readonly Door[] = [rest, openai, anthropic, google, rpc, media, operations];

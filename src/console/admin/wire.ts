@@ -1,0 +1,56 @@
+/** What administration answers in JSON, as far as the console reads it. Numbers of 64 bits are texts there. */
+
+/** A limit: how much, no end to it, or (absent) what all callers have. */
+export interface Limit {
+  readonly amount?: string | number;
+  readonly unlimited?: boolean;
+  /** Of budgets. */
+  readonly period?: string;
+}
+
+/** A token, without what it is written as. */
+export interface Token {
+  readonly id: string;
+  readonly name: string;
+  readonly state: "STATE_ACTIVE" | "STATE_EXPIRED" | "STATE_REVOKED";
+  readonly models: readonly string[];
+  readonly team: string;
+  readonly limits?: Readonly<Record<string, Limit | undefined>>;
+  readonly create_time?: string;
+  readonly expire_time?: string;
+  readonly from_addresses: readonly string[];
+}
+
+export interface ListTokens {
+  readonly tokens: readonly Token[];
+  readonly next_page_token: string;
+}
+
+/** A token that was made, or made anew. */
+export interface Made {
+  readonly token: Token;
+  /** What its holder calls with; told this once. */
+  readonly secret: string;
+  readonly warnings?: readonly string[];
+}
+
+/** What calls that are alike in `group` used together. */
+export interface UsageRow {
+  readonly group: Readonly<Record<string, string>>;
+  readonly calls: string;
+  readonly failed: string;
+  readonly prompt_tokens: string;
+  readonly completion_tokens: string;
+  readonly images: string;
+  readonly spend: number;
+  readonly mean_duration_ms: number;
+}
+
+export interface QueryUsage {
+  readonly rows: readonly UsageRow[];
+  readonly next_page_token: string;
+  readonly warnings: readonly string[];
+}
+
+/** Calls a method of administration. @param name as in `TokensService/ListTokens` */
+export type Administer = <T>(name: string, body: object) => Promise<T>;

@@ -1,0 +1,94 @@
+/** A conversation, and how one answer of it comes in. */
+import { eventsOf, failureIn, type Gateway } from "../gateway.js";
+import type { ChatChunk, Message, Part, Usage } from "../wire.js";
+
+/** How one answer went. */
+export interface Course {
+  /** Milliseconds to the first text or thought; absent: there was none. */
+  readonly first?: number;
+  /** Milliseconds to the end; absent: it goes on. */
+  readonly total?: number;
+  readonly finish?: string;
+  readonly usage?: Usage;
+  readonly estimated?: boolean;
+  readonly warnings: readonly string[];
+  readonly error?: string;
+}
+
+/** What stands in a conversation: what a person said, or what a model answered. */
+export interface Turn {
+  readonly id: number;
+  readonly role: "user" | "assistant";
+  readonly text: string;
+  /** Pictures, as addresses. */
+  readonly images: readonly string[];
+  readonly thoughts: string;
+  /** Of answers. */
+  readonly course?: Course;
+}
+
+/** Settings of requests, as they are sent; without what is left to the gateway. */
+export type Settings = Readonly<Record<string, unknown>>;
+
+/** The request for the next answer. */
+export function requestFor(turns: readonly Turn[], system: string, settings: Settings): object {
+  const said = turns.filter(({ text, images }) => text !== "" || images.length > 0);
+  const first: Message[] = system.trim() === "" ? [] : [{ role: "system", content: system }];
+  return { ...settings, messages: [...first, ...said.map(messageOf)], stream: true };
+}
+
+function messageOf({ role, text, images }: Turn): Message {
+  if (images.length === 0 || role === "assistant") return { role, content: text };
+  const shown = images.map((url): Part => ({ type: "image_url", image_url: { url } }));
+  return { role, content: [...(text === "" ? [] : [{ type: "text" as const, text }]), ...shown] };
+}
+
+/**
+ * Has a model answer.
+ * @param turn the answer so far, which is empty
+ * @param onChange gets it anew with all that comes; also where it fails, with the reason
+ * @param signal ends it, which is no failure
+ */
+export async function answer(
+  gateway: Gateway,
+  request: object,
+  turn: Turn,
+  onChange: (turn: Turn) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  const begun = performance.now();
+  let now = turn;
+  const change = (more: Partial<Turn>, course: Partial<Course> = {}) => {
+    now = { ...now, ...more, course: { warnings: [], ...now.course, ...course } };
+    onChange(now);
+  };
+  const passed = () => performance.now() - begun;
+  try {
+    const response = await gateway.call("llm", request, signal);
+    for await (const chunk of eventsOf<ChatChunk>(response)) {
+      if (chunk.error) throw failureIn(chunk);
+      const { delta, finish_reason: finish } = chunk.choices?.[0] ?? {};
+      const { content = "", reasoning_content: thought = "", images = [] } = delta ?? {};
+      const says = content !== "" || thought !== "" || images.length > 0;
+      change(
+        {
+          text: now.text + content,
+          thoughts: now.thoughts + thought,
+          images: [...now.images, ...images.map(({ image_url }) => image_url.url)],
+        },
+        {
+          ...(says && now.course?.first === undefined && { first: passed() }),
+          ...(chunk.warnings && { warnings: chunk.warnings }),
+          ...(finish && { finish, total: passed(), ...usageIn(chunk) }),
+        },
+      );
+    }
+  } catch (error) {
+    const stopped = signal.aborted;
+    const told = error instanceof Error ? error.message : String(error);
+    change({}, { total: passed(), ...(stopped ? { finish: "stopped" } : { error: told }) });
+  }
+}
+
+const usageIn = ({ usage, usage_estimated }: ChatChunk): Partial<Course> =>
+  usage ? { usage, estimated: usage_estimated ?? false } : {};

@@ -1,0 +1,71 @@
+/** One turn of a conversation, as it is shown. */
+import { Alert, Copy, Warnings } from "../notes.js";
+import type { Course, Turn } from "./conversation.js";
+import { Prose } from "./prose.js";
+
+interface Shown {
+  readonly turn: Turn;
+  /** Whether an answer comes in, so that nothing can be asked. */
+  readonly busy: boolean;
+  /** Of what a person said: takes it back into the field where it was written. */
+  readonly onEdit: () => void;
+  /** Of an answer: has another one made. */
+  readonly onRetry: () => void;
+}
+
+/** What was said, what was thought before, how it went, and what can be done with it. */
+export function TurnView({ turn, busy, onEdit, onRetry }: Shown) {
+  const { role, text, images, thoughts, course } = turn;
+  const own = role === "user";
+  const running = course !== undefined && course.total === undefined;
+  return (
+    <article class={`turn ${role}`} aria-label={own ? "You" : "Model"} aria-busy={running}>
+      {thoughts !== "" && (
+        <details class="thoughts" open={running && text === ""}>
+          <summary>Thoughts</summary>
+          <p class="prose">{thoughts}</p>
+        </details>
+      )}
+      {own ? <p class="prose">{text}</p> : <Prose text={text} />}
+      {images.map((url, index) => (
+        <img
+          key={index}
+          class="shown"
+          src={url}
+          alt={own ? "shown to the model" : "drawn by the model"}
+        />
+      ))}
+      {running && text === "" && thoughts === "" && <p class="waiting">…</p>}
+      {course?.error !== undefined && <Alert text={course.error} />}
+      {course && <Warnings texts={course.warnings} />}
+      {!running && (
+        <footer>
+          {course && <span class="course">{courseIn(course)}</span>}
+          {text !== "" && <Copy text={text} />}
+          <button type="button" class="quiet" disabled={busy} onClick={own ? onEdit : onRetry}>
+            {own ? "Edit" : "Again"}
+          </button>
+        </footer>
+      )}
+    </article>
+  );
+}
+
+/** How an answer went, in a line. */
+function courseIn({ first, total, finish, usage, estimated }: Course): string {
+  const told: string[] = [];
+  if (usage) {
+    const about = estimated ? "about " : "";
+    told.push(`${about}${usage.prompt_tokens} + ${usage.completion_tokens} tokens`);
+  }
+  if (first !== undefined) told.push(`first after ${seconds(first)}`);
+  if (usage && total !== undefined && first !== undefined && total > first) {
+    const rate = (usage.completion_tokens / (total - first)) * 1000;
+    if (usage.completion_tokens > 1) told.push(`${rate.toPrecision(3)} tokens/s`);
+  }
+  if (finish === "length") told.push("cut off: raise “Most tokens”");
+  else if (finish !== undefined && finish !== "stop") told.push(finish);
+  return told.join(" · ");
+}
+
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(2)} s`;

@@ -1,0 +1,118 @@
+/** How a model is to answer. */
+import { Area, Choice, Line, numberIn } from "../fields.js";
+import type { Model } from "../wire.js";
+import type { Settings } from "./conversation.js";
+
+/** What stands in the form. Empty texts are left to the gateway. */
+export interface ChatForm {
+  readonly model: string;
+  readonly system: string;
+  readonly effort: string;
+  /** Of numbers, by the names of their fields. */
+  readonly numbers: Readonly<Record<string, string>>;
+}
+
+export const emptyForm: ChatForm = { model: "", system: "", effort: "", numbers: {} };
+
+const numbers = [
+  { name: "temperature", label: "Temperature", usual: 0.7 },
+  { name: "max_tokens", label: "Most tokens", usual: undefined },
+  { name: "top_p", label: "Top p", usual: 1 },
+  { name: "top_k", label: "Top k", usual: undefined },
+  { name: "min_p", label: "Min p", usual: 0 },
+  { name: "frequency_penalty", label: "Frequency penalty", usual: 0 },
+  { name: "presence_penalty", label: "Presence penalty", usual: 0 },
+  { name: "repetition_penalty", label: "Repetition penalty", usual: 1 },
+  { name: "seed", label: "Seed", usual: undefined },
+] as const;
+
+const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+
+/** As much as a person wants to read: the contract's 256 tokens would end in the middle of most answers. */
+const readable = 2048;
+
+const mostTokens = ({ max_tokens }: Model): number =>
+  max_tokens === 0 ? readable : Math.min(max_tokens, readable);
+
+/** The fields of a request that the form stands for. */
+export function settingsOf(form: ChatForm, model: Model | undefined): Settings {
+  const supports = model?.supports ?? [];
+  const said = Object.entries(form.numbers)
+    .filter(([name]) => supports.includes(name))
+    .map(([name, text]) => [name, numberIn(text)] as const)
+    .filter(([, value]) => value !== undefined);
+  return {
+    model: form.model,
+    ...(model && supports.includes("max_tokens") && { max_tokens: mostTokens(model) }),
+    ...Object.fromEntries(said),
+    ...(form.effort !== "" && supports.includes("reasoning_effort")
+      ? { reasoning_effort: form.effort }
+      : {}),
+  };
+}
+
+/** The form, with what the model supports. */
+export function ChatSettings({
+  form,
+  models,
+  onChange,
+}: {
+  readonly form: ChatForm;
+  /** Those that chat. */
+  readonly models: readonly Model[];
+  readonly onChange: (form: ChatForm) => void;
+}) {
+  const model = models.find(({ id }) => id === form.model);
+  const supports = model?.supports ?? [];
+  const change = (more: Partial<ChatForm>) => onChange({ ...form, ...more });
+  return (
+    <form class="settings" aria-label="Settings" onSubmit={(event) => event.preventDefault()}>
+      <Choice label="Model" value={form.model} onChange={(value) => change({ model: value })}>
+        {models.map(({ id }) => (
+          <option key={id} value={id}>
+            {id}
+          </option>
+        ))}
+      </Choice>
+      <Area
+        label="System prompt"
+        rows={4}
+        value={form.system}
+        onChange={(system) => change({ system })}
+      />
+      {supports.includes("reasoning_effort") && (
+        <Choice
+          label="Reasoning effort"
+          value={form.effort}
+          onChange={(effort) => change({ effort })}
+        >
+          <option value="">as the model does</option>
+          {efforts.map((one) => (
+            <option key={one}>{one}</option>
+          ))}
+        </Choice>
+      )}
+      <div class="numbers">
+        {model &&
+          numbers
+            .filter(({ name }) => supports.includes(name))
+            .map(({ name, label, usual }) => (
+              <Line
+                key={name}
+                label={label}
+                type="number"
+                value={form.numbers[name] ?? ""}
+                placeholder={placeholderOf(model, name, usual)}
+                onChange={(value) => change({ numbers: { ...form.numbers, [name]: value } })}
+              />
+            ))}
+      </div>
+    </form>
+  );
+}
+
+function placeholderOf(model: Model, name: string, usual: number | undefined): string | undefined {
+  if (name === "max_tokens") return String(mostTokens(model));
+  if (name === "seed") return "random";
+  return (model.defaults[name] ?? usual)?.toString();
+}

@@ -1,0 +1,135 @@
+/** The page that a gateway shows in a browser: what it does, to try and to look at. */
+import { render } from "preact";
+import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
+import { Account, TokenForm } from "./account.js";
+import { Administration } from "./admin/admin.js";
+import { Chat } from "./chat/chat.js";
+import { emptyForm as emptyChat } from "./chat/settings.js";
+import { gatewayFor, modelsOf, wordsOf } from "./gateway.js";
+import { Images } from "./images/images.js";
+import { emptyForm as emptyImage } from "./images/settings.js";
+import { Models } from "./models.js";
+import { Alert } from "./notes.js";
+import { callerToken, someToken } from "./token.js";
+import type { Model } from "./wire.js";
+
+/** What the address that the page came from serves: `calls`, `administration`, or both. */
+const serves = (document.body.dataset.serves ?? "").split(" ");
+
+const ofCalls = ["chat", "images", "models", "account"] as const;
+type View = (typeof ofCalls)[number] | "administration";
+const views: readonly View[] = [
+  ...(serves.includes("calls") ? ofCalls : []),
+  ...(serves.includes("administration") ? (["administration"] as const) : []),
+];
+
+const viewNow = (): View | undefined =>
+  views.find((one) => location.hash === `#${one}`) ?? views[0];
+
+function App() {
+  const [view, setView] = useState(viewNow);
+  useEffect(() => {
+    const changed = () => setView(viewNow());
+    addEventListener("hashchange", changed);
+    return () => removeEventListener("hashchange", changed);
+  }, []);
+  return (
+    <>
+      <header class="top">
+        <strong>Lintel</strong>
+        <nav>
+          {views.map((one) => (
+            <a key={one} href={`#${one}`} aria-current={one === view ? "page" : undefined}>
+              {one}
+            </a>
+          ))}
+        </nav>
+      </header>
+      <main>
+        {serves.includes("calls") && <Calls view={view} />}
+        {view === "administration" && <Administration />}
+      </main>
+    </>
+  );
+}
+
+/** What callers do. All of it stays while somebody looks at another part. */
+function Calls({ view }: { readonly view: View | undefined }) {
+  const [token, setToken] = useState(someToken);
+  const [refused, setRefused] = useState(false);
+  const [models, setModels] = useState<readonly Model[]>();
+  const [error, setError] = useState<string>();
+  const [chat, setChat] = useState(emptyChat);
+  const [image, setImage] = useState(emptyImage);
+  const gateway = useMemo(() => gatewayFor(token, () => setRefused(true)), [token]);
+
+  const look = useCallback(() => {
+    modelsOf(gateway).then(
+      (all) => {
+        setModels(all);
+        setError(undefined);
+        setRefused(false);
+        setChat((form) => ({ ...form, model: chosen(all.filter(chats), form.model) }));
+        setImage((form) => ({ ...form, model: chosen(all.filter(draws), form.model) }));
+      },
+      (reason) => setError(wordsOf(reason)),
+    );
+  }, [gateway]);
+  useEffect(look, [look]);
+  // What a model takes is known once it is loaded.
+  useEffect(() => {
+    if (!models?.some(({ state }) => state === "STATE_LOADING")) return;
+    const again = setTimeout(look, 1000);
+    return () => clearTimeout(again);
+  }, [models, look]);
+
+  const take = (said: string, keep: boolean) => {
+    callerToken.keep(said, keep);
+    setRefused(false);
+    setToken(said);
+  };
+  const use = (model: Model) => {
+    if (chats(model)) setChat({ ...chat, model: model.id });
+    else setImage({ ...image, model: model.id });
+    location.hash = chats(model) ? "chat" : "images";
+  };
+
+  if (view === undefined) return null;
+  if (refused && view !== "administration") {
+    return (
+      <section class="wide">
+        <p>This gateway wants a token that it knows.</p>
+        {error !== undefined && <Alert text={error} />}
+        <TokenForm token="" onToken={take} />
+      </section>
+    );
+  }
+  return (
+    <>
+      {error !== undefined && view !== "administration" && <Alert text={error} />}
+      <div hidden={view !== "chat"}>
+        <Chat gateway={gateway} models={models?.filter(chats)} form={chat} onForm={setChat} />
+      </div>
+      <div hidden={view !== "images"}>
+        <Images gateway={gateway} models={models?.filter(draws)} form={image} onForm={setImage} />
+      </div>
+      <div hidden={view !== "models"}>
+        <Models models={models ?? []} onUse={use} onRefresh={look} />
+      </div>
+      <div hidden={view !== "account"}>
+        <Account gateway={gateway} shown={view === "account"} token={token} onToken={take} />
+      </div>
+    </>
+  );
+}
+
+const draws = ({ task }: Model): boolean => task === "TASK_TEXT_TO_IMAGE";
+const chats = (model: Model): boolean => !draws(model);
+
+/** The model that was chosen before, if it is still there, else what an empty name means. */
+function chosen(models: readonly Model[], before: string): string {
+  const known = models.find(({ id }) => id === before);
+  return (known ?? models.find(({ is_default }) => is_default) ?? models[0])?.id ?? "";
+}
+
+render(<App />, document.body);

@@ -1,0 +1,109 @@
+/** What REST answers, as far as the console reads it. */
+
+/** A part of a message's content. */
+export type Part =
+  | { readonly type: "text"; readonly text: string }
+  | { readonly type: "image_url"; readonly image_url: { readonly url: string } };
+
+/** A message as `/llm` takes it. */
+export interface Message {
+  readonly role: "system" | "user" | "assistant";
+  readonly content: string | readonly Part[];
+}
+
+/** An error, also within a stream. */
+export interface ErrorBody {
+  readonly error?: { readonly message?: string; readonly code?: string } | null;
+}
+
+export interface Usage {
+  readonly prompt_tokens: number;
+  readonly completion_tokens: number;
+}
+
+/** One event of `/llm`. */
+export interface ChatChunk extends ErrorBody {
+  readonly choices?: readonly {
+    readonly finish_reason: string | null;
+    readonly delta?: {
+      readonly content?: string;
+      readonly reasoning_content?: string;
+      readonly images?: readonly { readonly image_url: { readonly url: string } }[];
+    };
+  }[];
+  readonly usage?: Usage | null;
+  readonly usage_estimated?: boolean;
+  readonly warnings?: readonly string[];
+}
+
+/** An image that was made. */
+export interface Media {
+  readonly url: string;
+  readonly seed: number;
+  readonly nsfw: boolean;
+  readonly revised_prompt?: string;
+}
+
+/** One event of `/text-to-image`. */
+export type ImageEvent =
+  | {
+      readonly type: "progress";
+      /** How many of the request's images there are. */
+      readonly images: number;
+      readonly index: number;
+      readonly step: number;
+      readonly steps: number;
+      /** Of the whole request. */
+      readonly percent: number;
+      readonly queue_position?: number;
+      /** A small picture of the state, a `data:` URL. */
+      readonly preview?: string;
+    }
+  | { readonly type: "image"; readonly index: number; readonly image: Media }
+  | {
+      readonly type: "done";
+      readonly images: readonly Media[];
+      readonly warnings?: readonly string[];
+    }
+  | ({ readonly type: "error" } & ErrorBody);
+
+/** A limit of `/account`. */
+export interface Limit {
+  readonly quantity: string;
+  readonly scope: string;
+  readonly name: string;
+  readonly limit: number;
+  readonly remaining?: number;
+  readonly window: string;
+  readonly reset_seconds?: number;
+}
+
+/** What `/account` answers. */
+export interface Account {
+  readonly caller: string;
+  readonly token: string;
+  readonly team: string;
+  readonly expires_at?: string;
+  readonly models: readonly string[];
+  readonly team_models: readonly string[];
+  readonly limits: readonly Limit[];
+}
+
+/** A model, as `ListModels` has it in JSON. */
+export interface Model {
+  readonly id: string;
+  readonly task: "TASK_CHAT" | "TASK_TEXT_TO_IMAGE";
+  readonly state: "STATE_LOADING" | "STATE_READY" | "STATE_FAILED" | "STATE_IDLE";
+  readonly state_detail: string;
+  readonly supports: readonly string[];
+  /** 0: not known. */
+  readonly max_tokens: number;
+  readonly is_default: boolean;
+  readonly defaults: Readonly<Record<string, number>>;
+  readonly loras: readonly string[];
+  readonly source: string;
+  /** Bytes: a number of 64 bits, which is a text in JSON. "0": not known. */
+  readonly size_bytes: string;
+  /** 0: not known. */
+  readonly context_length: number;
+}
