@@ -11,6 +11,8 @@ export interface BannerFacts {
   readonly file: string | undefined;
   /** Addresses as they are listened on: `http://127.0.0.1:8080`, `unix:/run/lintel.sock`. */
   readonly addresses: readonly string[];
+  /** Whether there is a page for browsers. */
+  readonly console: boolean;
   /** Where administration is served; absent: it is not. */
   readonly admin?: readonly string[] | undefined;
   readonly models: readonly ServedModel[];
@@ -52,6 +54,7 @@ export function banner(facts: BannerFacts, windows = process.platform === "win32
     "  One port:  REST and SSE, OpenAI, Anthropic, Google, gRPC, gRPC-Web, Connect; HTTP/1.1 and HTTP/2",
     `  Settings:  ${file ?? "defaults (no lintel.yaml)"}`,
     `  Callers:   ${authWords[auth]}`,
+    ...browserLine(facts),
     ...(admin ? [`  Admin:     ${admin.join(", ")} (admin.tokens)`] : []),
     ...(workers > 1 ? [`  Workers:   ${workers} processes at the same addresses`] : []),
     "",
@@ -59,6 +62,12 @@ export function banner(facts: BannerFacts, windows = process.platform === "win32
     "",
     ...(windows ? commandLines(facts) : curlLines(facts)),
   ].join("\n");
+}
+
+/** Where to look with a browser, which opens no Unix sockets. */
+function browserLine({ console, addresses }: BannerFacts): string[] {
+  const address = addresses.find((one) => !one.startsWith("unix:"));
+  return console && address !== undefined ? [`  Browser:   ${localUrl(address)}/`] : [];
 }
 
 /** Most models that are told: of thousands, what the log said before would be out of sight. */

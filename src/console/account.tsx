@@ -31,7 +31,7 @@ export function Account({
   }, [gateway, shown]);
   return (
     <section class="wide">
-      <TokenForm token={token} onToken={onToken} />
+      <TokenForm key={token} token={token} onToken={onToken} />
       {error !== undefined && <Alert text={error} />}
       {account && error === undefined && <Who account={account} />}
     </section>
@@ -48,7 +48,6 @@ export function TokenForm({
 }) {
   const [written, setWritten] = useState(token);
   const [keep, setKeep] = useState(false);
-  useEffect(() => setWritten(token), [token]);
   return (
     <form
       class="token"

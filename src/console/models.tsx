@@ -24,8 +24,8 @@ export const Models = ({
             <th>Model</th>
             <th>Does</th>
             <th>State</th>
-            <th>Context</th>
-            <th>Most tokens</th>
+            <th class="number">Context</th>
+            <th class="number">Most tokens</th>
             <th>Takes</th>
           </tr>
         </thead>

@@ -14,6 +14,7 @@ const facts: BannerFacts = {
   silent: [],
   hasBackend: false,
   auth: "public",
+  console: true,
   workers: 1,
 };
 
@@ -41,11 +42,22 @@ test("it names every way in that the README has for callers", () => {
   const names = [...table.matchAll(/^\| (\w[^|]*?) +\|/gm)].flatMap(([, cell = ""]) =>
     cell.split(", "),
   );
-  const others = ["Protocol", "Reflection", "health", "Operations"];
+  const others = ["Protocol", "Reflection", "health", "Browsers", "Operations"];
   const ways = names.filter((name) => !others.includes(name));
   expect(ways.length).toBeGreaterThan(5);
   const [line = ""] = /^ *One port: .*$/m.exec(banner(facts)) ?? [];
   expect(ways.filter((name) => !line.includes(name))).toEqual([]);
+});
+
+test("a browser is told where to look, unless there is no page, or only a socket", () => {
+  const told = (different: Partial<BannerFacts>) =>
+    /^ *Browser: +(.*)$/m.exec(banner({ ...facts, ...different }))?.[1];
+  expect(told({})).toBe("http://127.0.0.1:8080/");
+  expect(told({ addresses: ["unix:/run/l.sock", "https://a.example:1"] })).toBe(
+    "https://a.example:1/",
+  );
+  expect(told({ console: false })).toBeUndefined();
+  expect(told({ addresses: ["unix:/run/l.sock"] })).toBeUndefined();
 });
 
 test("models are told with where they run and how they are, one line each", () => {

@@ -4,7 +4,7 @@ import { onTestFinished } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import type { CoreParts } from "../../src/core/core.js";
 import type { CoreSettings } from "../../src/core/settings.js";
-import type { DoorSettings } from "../../src/doors/door.js";
+import type { Door, DoorSettings } from "../../src/doors/door.js";
 import { startLintel } from "../support/lintel.js";
 import { type Scripted, scripted } from "../support/scripted.js";
 
@@ -13,6 +13,8 @@ export interface Setting {
   readonly doors?: Partial<DoorSettings>;
   readonly core?: Partial<CoreSettings>;
   readonly parts?: Partial<CoreParts>;
+  /** Beside those that every gateway has. */
+  readonly moreDoors?: readonly Door[];
 }
 
 /** A running server. */
@@ -33,6 +35,7 @@ export async function serve(backend: Backend | Scripted, setting: Setting = {}):
     ...(setting.core && { settings: setting.core }),
     ...(setting.parts && { parts: setting.parts }),
     ...(setting.doors && { doorSettings: setting.doors }),
+    ...(setting.moreDoors && { moreDoors: setting.moreDoors }),
   });
   onTestFinished(() => lintel.close());
   const { url } = lintel;

@@ -2,7 +2,7 @@
 import type { Backend } from "../../src/core/backend.js";
 import type { Core, CoreParts } from "../../src/core/core.js";
 import type { CoreSettings } from "../../src/core/settings.js";
-import { type DoorSettings, doorDefaults } from "../../src/doors/door.js";
+import { type Door, type DoorSettings, doorDefaults } from "../../src/doors/door.js";
 import { doors } from "../../src/doors/index.js";
 import { sanitizePng } from "../../src/media/png.js";
 import type { AppSettings, ListenOptions } from "../../src/server/settings.js";
@@ -15,6 +15,8 @@ export interface LintelOptions {
   readonly settings?: Partial<CoreSettings>;
   readonly parts?: Partial<CoreParts>;
   readonly doorSettings?: Partial<DoorSettings>;
+  /** Beside those that every gateway has. */
+  readonly moreDoors?: readonly Door[];
   readonly appSettings?: Partial<AppSettings>;
   readonly listen?: Partial<ListenOptions>;
 }
@@ -43,7 +45,7 @@ export async function startLintel(
   });
   const serving = await serve({
     core,
-    doors,
+    doors: [...doors, ...(options.moreDoors ?? [])],
     doorSettings: { ...doorDefaults, ...options.doorSettings },
     appSettings: options.appSettings ?? {},
     listen: [{ host: "127.0.0.1", port: 0, ...options.listen } as ListenOptions],

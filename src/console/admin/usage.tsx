@@ -96,12 +96,12 @@ const Rows = ({
               <th key={one}>{one}</th>
             ))}
             <th>Calls</th>
-            <th>Failed</th>
-            <th>Prompt tokens</th>
-            <th>Completion tokens</th>
-            <th>Images</th>
-            <th>Spend</th>
-            <th>Mean</th>
+            <th class="number">Failed</th>
+            <th class="number">Prompt tokens</th>
+            <th class="number">Completion tokens</th>
+            <th class="number">Images</th>
+            <th class="number">Spend</th>
+            <th class="number">Mean</th>
           </tr>
         </thead>
         <tbody>

@@ -1,0 +1,68 @@
+/** A real Chromium, where `LINTEL_CHROMIUM` names its program (`.ci/run` does). */
+import { type Browser, chromium, type Page } from "playwright-core";
+import { onTestFinished } from "vitest";
+
+const executablePath = process.env.LINTEL_CHROMIUM;
+
+/** Whether there is none. */
+export const noBrowser = !executablePath;
+/** Beside the names of tests that are left out for that. */
+export const why = executablePath ? "" : " (skipped: LINTEL_CHROMIUM is not set)";
+if (noBrowser) {
+  console.warn("LINTEL_CHROMIUM, the program of a Chromium, is not set: the console is not tested");
+}
+
+let launched: Promise<Browser> | undefined;
+
+/** One for all tests of a process; it ends with it. */
+const browser = (): Promise<Browser> => {
+  launched ??= chromium.launch({
+    executablePath: executablePath as string,
+    // As root, and where little memory is shared, as in containers.
+    args: ["--no-sandbox", "--disable-dev-shm-usage"],
+  });
+  return launched;
+};
+
+/** A page, and what it said and asked for by itself. */
+export interface Watched {
+  readonly page: Page;
+  /** Mistakes of its script, and what its policy forbade. */
+  readonly faults: string[];
+  /** Origins that it loaded something from. */
+  readonly origins: Set<string>;
+}
+
+/**
+ * Opens the console of a gateway, with nothing kept from before.
+ * @param path from the begin of its address on, as in `#images`
+ */
+export async function opened(url: string, path = ""): Promise<Watched> {
+  const context = await (await browser()).newContext();
+  onTestFinished(() => context.close());
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  const faults: string[] = [];
+  const origins = new Set<string>();
+  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("console", (message) => {
+    // A refusal is no fault of the page.
+    if (message.type() === "error" && !/^Failed to load resource/.test(message.text())) {
+      faults.push(message.text());
+    }
+  });
+  page.on("request", (request) => {
+    if (/^https?:/.test(request.url())) origins.add(new URL(request.url()).origin);
+  });
+  page.on("dialog", (dialog) => dialog.accept());
+  await page.goto(`${url}/${path}`);
+  return { page, faults, origins };
+}
+
+/** What can be seen by its label, where other parts of the page have the like. */
+export const labelled = (page: Page, label: string) =>
+  page.getByLabel(label, { exact: true }).filter({ visible: true });
+
+/** A button that can be seen. */
+export const button = (page: Page, name: string) =>
+  page.getByRole("button", { name, exact: true }).filter({ visible: true });

@@ -1,0 +1,156 @@
+/** Conversations in the console, in a real browser before a real gateway. */
+import { describe, expect, it } from "vitest";
+import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import { drawnImage } from "../../src/core/drawn.js";
+import { LintelError } from "../../src/core/errors.js";
+import { webConsole } from "../../src/doors/console.js";
+import { serve } from "../doors/serve.js";
+import { chatModel } from "../support/models.js";
+import {
+  draws,
+  hangsAfter,
+  piece,
+  png,
+  says,
+  scripted,
+  thinks,
+  thought,
+} from "../support/scripted.js";
+import { button, labelled, noBrowser, opened, why } from "./browser.js";
+
+const shown = { moreDoors: [webConsole(["calls"])] };
+
+/** Asks something in the console. */
+async function say(page: Awaited<ReturnType<typeof opened>>["page"], text: string) {
+  await labelled(page, "Message").fill(text);
+  await labelled(page, "Message").press("Enter");
+}
+
+describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
+  it("show what was thought, what was answered, and how it went", async () => {
+    const chat = thinks([thought("Let me see.")], "Hello ", "**there**:\n```js\nlet a = 1;\n```\n");
+    const backend = scripted({ chat });
+    const { url } = await serve(backend, shown);
+    const { page, faults, origins } = await opened(url);
+    await say(page, "Hi");
+    const answer = page.getByRole("article", { name: "Model" });
+    await answer.getByText(/7 \+ 3 tokens/).waitFor();
+    expect(await answer.locator(".prose").last().innerText()).toBe("Hello there:");
+    expect(await answer.locator("strong").innerText()).toBe("there");
+    expect(await answer.locator("pre").innerText()).toBe("let a = 1;");
+    await answer.getByText("Thoughts").click();
+    expect(await answer.locator(".thoughts p").innerText()).toBe("Let me see.");
+    // All of it came from the gateway, under the page's own policy.
+    expect({ faults, origins: [...origins] }).toEqual({ faults: [], origins: [url] });
+  });
+
+  it("tell the model what was said before, with the settings that it knows", async () => {
+    const backend = scripted({ chat: says("Yes.") });
+    const { url } = await serve(backend, shown);
+    const { page } = await opened(url);
+    await labelled(page, "System prompt").fill("Be brief.");
+    await labelled(page, "Temperature").fill("0.1");
+    await labelled(page, "Seed").fill("7");
+    await say(page, "First?");
+    await page.getByRole("button", { name: "Again" }).waitFor();
+    await say(page, "Second?");
+    await expect.poll(() => page.getByRole("button", { name: "Again" }).count()).toBe(2);
+    expect(backend.asked[1]).toMatchObject({
+      ...{ model: "chat-1", temperature: 0.1, seed: 7n, maxTokens: 2048 },
+      messages: [
+        { role: "system", content: "Be brief." },
+        { role: "user", content: "First?" },
+        { role: "assistant", content: "Yes." },
+        { role: "user", content: "Second?" },
+      ],
+    });
+    // What was answered to the first is asked again, and all that came after it goes.
+    await page.getByRole("button", { name: "Again" }).first().click();
+    await expect.poll(() => backend.asked.length).toBe(3);
+    expect((backend.asked[2] as LLMRequest).messages.map(({ content }) => content)).toEqual([
+      ...["Be brief.", "First?"],
+    ]);
+    await page.getByRole("button", { name: "Edit" }).first().click();
+    expect(await labelled(page, "Message").inputValue()).toBe("First?");
+    expect(await page.getByRole("article").count()).toBe(0);
+  });
+
+  it("take what a model writes for a text, whatever it is", async () => {
+    const evil =
+      "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>";
+    const { url } = await serve(scripted({ chat: says(evil, `\`${evil}\``) }), shown);
+    const { page, faults } = await opened(url);
+    await say(page, evil);
+    await page.getByText(/\d tokens/).waitFor();
+    expect(await page.getByRole("article", { name: "Model" }).locator(".prose").innerText()).toBe(
+      evil + evil,
+    );
+    expect(await page.locator("article img, article script").count()).toBe(0);
+    expect({ title: await page.title(), faults }).toEqual({ title: "Lintel", faults: [] });
+  });
+
+  it("stop where somebody says so, and the model hears of it", async () => {
+    const { handle, aborted } = hangsAfter("Once ");
+    const backend = scripted({ chat: handle });
+    const { url } = await serve(backend, shown);
+    const { page } = await opened(url);
+    await say(page, "Tell me a story");
+    await page.getByText("Once").waitFor();
+    await button(page, "Stop").click();
+    await aborted;
+    await page.getByText(/stopped/).waitFor();
+    expect(await page.getByRole("alert").count()).toBe(0);
+  });
+
+  it("tell why there is no answer, or only a half", async () => {
+    const backend = scripted({
+      async *chat(call) {
+        if (call.request.messages.length === 1) throw new LintelError("invalid_value", "too rude");
+        yield [piece("Half ")];
+        throw new LintelError("upstream_failed", "the model server failed");
+      },
+    });
+    const { url } = await serve(backend, shown);
+    const { page } = await opened(url);
+    await say(page, "Hm?");
+    expect(await page.getByRole("alert").innerText()).toBe("too rude");
+    await say(page, "Hm.");
+    await page.getByText("Half").waitFor();
+    expect(await page.getByRole("alert").last().innerText()).toMatch(/failed/);
+  });
+
+  it("show pictures to models that look at them, and those that models draw", async () => {
+    const drawn = drawnImage(`data:image/png;base64,${png(3).toString("base64")}`);
+    const backend = scripted({ chat: draws("Look:", [drawn]) });
+    const { url } = await serve(backend, shown);
+    const { page } = await opened(url);
+    const file = { name: "a.png", mimeType: "image/png", buffer: png(5) };
+    await page.locator("input[type=file]").setInputFiles(file);
+    await page.getByAltText("to be shown").waitFor();
+    await say(page, "What is it?");
+    await page.getByAltText("drawn by the model").waitFor();
+    expect(backend.asked[0]).toMatchObject({
+      messages: [
+        {
+          parts: [
+            { type: "text", text: "What is it?" },
+            { imageUrl: { url: `data:image/png;base64,${png(5).toString("base64")}` } },
+          ],
+        },
+      ],
+    });
+  });
+
+  it("offer no settings that a model has not, and no pictures", async () => {
+    const models = [chatModel("plain", { supports: ["temperature"] }), chatModel("full")];
+    const { url } = await serve(scripted({ chat: says("Hi") }, models), shown);
+    const { page } = await opened(url);
+    await labelled(page, "Model").selectOption("full");
+    await labelled(page, "Seed").waitFor();
+    expect(await page.getByText("Add pictures").count()).toBe(1);
+    await labelled(page, "Model").selectOption("plain");
+    expect(await labelled(page, "Seed").count()).toBe(0);
+    expect(await labelled(page, "Temperature").count()).toBe(1);
+    expect(await page.getByText("Add pictures").count()).toBe(0);
+  });
+});
