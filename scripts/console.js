@@ -21,7 +21,7 @@ async function joined(name) {
     minify: true,
     format: "esm",
     platform: "browser",
-    target: ["chrome120", "firefox121", "safari17.5"],
+    target: ["chrome123", "firefox121", "safari17.5"],
     charset: "utf8",
     legalComments: "none",
     logLevel: "error",

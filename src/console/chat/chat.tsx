@@ -32,7 +32,11 @@ export function Chat({
   const looks = model?.supports.includes("image_url") ?? false;
   const request = (said: readonly Turn[]) => requestFor(said, form.system, settingsOf(form, model));
   const asked = turns.at(-1)?.role === "assistant" ? turns.slice(0, -1) : turns;
-  useEffect(() => end.current?.scrollIntoView({ block: "nearest" }), [turns]);
+  // Who reads what was said before is left where they are.
+  useEffect(() => {
+    const below = document.body.scrollHeight - innerHeight - scrollY;
+    if (below < nearEnd) end.current?.scrollIntoView({ block: "nearest" });
+  }, [turns]);
 
   /** Has the model answer to these turns, in place of all that came after them. */
   async function ask(said: readonly Turn[]) {
@@ -168,6 +172,9 @@ const dataUrlOf = (file: File): Promise<string> =>
     reader.onerror = () => reject(reader.error);
     reader.readAsDataURL(file);
   });
+
+/** How far from its end somebody still looks at the end of a page, pixels. */
+const nearEnd = 200;
 
 let ids = 0;
 const nextId = (): number => ++ids;
