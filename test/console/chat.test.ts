@@ -1,6 +1,7 @@
 /** Conversations in the console, in a real browser before a real gateway. */
 import { describe, expect, it } from "vitest";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import { State } from "../../gen/lintel/v1/models_pb.js";
 import { drawnImage } from "../../src/core/drawn.js";
 import { LintelError } from "../../src/core/errors.js";
 import { webConsole } from "../../src/doors/console.js";
@@ -143,14 +144,31 @@ describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
 
   it("offer no settings that a model has not, and no pictures", async () => {
     const models = [chatModel("plain", { supports: ["temperature"] }), chatModel("full")];
-    const { url } = await serve(scripted({ chat: says("Hi") }, models), shown);
+    const backend = scripted({ chat: says("Hi") }, models);
+    const { url } = await serve(backend, shown);
     const { page } = await opened(url);
     await labelled(page, "Model").selectOption("full");
-    await labelled(page, "Seed").waitFor();
+    await labelled(page, "Seed").fill("5");
     expect(await page.getByText("Add pictures").count()).toBe(1);
     await labelled(page, "Model").selectOption("plain");
     expect(await labelled(page, "Seed").count()).toBe(0);
     expect(await labelled(page, "Temperature").count()).toBe(1);
     expect(await page.getByText("Add pictures").count()).toBe(0);
+    // What was written for the other one is not sent.
+    await say(page, "Hi");
+    await button(page, "Again").waitFor();
+    expect(await page.locator(".warnings").count()).toBe(0);
+    expect(backend.asked[0]).toMatchObject({ model: "plain" });
+  });
+
+  it("know what a model takes as soon as it is loaded", async () => {
+    let models = [chatModel("chat-1", { state: State.LOADING, supports: [] })];
+    const backend = scripted({ chat: says("Hi") }, [], "slow", { models: () => models });
+    const { url } = await serve(backend, shown);
+    const { page } = await opened(url);
+    await labelled(page, "Model").waitFor();
+    expect(await labelled(page, "Seed").count()).toBe(0);
+    models = [chatModel("chat-1")];
+    await labelled(page, "Seed").waitFor();
   });
 });

@@ -1,6 +1,6 @@
 /** Tokens in the console: who calls, what is left, and administration. */
 import { describe, expect, it } from "vitest";
-import { administered, adminLines, secret } from "../admin/gateway.js";
+import { administered, adminLines, as, secret } from "../admin/gateway.js";
 import { button, labelled, noBrowser, opened, why } from "./browser.js";
 
 type Page = Awaited<ReturnType<typeof opened>>["page"];
@@ -17,10 +17,7 @@ const limits = "limits: { caller: { requests_per_minute: 60 } }";
 describe.skipIf(noBrowser)(`tokens in the console${why}`, () => {
   it("are asked for where the gateway knows those that call, and kept as somebody says", async () => {
     const { url, tokens } = await administered(adminLines(limits));
-    const made = await tokens.createToken(
-      { name: "alice", team: "red" },
-      { headers: { authorization: `Bearer ${secret}` } },
-    );
+    const made = await tokens.createToken({ name: "alice", team: "red" }, as());
     const { page, faults } = await opened(url);
     await page.getByText("This gateway wants a token that it knows.").waitFor();
     await use(page, "lt_nobody");
@@ -47,7 +44,7 @@ describe.skipIf(noBrowser)(`tokens in the console${why}`, () => {
   });
 
   it("are made, listed, made anew and revoked by an administrator", async () => {
-    const { url, chat } = await administered();
+    const { url, chat, tokens } = await administered();
     const { page, faults, origins } = await opened(url, "#administration");
     await use(page, "lt_nobody");
     await page.getByText("That token is no administrator's.").waitFor();
@@ -66,6 +63,9 @@ describe.skipIf(noBrowser)(`tokens in the console${why}`, () => {
     expect(await row.innerText()).toMatch(
       /red\s+chat, image-\*\s+requests per minute: 30; budget: 2.5 per month\s[\s\S]*active/,
     );
+    const { token } = await tokens.getToken({ token: "alice" }, as());
+    const days = Number(token?.expireTime?.seconds) - Number(token?.createTime?.seconds);
+    expect(Math.round(days / 86_400)).toBe(30);
     expect((await chat("chat", "Hello", first)).status).toBe(200);
     await button(page, "Rotate").click();
     await expect.poll(() => told.innerText()).not.toBe(first);
@@ -83,8 +83,7 @@ describe.skipIf(noBrowser)(`tokens in the console${why}`, () => {
 
   it("tell what they used, as somebody wants to see it", async () => {
     const { url, chat, tokens } = await administered();
-    const as = { headers: { authorization: `Bearer ${secret}` } };
-    const { secret: token } = await tokens.createToken({ name: "alice" }, as);
+    const { secret: token } = await tokens.createToken({ name: "alice" }, as());
     await (await chat("chat", "Hello", token)).text();
     const { page } = await opened(url, "#administration");
     await use(page, secret);
