@@ -20,6 +20,7 @@ import { type Listener, localUrl } from "./server/listen.js";
 import { type Serving, serve, serveAdministration } from "./serving.js";
 import { type SetUpBackend, setUp } from "./setup.js";
 import { closeStores, openStores } from "./stores.js";
+import type { Status } from "./telemetry/status.js";
 
 /** A gateway that runs. */
 export interface RunningGateway {
@@ -33,6 +34,8 @@ export interface RunningGateway {
   readonly adminListeners?: readonly Listener[] | undefined;
   /** Its metrics as Prometheus reads them; absent: they are off. */
   readonly metrics: (() => string) | undefined;
+  /** How it stands; absent: nobody may look. */
+  readonly status: (() => Status) | undefined;
   /**
    * Takes over another configuration. Calls that run end under the one they began
    * under; what only that one has is closed after them. One reload at a time.
@@ -56,6 +59,8 @@ export interface RunningGateway {
 export interface Surroundings {
   /** The metrics of all processes that serve at the same addresses, as Prometheus reads them. */
   metrics(form: MetricsForm): Promise<string>;
+  /** How they stand together; `undefined`: none of them tells. */
+  status(): Promise<Status | undefined>;
 }
 
 /**
@@ -83,7 +88,8 @@ export async function start(
   let serving: Serving;
   let apart: Serving | undefined;
   try {
-    current = new Reloading(await setUp(config, stores), stores, listen[0]?.tls);
+    const stands = around?.status ?? (async () => telemetry?.status?.());
+    current = new Reloading(await setUp(config, stores), stores, stands, listen[0]?.tls);
     const { core } = current;
     const now = current;
     telemetry?.observe({
@@ -161,6 +167,7 @@ export async function start(
     listeners,
     adminListeners,
     metrics,
+    status: telemetry?.status,
     reload: (wanted) => reloading.reload(wanted),
     reloaded(how) {
       lastReload = { ...lastReload, ...how };

@@ -8,12 +8,14 @@ import { doorSettings, listenOptions } from "./config/settings.js";
 import { GatewayAdministration } from "./core/admin/administration.js";
 import type { AdminSettings } from "./core/admin/settings.js";
 import { CurrentCore } from "./core/current.js";
-import { shuttingDown } from "./core/errors.js";
+import { LintelError, shuttingDown } from "./core/errors.js";
 import type { DoorSettings } from "./doors/door.js";
 import type { Listener } from "./server/listen.js";
 import type { TlsSettings } from "./server/settings.js";
 import { type Setup, setUp } from "./setup.js";
 import type { Closable, Stores } from "./stores.js";
+import type { Status } from "./telemetry/status.js";
+import { statusMessage } from "./telemetry/status-message.js";
 
 /** What a reload did. */
 export interface Reloaded {
@@ -58,9 +60,15 @@ export class Reloading {
 
   /**
    * @param setup the first
+   * @param stands how the gateway stands, for administrators; `undefined`: nobody tells
    * @param tls the certificate that is served with
    */
-  constructor(setup: Setup, stores: Stores, tls: TlsSettings | undefined) {
+  constructor(
+    setup: Setup,
+    stores: Stores,
+    stands: () => Promise<Status | undefined>,
+    tls: TlsSettings | undefined,
+  ) {
     this.#setup = setup;
     this.#stores = stores;
     this.#live.add(setup);
@@ -68,7 +76,7 @@ export class Reloading {
     this.core = new CurrentCore(setup.core);
     this.doorSettings = { ...doorSettings(setup.config) };
     const settings = adminSettings(setup.config);
-    this.#administration = settings && administrationOf(settings, stores, this.core);
+    this.#administration = settings && administrationOf(settings, stores, this.core, stands);
   }
 
   /** Administration, whose settings are those of the moment; absent: there is none. */
@@ -183,8 +191,19 @@ async function closePart(part: Closable): Promise<void> {
   await part.close();
 }
 
-const administrationOf = (settings: AdminSettings, { state, log }: Stores, core: CurrentCore) =>
-  new GatewayAdministration({ settings, state: state.admin, readiness: core.readiness, log });
+function administrationOf(
+  settings: AdminSettings,
+  { state, log }: Stores,
+  { readiness }: CurrentCore,
+  stands: () => Promise<Status | undefined>,
+): GatewayAdministration {
+  const status = async () => {
+    const now = await stands();
+    if (!now) throw new LintelError("unavailable", "no process of this gateway says how it stands");
+    return statusMessage(now);
+  };
+  return new GatewayAdministration({ settings, state: state.admin, status, readiness, log });
+}
 
 /** Backends that one setup has and the other has not, or not the same. */
 const namesWithout = (one: Setup, other: Setup) =>

@@ -23,7 +23,9 @@ const pages = [
   "README.md",
   "CONTRIBUTING.md",
   "bench/README.md",
-  ...readdirSync(join(root, "docs")).map((name) => `docs/${name}`),
+  ...readdirSync(join(root, "docs"))
+    .filter((name) => !name.endsWith(".png"))
+    .map((name) => `docs/${name}`),
 ].map((name) => ({ name, text: readFileSync(join(root, name), "utf8") }));
 const blocks = (language: string) =>
   pages.flatMap(({ name, text }) =>

@@ -5,22 +5,36 @@
 import { create } from "@bufbuild/protobuf";
 import { timestampFromMs } from "@bufbuild/protobuf/wkt";
 import { type CallOptions, type Client, Code, ConnectError } from "@connectrpc/connect";
+import { StatusService } from "../../gen/lintel/admin/v1/status_pb.js";
 import { type Token, TokensService } from "../../gen/lintel/admin/v1/tokens_pb.js";
 import { UsageService } from "../../gen/lintel/admin/v1/usage_pb.js";
 import { tokenPolicy } from "../config/admin.js";
 import { isPublic } from "../config/quantities.js";
 import { handlers } from "../core/admin/handlers.js";
 import { totalsOf } from "../core/admin/messages.js";
-import { type AdminInput, type AdminMethod, adminMethods } from "../core/admin/methods.js";
+import {
+  type AdminInput,
+  type AdminMethod,
+  adminMethods,
+  type adminServices,
+} from "../core/admin/methods.js";
 import type { TokenPolicy } from "../core/admin/settings.js";
 import { LintelError } from "../core/errors.js";
 import type { UsageSums } from "../core/usage/sums.js";
 import { DatabaseTokens } from "../state/database/tokens.js";
 import { DatabaseUsage } from "../state/database/usage.js";
+import type { Status } from "../telemetry/status.js";
+import { statusOfMessage } from "../telemetry/status-message.js";
 import { type Credential, serverOptions, withServer } from "./client.js";
 import { type Given, type Option, UsageError } from "./command.js";
 import { databaseOptions, type OpenDatabase, withDatabase } from "./database.js";
 import { say } from "./output.js";
+
+/** The token for a gateway elsewhere. */
+const adminToken = {
+  value: "TOKEN",
+  help: "an administrator's token for --server (default: $LINTEL_ADMIN_TOKEN, which no list of processes shows)",
+};
 
 /** The options that choose where: a database, or a gateway. */
 export const whereOptions = {
@@ -29,10 +43,16 @@ export const whereOptions = {
     ...serverOptions.server,
     help: "a gateway with admin in its configuration, in place of the database: https://host",
   },
-  "admin-token": {
-    value: "TOKEN",
-    help: "an administrator's token for --server (default: $LINTEL_ADMIN_TOKEN, which no list of processes shows)",
+  "admin-token": adminToken,
+} as const satisfies Record<string, Option>;
+
+/** The options that choose a gateway elsewhere, which is asked how it stands. */
+export const elsewhereOptions = {
+  server: {
+    ...serverOptions.server,
+    help: "a gateway elsewhere, with admin in its configuration: https://host",
   },
+  "admin-token": adminToken,
 } as const satisfies Record<string, Option>;
 
 const administrators: Credential = { option: "admin-token", variable: "LINTEL_ADMIN_TOKEN" };
@@ -83,6 +103,20 @@ export async function withUsage(
   return onServer(given, UsageService, (client, options) => work(asking(client, options)));
 }
 
+/**
+ * Looks how the gateway stands that `--server` names.
+ * @param work gets what asks it; of what fails there nothing needs to be said
+ * @returns the exit code
+ * @throws UsageError
+ */
+export const withStatus = (
+  given: Given,
+  work: (look: () => Promise<Status>) => Promise<number>,
+): Promise<number> =>
+  onServer(given, StatusService, (client, options) =>
+    work(async () => statusOfMessage(await client.getStatus({}, options))),
+  );
+
 /** Most rows of one answer. */
 const rowsAtOnce = 10_000;
 
@@ -126,9 +160,9 @@ async function everyPage<A extends { readonly nextPageToken: string }>(
 }
 
 /** Whether a gateway is asked. It has to be named: `LINTEL_SERVER` is where calls go. @throws UsageError */
-function isRemote(given: Given): boolean {
+export function isRemote(given: Given): boolean {
   const remote = given.has("server");
-  for (const name of ["database", "config"]) {
+  for (const name of ["database", "config", "socket", "pid"]) {
     if (remote && given.has(name)) {
       throw new UsageError(`--server and --${name} are two places: say one of them`);
     }
@@ -144,7 +178,7 @@ function isInClear(address: string): boolean {
   return isPublic({ host: hostname.replace(/^\[|\]$/g, ""), port: 0 });
 }
 
-async function onServer<S extends typeof TokensService | typeof UsageService>(
+async function onServer<S extends (typeof adminServices)[number]>(
   given: Given,
   service: S,
   work: (client: Client<S>, options: CallOptions) => Promise<number>,
@@ -183,7 +217,7 @@ function answering({ sql, config }: OpenDatabase): TokensHere {
   const settings = { policy, refreshMs: config?.state.refresh, keepsUsage: true };
   const answer = (method: AdminMethod) => (request: object) =>
     handlers[method](create(adminMethods[method].input, request) as AdminInput<never>, {
-      ...{ state, settings, found: [] },
+      ...{ state, settings, status: noGateway, found: [] },
       about() {},
     });
   const methods = [
@@ -195,6 +229,10 @@ function answering({ sql, config }: OpenDatabase): TokensHere {
   ] as const;
   return Object.fromEntries(methods.map((name) => [name, answer(name)])) as unknown as TokensHere;
 }
+
+const noGateway = (): never => {
+  throw new Error("a database says nothing of gateways");
+};
 
 /** Of a database alone nothing more is known. */
 const anything: TokenPolicy = {

@@ -9,6 +9,7 @@ import { socketsIn } from "../operator.js";
 import { isSocketPath, socketMessage, socketOf, socketPathIn } from "../socket-path.js";
 import { mergedStatus } from "../telemetry/merged-status.js";
 import type { Status } from "../telemetry/status.js";
+import { elsewhereOptions, isRemote, withStatus } from "./administered.js";
 import { type Command, configOptions, type Given, UsageError } from "./command.js";
 import { canRedraw, out, say } from "./output.js";
 import { screen, topView } from "./top-view.js";
@@ -22,7 +23,8 @@ export const top: Command = {
   summary: "shows what a running gateway does",
   details: `Models, targets, rates over the last ten seconds, and times of the last 128 calls in
 milliseconds, anew every second until Ctrl-C. It reaches a gateway of this machine
-and this user over a Unix socket in the state folder; telemetry.top: false closes it.`,
+and this user over a Unix socket in the state folder; telemetry.top: false closes it.
+With --server it asks a gateway elsewhere, as administrators may.`,
   options: {
     config: configOptions.config,
     socket: {
@@ -30,25 +32,32 @@ and this user over a Unix socket in the state folder; telemetry.top: false close
       help: "the gateway's socket (default: in the configuration's state folder)",
     },
     pid: { value: "PID", help: "which gateway, where several run, or one worker of several" },
+    ...elsewhereOptions,
     once: { help: "shows it once, for scripts" },
     json: { help: "shows it once, as JSON" },
   },
   async run(given) {
-    const place = await placeOf(given);
-    if (place === undefined) return 1;
-    if (given.has("once") || given.has("json")) {
-      const status = await place.look();
-      if (!status) return gone(place);
-      out(given.has("json") ? JSON.stringify(status, undefined, 2) : topView(status));
-      return 0;
+    if (isRemote(given)) {
+      const path = given.text("server") ?? "";
+      return withStatus(given, (look) => show(given, { path, look }));
     }
-    return watch(place);
+    const place = await placeOf(given);
+    return place === undefined ? 1 : show(given, place);
   },
 };
 
+/** Shows a gateway as the options say. */
+async function show(given: Given, place: Place): Promise<number> {
+  if (!given.has("once") && !given.has("json")) return watch(place);
+  const status = await place.look();
+  if (!status) return gone(place);
+  out(given.has("json") ? JSON.stringify(status, undefined, 2) : topView(status));
+  return 0;
+}
+
 /** A gateway that can be looked at. */
 interface Place {
-  /** Its socket, or that of one of its workers. */
+  /** Its socket, or that of one of its workers; or its address. */
   readonly path: string;
   /** How it stands; `undefined` if it does not answer. */
   look(signal?: AbortSignal): Promise<Status | undefined>;

@@ -15,11 +15,15 @@ export async function serveAsWorker(): Promise<never> {
   const { worker, config, file } = await channel.orders;
   keepSecretsOf(config);
   const log = createLogger(config.log.level, logWriter(), { worker });
-  const running = await startGateway(config, log, { metrics: channel.metrics });
+  const running = await startGateway(config, log, {
+    metrics: channel.metrics,
+    status: channel.status,
+  });
   // What is the same for all is said by one.
   const first = worker === 1;
   channel.listening({
     metrics: running.metrics,
+    status: running.status,
     calls: () => running.core.readiness.running,
     reloaded: running.reloaded,
     async reload(wanted) {

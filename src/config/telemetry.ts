@@ -80,7 +80,7 @@ type Env = Readonly<Record<string, string | undefined>>;
  * @param providers of backends, by the backends' names; may change later
  */
 export function telemetrySettings(
-  { telemetry }: Config,
+  { admin, telemetry }: Config,
   providers: ReadonlyMap<string, string>,
   version: string,
   env: Env = process.env,
@@ -89,7 +89,8 @@ export function telemetrySettings(
   return {
     prometheus: prometheus !== false,
     otlp: otlpSettings(telemetry.otlp, env),
-    status: top,
+    // Administrators may look as well.
+    status: top || admin !== undefined,
     providers,
     version,
   };

@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Line, Tick } from "./fields.js";
 import { accountOf, type Gateway, wordsOf } from "./gateway.js";
 import { Alert } from "./notes.js";
+import { span } from "./time.js";
 import type { Limit, Account as Told } from "./wire.js";
 
 /** @param shown whether somebody looks; the gateway is asked whenever somebody begins to */
@@ -110,7 +111,7 @@ const Who = ({ account }: { readonly account: Told }) => (
               <td>
                 <Left limit={limit} />
               </td>
-              <td>{limit.reset_seconds !== undefined && `in ${duration(limit.reset_seconds)}`}</td>
+              <td>{limit.reset_seconds !== undefined && `in ${span(limit.reset_seconds)}`}</td>
             </tr>
           ))}
         </tbody>
@@ -129,14 +130,3 @@ const Left = ({ limit: { remaining, limit } }: { readonly limit: Limit }) =>
       {limit.toLocaleString()}
     </>
   );
-
-/** Seconds in words, in the largest unit of which there are at least two. */
-function duration(seconds: number): string {
-  const units = [
-    ["d", 86_400],
-    ["h", 3600],
-    ["min", 60],
-  ] as const;
-  const [unit, length] = units.find(([, length]) => seconds >= 2 * length) ?? ["s", 1];
-  return `${Math.round(seconds / length)} ${unit}`;
-}

@@ -3,7 +3,9 @@ import type { Config } from "../config/schema.js";
 import type { MetricsForm } from "../core/telemetry.js";
 import type { LastReload } from "../reloading.js";
 import { mergedText } from "../telemetry/merged.js";
-import type { Texts, ToPrimary, ToWorker } from "./messages.js";
+import { mergedStatus } from "../telemetry/merged-status.js";
+import type { Status } from "../telemetry/status.js";
+import type { ToPrimary, ToWorker } from "./messages.js";
 
 /** What a worker is started with. */
 export type Orders = Extract<ToWorker, { lintel: "start" }>;
@@ -19,7 +21,12 @@ export interface Duties {
   calls(): number;
   /** The metrics of this worker alone; absent: they are off. */
   readonly metrics?: ((form: MetricsForm) => string) | undefined;
+  /** How this worker alone stands; absent: nobody may look. */
+  readonly status?: (() => Status) | undefined;
 }
+
+/** What the first process tells of all workers. */
+type Told = Extract<ToWorker, { lintel: "all metrics" | "all statuses" }>;
 
 /** Hears the first process. Where that ends, however it ends, Node ends this one. */
 export class Channel {
@@ -27,7 +34,7 @@ export class Channel {
   /** Resolves when the worker is to end, with how long running calls may take, milliseconds. */
   readonly closing: Promise<number>;
   #duties: Duties | undefined;
-  readonly #asked = new Map<number, (texts: Texts) => void>();
+  readonly #asked = new Map<number, (told: Told) => void>();
   #questions = 0;
 
   constructor() {
@@ -55,8 +62,11 @@ export class Channel {
           return this.#tellMetrics(message.id, message.form);
         case "calls":
           return tell({ lintel: "calls", id: message.id, calls: this.#duties?.calls() ?? 0 });
+        case "status":
+          return tell({ lintel: "status", id: message.id, status: this.#duties?.status?.() });
         case "all metrics":
-          this.#asked.get(message.id)?.(message.texts);
+        case "all statuses":
+          this.#asked.get(message.id)?.(message);
           this.#asked.delete(message.id);
       }
     });
@@ -81,13 +91,24 @@ export class Channel {
 
   /** The metrics of all workers in one text. */
   readonly metrics = async (form: MetricsForm): Promise<string> => {
-    const id = this.#questions++;
-    const texts = await new Promise<Texts>((resolve) => {
-      this.#asked.set(id, resolve);
-      tell({ lintel: "all metrics", id, form });
-    });
-    return mergedText(texts, form);
+    const told = await this.#ask((id) => ({ lintel: "all metrics", id, form }));
+    return mergedText(told.lintel === "all metrics" ? told.texts : new Map(), form);
   };
+
+  /** How all workers stand together; `undefined`: none of them tells. */
+  readonly status = async (): Promise<Status | undefined> => {
+    const told = await this.#ask((id) => ({ lintel: "all statuses", id }));
+    const [first, ...others] = told.lintel === "all statuses" ? told.statuses : [];
+    return first && mergedStatus([first, ...others]);
+  };
+
+  #ask(question: (id: number) => ToPrimary): Promise<Told> {
+    const id = this.#questions++;
+    return new Promise((resolve) => {
+      this.#asked.set(id, resolve);
+      tell(question(id));
+    });
+  }
 
   #tellMetrics(id: number, form: MetricsForm): void {
     tell({ lintel: "metrics", id, text: this.#duties?.metrics?.(form) ?? "" });

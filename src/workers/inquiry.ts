@@ -1,10 +1,11 @@
 /** What the first process asks its workers while they serve. */
 import type { MetricsForm } from "../core/telemetry.js";
+import type { Status } from "../telemetry/status.js";
 import type { Texts, ToPrimary, ToWorker } from "./messages.js";
 import { Questions } from "./questions.js";
 import type { Slot } from "./slot.js";
 
-/** Longest that a worker is waited for with its metrics, milliseconds. */
+/** Longest that a worker is waited for with its metrics, or how it stands, milliseconds. */
 const metricsMs = 1000;
 /** The same with how many calls it has. */
 const callsMs = 250;
@@ -61,5 +62,14 @@ export class Inquiry {
     });
     await Promise.all(all);
     return new Map([...texts].sort(([a], [b]) => a - b));
+  }
+
+  /** How all of them stand, but for those that hang, in the order of their numbers. */
+  async statuses(): Promise<Status[]> {
+    const all = this.#slots.map(async (slot) => {
+      const reply = await this.ask(slot, (id) => ({ lintel: "status", id }), metricsMs);
+      return reply?.lintel === "status" ? (reply.status ?? []) : [];
+    });
+    return (await Promise.all(all)).flat();
   }
 }

@@ -2,6 +2,7 @@
 import type { Config } from "../config/schema.js";
 import type { MetricsForm } from "../core/telemetry.js";
 import type { LastReload, Reloaded } from "../reloading.js";
+import type { Status } from "../telemetry/status.js";
 
 /** Stands in the environment of a worker, which others' clusters have as well (pm2's). */
 export const workerVariable = "LINTEL_WORKER";
@@ -23,6 +24,8 @@ export type ToWorker =
   /** How many calls run. */
   | { readonly lintel: "calls"; readonly id: number }
   | { readonly lintel: "all metrics"; readonly id: number; readonly texts: Texts }
+  | { readonly lintel: "status"; readonly id: number }
+  | { readonly lintel: "all statuses"; readonly id: number; readonly statuses: readonly Status[] }
   /** Running calls may take so long, milliseconds. */
   | { readonly lintel: "close"; readonly graceMs: number }
   /** Whether it is there. */
@@ -53,7 +56,10 @@ export type ToPrimary =
   | { readonly lintel: "metrics"; readonly id: number; readonly text: string }
   | { readonly lintel: "calls"; readonly id: number; readonly calls: number }
   /** Wants the metrics of all workers. */
-  | { readonly lintel: "all metrics"; readonly id: number; readonly form: MetricsForm };
+  | { readonly lintel: "all metrics"; readonly id: number; readonly form: MetricsForm }
+  | { readonly lintel: "status"; readonly id: number; readonly status: Status | undefined }
+  /** Wants to know how all workers stand. */
+  | { readonly lintel: "all statuses"; readonly id: number };
 
 /** Metrics as Prometheus reads them, by the workers' numbers. */
 export type Texts = ReadonlyMap<number, string>;

@@ -122,6 +122,9 @@ export class Workers {
       case "all metrics":
         void this.#gather(slot, message.id, message.form);
         break;
+      case "all statuses":
+        void this.#gatherStatuses(slot, message.id);
+        break;
       default:
         this.#inquiry.answered(message);
     }
@@ -137,6 +140,11 @@ export class Workers {
   async #gather(asking: Slot, id: number, form: MetricsForm): Promise<void> {
     const texts = await this.#inquiry.metrics(form);
     asking.process?.tell({ lintel: "all metrics", id, texts });
+  }
+
+  async #gatherStatuses(asking: Slot, id: number): Promise<void> {
+    const statuses = await this.#inquiry.statuses();
+    asking.process?.tell({ lintel: "all statuses", id, statuses });
   }
 
   #tellOfReload({ process }: Slot): void {

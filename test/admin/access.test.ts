@@ -119,6 +119,7 @@ describe("admin.listen", () => {
       "grpc.health.v1.Health",
       "grpc.reflection.v1.ServerReflection",
       "grpc.reflection.v1alpha.ServerReflection",
+      "lintel.admin.v1.StatusService",
       "lintel.admin.v1.TokensService",
       "lintel.admin.v1.UsageService",
     ]);

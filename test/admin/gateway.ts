@@ -2,6 +2,7 @@
 import { createClient, type Transport } from "@connectrpc/connect";
 import { createConnectTransport } from "@connectrpc/connect-node";
 import { onTestFinished } from "vitest";
+import { StatusService } from "../../gen/lintel/admin/v1/status_pb.js";
 import { TokensService } from "../../gen/lintel/admin/v1/tokens_pb.js";
 import { UsageService } from "../../gen/lintel/admin/v1/usage_pb.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
@@ -23,6 +24,7 @@ export const as = (token = secret) => ({ headers: { authorization: `Bearer ${tok
 const services = (transport: Transport) => ({
   tokens: createClient(TokensService, transport),
   usage: createClient(UsageService, transport),
+  status: createClient(StatusService, transport),
 });
 
 /** A gateway with a model `chat`, whose callers have issued tokens. */

@@ -1,6 +1,7 @@
 /** Administration that can't do what it is asked: without a database, and at the end of its gateway. */
 import { create } from "@bufbuild/protobuf";
 import { describe, expect, test } from "vitest";
+import { GetStatusResponseSchema } from "../../gen/lintel/admin/v1/status_pb.js";
 import { GatewayAdministration } from "../../src/core/admin/administration.js";
 import { type AdminMethod, adminMethods } from "../../src/core/admin/methods.js";
 import { Cancellation } from "../../src/core/cancellation.js";
@@ -27,6 +28,7 @@ const least: Readonly<Record<AdminMethod, object>> = {
   rotateToken: { token: "ann" },
   revokeToken: { token: "ann" },
   queryUsage: {},
+  getStatus: {},
 };
 
 /** Administration without a database, and how a call of it ends. */
@@ -39,6 +41,7 @@ function administration(accepting = true) {
       tokens: [{ name: "ops", hash: hashToken(secret) }],
     },
     state: undefined,
+    status: async () => create(GetStatusResponseSchema, { version: "1" }),
     readiness: { accepting, leaving: never, running: 0 },
     log: { ...silent, info: hear, warn: hear, error: hear },
   });
@@ -52,8 +55,10 @@ function administration(accepting = true) {
   return { it, call, logged };
 }
 
+const ofDatabase = methods.filter((method) => method !== "getStatus");
+
 describe("without a database", () => {
-  test.each(methods)("%s is answered with why, and the log and metrics tell", async (method) => {
+  test.each(ofDatabase)("%s is answered with why, and the log and metrics tell", async (method) => {
     const { it, call, logged } = administration();
     const words = "this gateway has no database of tokens and usage; its log says why";
     expect(await call(method, least[method])).toEqual(["unavailable", words]);

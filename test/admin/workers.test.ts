@@ -10,8 +10,8 @@ beforeAll(build);
 describe.runIf(redisBinary)("workers", () => {
   test("each of them takes administration, and all go by what one of them did", async () => {
     const { lintel, base } = await gateway(`auth: { mode: token }\n${adminLines()}`);
-    const admin = async (method: string, body: object) => {
-      const response = await fetch(`${base}/lintel.admin.v1.TokensService/${method}`, {
+    const admin = async (method: string, body: object, service = "TokensService") => {
+      const response = await fetch(`${base}/lintel.admin.v1.${service}/${method}`, {
         method: "POST",
         headers: {
           authorization: `Bearer ${secret}`,
@@ -36,6 +36,11 @@ describe.runIf(redisBinary)("workers", () => {
       return all;
     };
     expect(await statuses()).toEqual([200, 200, 200, 200]);
+    // Each of them tells of all.
+    for (let i = 0; i < 2; i++) {
+      const { workers, models } = await admin("GetStatus", {}, "StatusService");
+      expect([workers, models.map(({ calls }: { calls: string }) => calls)]).toEqual([2, ["4"]]);
+    }
     expect((await admin("RevokeToken", { token: "a" })).token.state).toBe("STATE_REVOKED");
     await expect.poll(statuses).toEqual([401, 401, 401, 401]);
     const calls = linesOf(lintel).filter(({ msg }) => msg === "admin call");

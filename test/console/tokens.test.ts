@@ -81,6 +81,20 @@ describe.skipIf(noBrowser)(`tokens in the console${why}`, () => {
     expect({ faults, origins: [...origins] }).toEqual({ faults: [], origins: [url] });
   });
 
+  it("open a look at what the gateway does, which goes on", async () => {
+    const { url, chat, tokens } = await administered();
+    const { secret: token } = await tokens.createToken({ name: "alice" }, as());
+    const { page, faults } = await opened(url, "#administration");
+    await use(page, secret);
+    const row = page.getByRole("table", { name: "Targets" }).getByRole("row").last();
+    const cells = () => row.getByRole("cell").allInnerTexts();
+    await row.waitFor();
+    expect((await cells()).slice(0, 6)).toEqual(["chat\nserver", "in", "0", "0", "0", "0"]);
+    await (await chat("chat", "Hello", token)).text();
+    await expect.poll(async () => (await cells())[4]).toBe("1");
+    expect(faults).toEqual([]);
+  });
+
   it("tell what they used, as somebody wants to see it", async () => {
     const { url, chat, tokens } = await administered();
     const { secret: token } = await tokens.createToken({ name: "alice" }, as());
@@ -88,6 +102,7 @@ describe.skipIf(noBrowser)(`tokens in the console${why}`, () => {
     const { page } = await opened(url, "#administration");
     await use(page, secret);
     const row = page
+      .getByRole("table", { name: "Usage" })
       .getByRole("row")
       .filter({ has: page.getByRole("cell", { name: "chat", exact: true }) });
     await row.waitFor();

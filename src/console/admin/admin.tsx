@@ -1,8 +1,9 @@
-/** For operators: tokens and usage, with an administrator's token. */
+/** For operators: what the gateway does, usage and tokens, with an administrator's token. */
 import { useMemo, useState } from "preact/hooks";
 import { TokenForm } from "../account.js";
 import { gatewayFor } from "../gateway.js";
 import { adminToken } from "../token.js";
+import { StatusView } from "./status.js";
 import { Tokens } from "./tokens.js";
 import { UsageView } from "./usage.js";
 import type { Administer } from "./wire.js";
@@ -43,6 +44,7 @@ export function Administration() {
           Forget the token
         </button>
       </div>
+      <StatusView administer={administer} />
       <UsageView administer={administer} />
       <Tokens administer={administer} />
     </section>

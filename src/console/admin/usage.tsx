@@ -89,7 +89,7 @@ const Rows = ({
   const greatest = Math.max(1, ...rows.map(({ calls }) => Number(calls)));
   return (
     <div class="scrolls">
-      <table>
+      <table aria-label="Usage">
         <thead>
           <tr>
             {groups.map((one) => (

@@ -54,3 +54,39 @@ export interface QueryUsage {
 
 /** Calls a method of administration. @param name as in `TokensService/ListTokens` */
 export type Administer = <T>(name: string, body: object) => Promise<T>;
+
+/** Milliseconds. */
+export interface Percentiles {
+  readonly p50: number;
+  readonly p95: number;
+}
+
+/** A model of a backend, as routing sees it. */
+export interface TargetStatus {
+  readonly backend: string;
+  readonly model: string;
+  readonly state: string;
+  readonly out_for_ms: number;
+  readonly in_flight: number;
+  /** Absent: any number. */
+  readonly max_in_flight?: number;
+  readonly waiting: number;
+  readonly attempts: string;
+  readonly failures: string;
+  readonly last_failure: string;
+  readonly first_ms?: Percentiles;
+  readonly total_ms?: Percentiles;
+}
+
+/** How a gateway stands. */
+export interface Status {
+  readonly version: string;
+  readonly workers: number;
+  /** A duration, as in `61.5s`. */
+  readonly uptime: string;
+  readonly running: number;
+  readonly models: readonly { readonly call_rate: number; readonly token_rate: number }[];
+  readonly targets: readonly TargetStatus[];
+  readonly away: readonly string[];
+  readonly last_reload?: { readonly successful: boolean };
+}

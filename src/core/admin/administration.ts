@@ -47,6 +47,8 @@ export interface AdministrationParts {
   readonly settings: AdminSettings;
   /** Absent: there is no database here. */
   readonly state: AdminState | undefined;
+  /** How the gateway stands. */
+  readonly status: Work["status"];
   readonly readiness: Readiness;
   readonly log: Logger;
 }
@@ -142,20 +144,22 @@ export class GatewayAdministration implements Administration {
     about: About,
   ): Promise<AdminOutput<M>> {
     if (admission instanceof LintelError) throw admission;
-    const { state, readiness } = this.#parts;
+    const { state, status, readiness } = this.#parts;
     if (!readiness.accepting) throw shuttingDown();
     const undecoded = defect?.violations ?? [];
     // Of what could not be read there is nothing to check.
     if (defect && undecoded.length === 0) throw defect;
     const found: Violation[] = [];
     this.#checks[method](request, "", found);
-    if (method !== "queryUsage") noteAsked(request, about);
+    if (method !== "queryUsage" && method !== "getStatus") noteAsked(request, about);
     if (undecoded.length > 0) {
       throw invalidFields(joined(adminMethods[method].input, undecoded, found));
     }
-    if (!state && found.length === 0) throw new LintelError("unavailable", noDatabase);
+    if (!state && method !== "getStatus" && found.length === 0)
+      throw new LintelError("unavailable", noDatabase);
     const work: Work = {
       state: state as NonNullable<typeof state>,
+      status,
       settings: this.#settings,
       found,
       about({ id, name }) {
@@ -186,7 +190,9 @@ export class GatewayAdministration implements Administration {
       error: error?.message,
       cause: causeOf(error),
     };
-    this.#parts.log[levelOf(error)](fields, "admin call");
+    // Who looks does so every second.
+    const level = method === "getStatus" && !error ? "debug" : levelOf(error);
+    this.#parts.log[level](fields, "admin call");
   }
 }
 

@@ -1,6 +1,7 @@
 /** What each method of administration does. */
 import { create } from "@bufbuild/protobuf";
 import { durationFromMs } from "@bufbuild/protobuf/wkt";
+import type { GetStatusResponse } from "../../../gen/lintel/admin/v1/status_pb.js";
 import {
   CreateTokenResponseSchema,
   GetTokenResponseSchema,
@@ -28,6 +29,8 @@ import type { AdminState } from "./state.js";
 export interface Work {
   readonly state: AdminState;
   readonly settings: MethodSettings;
+  /** How the gateway stands. */
+  status(): Promise<GetStatusResponse>;
   /** What the rules of the fields found. Methods add to it, and throw it. */
   readonly found: Violation[];
   /** Notes which token a call is about, for the log. */
@@ -48,6 +51,11 @@ const weekMs = 7 * 86_400_000;
 
 /** By name of the method. @throws LintelError */
 export const handlers: Handlers = {
+  async getStatus(_, { status, found }) {
+    refuse(found);
+    return status();
+  },
+
   async createToken(request, { state, settings, found, about }) {
     const { name, team } = request;
     if (name.startsWith("tok_")) found.push({ field: "name", message: "must not begin with tok_" });

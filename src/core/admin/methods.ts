@@ -1,12 +1,15 @@
 /** The methods of administration, as the generated code has them. */
 import type { DescMethodUnary, MessageShape } from "@bufbuild/protobuf";
+import { StatusService } from "../../../gen/lintel/admin/v1/status_pb.js";
 import { TokensService } from "../../../gen/lintel/admin/v1/tokens_pb.js";
 import { UsageService } from "../../../gen/lintel/admin/v1/usage_pb.js";
 
 /** Every service of administration. */
-export const adminServices = [TokensService, UsageService] as const;
+export const adminServices = [TokensService, UsageService, StatusService] as const;
 
-type Methods = (typeof TokensService)["method"] & (typeof UsageService)["method"];
+type Methods = (typeof TokensService)["method"] &
+  (typeof UsageService)["method"] &
+  (typeof StatusService)["method"];
 
 /** Name of a method, for example `"createToken"`. */
 export type AdminMethod = keyof Methods;
@@ -18,5 +21,8 @@ export type AdminInput<M extends AdminMethod> = MessageShape<Methods[M]["input"]
 export type AdminOutput<M extends AdminMethod> = MessageShape<Methods[M]["output"]>;
 
 /** Descriptors by method name. */
-export const adminMethods = { ...TokensService.method, ...UsageService.method } as Methods &
-  Readonly<Record<AdminMethod, DescMethodUnary>>;
+export const adminMethods = {
+  ...TokensService.method,
+  ...UsageService.method,
+  ...StatusService.method,
+} as Methods & Readonly<Record<AdminMethod, DescMethodUnary>>;

@@ -1,0 +1,13 @@
+/** Spans of time, in words. */
+
+const units = [
+  ["d", 86_400],
+  ["h", 3600],
+  ["min", 60],
+] as const;
+
+/** Seconds in the largest unit of which there are at least two. */
+export function span(seconds: number): string {
+  const [unit, length] = units.find(([, length]) => seconds >= 2 * length) ?? ["s", 1];
+  return `${Math.round(seconds / length)} ${unit}`;
+}
