@@ -175,6 +175,8 @@ export class GatewayAdministration implements Administration {
     const code = error?.code ?? "ok";
     const key = `${method} ${code}`;
     this.#ended.set(key, { method, code, calls: (this.#ended.get(key)?.calls ?? 0) + 1 });
+    // Who looks does so every second.
+    if (method === "getStatus" && !error) return;
     const fields = {
       id: origin.requestId,
       method,
@@ -190,9 +192,7 @@ export class GatewayAdministration implements Administration {
       error: error?.message,
       cause: causeOf(error),
     };
-    // Who looks does so every second.
-    const level = method === "getStatus" && !error ? "debug" : levelOf(error);
-    this.#parts.log[level](fields, "admin call");
+    this.#parts.log[levelOf(error)](fields, "admin call");
   }
 }
 
