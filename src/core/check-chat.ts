@@ -1,4 +1,4 @@
-/** What the rules in the proto can't say of messages, tools and forms of answers. */
+/** What the rules in the proto can't say of messages, tools, forms of answers and what is told beside them. */
 import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import { isBase64 } from "./base64.js";
 import type { Violation } from "./errors.js";
@@ -8,12 +8,12 @@ import { areObjects, isJsonOf, isObject, isTooDeepIn, parseJson, tooDeep } from 
 import { fits } from "./pattern.js";
 
 /**
- * Looks at what a request says in its messages, of tools and of the answer's form.
+ * Looks at what a request says in its messages, of tools, of the answer's form and of what is told beside it.
  * @param hosts at which images may be, or patterns
  * @param into gets what is wrong
  */
 export function checkChat(request: LLMRequest, hosts: readonly string[], into: Violation[]): void {
-  const { messages, tools, toolChoice, responseFormat } = request;
+  const { messages, tools, toolChoice, responseFormat, topLogprobs = 0 } = request;
   for (let i = 0; i < messages.length; i++) {
     const message = messages[i] as LLMMessage;
     if (message.toolCalls.length > 0) checkCalls(`messages[${i}].tool_calls`, message, into);
@@ -30,6 +30,9 @@ export function checkChat(request: LLMRequest, hosts: readonly string[], into: V
     checkSchema(`tools[${i}].function.parameters`, tool?.parameters, into);
   }
   if (toolChoice) checkChoice(request, toolChoice, into);
+  if (topLogprobs > 0 && !request.logprobs) {
+    into.push({ field: "top_logprobs", message: "must be 0 where no logprobs are asked for" });
+  }
   if (responseFormat?.type !== "json_schema") return;
   const { jsonSchema } = responseFormat;
   if (jsonSchema) checkSchema("response_format.json_schema.schema", jsonSchema.schema, into);

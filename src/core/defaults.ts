@@ -9,6 +9,12 @@ export const chatDefaults = {
   maxTokens: 256,
   topP: 1,
   topK: -1,
+  frequencyPenalty: 0,
+  presencePenalty: 0,
+  repetitionPenalty: 1,
+  minP: 0,
+  logprobs: false,
+  topLogprobs: 0,
 } as const satisfies Partial<LLMRequest>;
 
 /** Defaults of an image generation; sizes in pixels. */

@@ -32,6 +32,9 @@ export interface Parameter {
 /** Name of the field: what models support that draw in their answers. */
 export const modalities = "modalities";
 
+/** Name of the field: what models support that tell how likely the tokens of their answers were. */
+export const logprobs = "logprobs";
+
 const changing = new Set([
   "loras",
   "seed",
@@ -41,12 +44,15 @@ const changing = new Set([
   "tool_choice",
   "response_format",
   modalities,
+  logprobs,
 ]);
 const idle: Readonly<Record<string, readonly string[]>> = {
   tool_choice: ["auto", "none"],
   response_format: ["text"],
   reasoning_effort: ["none"],
   modalities: ["text"],
+  // OpenAI's default, which its clients send.
+  verbosity: ["medium"],
 };
 /** Not a model's affair: what carries the request, and what the core does itself. */
 const always = new Set([
@@ -112,6 +118,8 @@ export function planOf(
   const supported = new Set(model.supports);
   // Without tools there is none to choose.
   if (!supported.has("tools")) supported.delete("tool_choice");
+  // And without its tokens an answer has none beside them.
+  if (!supported.has(logprobs)) supported.delete("top_logprobs");
   const plan: Plan = {
     parameters: all.map((one) => ({ ...one, supported: supported.has(one.name) })),
     unset: Object.fromEntries(all.map((one) => [one.key, unsetOf(one, model, settings, bounds)])),

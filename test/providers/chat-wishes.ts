@@ -11,6 +11,8 @@ import {
   inline,
   inParts,
   nested,
+  ofServers,
+  penalties,
   rare,
   schemas,
   type Wishes,
@@ -22,10 +24,16 @@ import {
 const compatible: Wishes = {
   instead: {
     ...{ top_k: "warned", "image's detail": "warned", "one call": "warned", file: "refused" },
-    ...inline,
+    ...{ ...inline, ...ofServers },
   },
   hints: ["thoughts", "user", "lax tool"],
   efforts: words(all, flat),
+};
+
+/** Of vendors that serve open models: what their servers know is handed on. */
+const openModels: Wishes = {
+  ...compatible,
+  instead: { ...compatible.instead, repetition_penalty: undefined, min_p: undefined },
 };
 
 /** Its provider has no form for schemas. */
@@ -43,7 +51,10 @@ const openai: Wishes = {
     conversation: said("developer"),
     "cache key": { prompt_cache_key: /^\S{16,}$/ },
   },
-  instead: { ...whileThinking, top_k: "warned", stop: "refused", sound: "refused" },
+  instead: {
+    ...{ ...whileThinking, top_k: "warned", stop: "refused", sound: "refused" },
+    ...{ ...ofServers, ...penalties, verbosity: undefined },
+  },
   hints: ["user", "cache key", "lax tool"],
   efforts: words("none low low medium high xhigh max", nested),
 };
@@ -65,6 +76,7 @@ const anthropic: Wishes = {
     // Beside temperature newer models take no top_p.
     ...{ top_p: "warned", seed: "warned", "image's detail": "warned" },
     ...{ sound: "refused", json: "refused" },
+    ...{ ...ofServers, ...penalties },
   },
   hints: ["user", "lax tool", "marked part", "marked message", "marked tool"],
   efforts: words("none low low medium high high max", adaptive),
@@ -76,7 +88,7 @@ const bedrockWords = since7(
 );
 
 const google: Wishes = {
-  instead: { "image's detail": "warned", "one call": "warned", ...inline },
+  instead: { "image's detail": "warned", "one call": "warned", ...inline, ...ofServers },
   hints: ["lax tool"],
   efforts: words("low low low medium high high high", (thinkingLevel) => ({
     generationConfig: { thinkingConfig: { thinkingLevel } },
@@ -85,8 +97,11 @@ const google: Wishes = {
 
 /** By package. */
 export const wishes: Readonly<Record<string, Wishes>> = {
-  "@ai-sdk/openai-compatible": compatible,
-  "@ai-sdk/baseten": compatible,
+  "@ai-sdk/openai-compatible": {
+    ...openModels,
+    instead: { ...openModels.instead, verbosity: undefined },
+  },
+  "@ai-sdk/baseten": openModels,
   "@ai-sdk/cerebras": {
     ...compatible,
     forms: {
@@ -94,12 +109,12 @@ export const wishes: Readonly<Record<string, Wishes>> = {
       thoughts: { messages: [{ role: "assistant", reasoning: "It looks wet." }] },
     },
   },
-  "@ai-sdk/deepinfra": compatible,
+  "@ai-sdk/deepinfra": openModels,
   "@ai-sdk/fireworks": {
-    ...compatible,
+    ...openModels,
     efforts: words(since7(all, "none low low medium high high high"), flat),
   },
-  "@ai-sdk/togetherai": { ...compatible, instead: { ...compatible.instead, ...noSchemas } },
+  "@ai-sdk/togetherai": { ...openModels, instead: { ...openModels.instead, ...noSchemas } },
   "@ai-sdk/google-vertex/maas": { ...compatible, instead: { ...compatible.instead, ...noSchemas } },
   "@ai-sdk/openai": { ...openai, forms: { ...openai.forms, user: { safety_identifier: "u-1" } } },
   "@ai-sdk/azure": openai,
@@ -111,7 +126,7 @@ export const wishes: Readonly<Record<string, Wishes>> = {
       },
       { conversation: said("system") },
     ),
-    instead: { ...rare, stop: "refused" },
+    instead: { ...rare, ...penalties, stop: "refused" },
     hints: ["lax tool"],
     // It keeps to any schema to the letter.
     faults: since7<Wishes["faults"]>(
@@ -158,7 +173,7 @@ export const wishes: Readonly<Record<string, Wishes>> = {
     instead: {
       ...{ seed: "warned", "image's detail": "warned", "one call": "warned" },
       ...{ sound: "refused", json: "refused" },
-      ...inline,
+      ...{ ...inline, ...ofServers, ...penalties },
     },
     hints: ["lax tool", "marked part", "marked message"],
     efforts: words(bedrockWords, (effort) =>
@@ -168,7 +183,7 @@ export const wishes: Readonly<Record<string, Wishes>> = {
   "@ai-sdk/google": google,
   "@ai-sdk/google-vertex": {
     ...google,
-    instead: { "image's detail": "warned", "one call": "warned" },
+    instead: { "image's detail": "warned", "one call": "warned", ...ofServers },
   },
   "@ai-sdk/groq": {
     forms: { thoughts: { messages: [{ role: "assistant", reasoning: "It looks wet." }] } },
@@ -202,7 +217,7 @@ export const wishes: Readonly<Record<string, Wishes>> = {
   },
   "@ai-sdk/deepseek": {
     instead: {
-      ...{ ...rare, ...whileThinking, "image's detail": undefined },
+      ...{ ...rare, ...penalties, ...whileThinking, "image's detail": undefined },
       ...{ "strict tool": "warned", schema: "warned", "lax schema": "warned" },
     },
     hints: ["thoughts", "lax tool"],
@@ -213,14 +228,14 @@ export const wishes: Readonly<Record<string, Wishes>> = {
       ...completionTokens,
       ...schemas({ name: "place", strict: true }, { name: "place", strict: false }),
     },
-    instead: { ...rare, ...whileThinking, ...inline },
+    instead: { ...rare, ...penalties, ...whileThinking, ...inline },
     hints: ["thoughts", "lax tool"],
     efforts: words(since7("low low low low high high max", "low low low high high max max"), flat),
   },
   "@ai-sdk/alibaba": {
     forms: { conversation: inParts(completionForms.conversation) },
     instead: {
-      ...{ ...rare, top_k: undefined, "one call": undefined },
+      ...{ ...rare, top_k: undefined, "one call": undefined, frequency_penalty: "warned" },
       ...{ schema: "warned", "lax schema": "warned" },
     },
     hints: ["thoughts", "lax tool"],
@@ -260,7 +275,7 @@ export const wishes: Readonly<Record<string, Wishes>> = {
       "no tool": { input: [{ role: "user" }] },
     },
     instead: {
-      ...{ ...rare, seed: "warned", stop: "refused", json: "refused" },
+      ...{ ...rare, ...penalties, seed: "warned", stop: "refused", json: "refused" },
       ...{ "strict tool": "warned", conversation: "warned", "image of a tool": "warned" },
     },
     efforts: words(all, nested),

@@ -39,8 +39,16 @@ export const flat = (word: string): Form => ({ reasoning_effort: word });
 /** How the Responses API is told one. */
 export const nested = (word: string): Form => ({ reasoning: { effort: word } });
 
+/** What only servers of open models take, and OpenAI's own. */
+export const ofServers = {
+  ...{ repetition_penalty: "warned", min_p: "warned", verbosity: "warned" },
+} as const;
+
+export const penalties = { frequency_penalty: "warned", presence_penalty: "warned" } as const;
+
 /** What few vendors take. */
 export const rare: Wishes["instead"] = {
+  ...ofServers,
   ...{ top_k: "warned", "image's detail": "warned", "one call": "warned" },
   ...{ file: "refused", sound: "refused" },
 };

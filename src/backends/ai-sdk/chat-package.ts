@@ -28,6 +28,8 @@ export interface ChatPackage {
   readonly files?: boolean;
   /** Whether it takes sounds, of one model or another. */
   readonly sounds?: boolean;
+  /** Fields of the common interface that its vendor does not have. */
+  readonly lacks?: readonly string[];
   /**
    * What it leaves out without a word: request fields, and by the names under which it is remembered, values of
    * them. A request that needs it is refused.
@@ -47,6 +49,10 @@ export interface ChatPackage {
   readonly parallel?: (may: boolean) => JsonObject;
   /** How it is told of `top_k`, for a model; absent: by the common interface. */
   readonly topK?: (model: string) => ((topK: number) => JsonObject) | undefined;
+  /** Options that say how much is to be said, for a word of the contract; absent: it has none. */
+  readonly verbosity?: (level: string) => JsonObject;
+  /** Whether it hands options that it does not know on to its vendor, who knows `repetition_penalty` and `min_p`. */
+  readonly extras?: boolean;
   /** Options with the key by which its vendor finds a prompt's begin again; absent: it has none. */
   readonly cacheKey?: (key: string) => JsonObject;
   /** Where its vendor has arguments of calls as objects; absent: nowhere, they are texts. */

@@ -49,10 +49,15 @@ function topKOnBedrock(model: string) {
   return (topK: number) => inFields({ inferenceConfig: { topK } });
 }
 
+const penalties = ["frequency_penalty", "presence_penalty"] as const;
+
+const textVerbosity = (level: string) => ({ textVerbosity: level });
+
 const openaiKey = (promptCacheKey: string) => ({ promptCacheKey });
 
 const anthropic: ChatPackage = {
   keys: ["anthropic"],
+  lacks: penalties,
   thinking: claude,
   thoughts: ["anthropic-claude-v1"],
   files: true,
@@ -74,24 +79,27 @@ const vertex: ChatPackage = {
 const packages: Readonly<Record<string, ChatPackage>> = {
   "@ai-sdk/openai-compatible": {
     ...compatible,
+    ...{ extras: true, verbosity: textVerbosity },
     // Without it a schema is left out; a server that takes none says so itself.
     options: { supportsStructuredOutputs: true },
   },
-  "@ai-sdk/baseten": compatible,
+  "@ai-sdk/baseten": { ...compatible, extras: true },
   "@ai-sdk/cerebras": compatible,
-  "@ai-sdk/deepinfra": compatible,
-  "@ai-sdk/fireworks": { ...compatible, max: "xhigh" },
-  "@ai-sdk/togetherai": compatible,
+  "@ai-sdk/deepinfra": { ...compatible, extras: true },
+  "@ai-sdk/fireworks": { ...compatible, extras: true, max: "xhigh" },
+  "@ai-sdk/togetherai": { ...compatible, extras: true },
   "@ai-sdk/google-vertex/maas": compatible,
   "@ai-sdk/openai": {
     keys: ["openai"],
     strict: true,
     sent: stateless,
+    lacks: penalties,
     thinking: openaiEffort,
     thoughts: ["openai-responses-v1"],
     files: true,
     user: (safetyIdentifier) => ({ safetyIdentifier }),
     cacheKey: openaiKey,
+    verbosity: textVerbosity,
     parallel: parallelCalls,
     counts: openaiCounts,
   },
@@ -99,17 +107,20 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     keys: ["openai", "azure"],
     strict: true,
     sent: stateless,
+    lacks: penalties,
     thinking: openaiEffort,
     thoughts: ["azure-openai-responses-v1", "openai-responses-v1"],
     files: true,
     user: (user) => ({ user }),
     cacheKey: openaiKey,
+    verbosity: textVerbosity,
     parallel: parallelCalls,
   },
   "@ai-sdk/xai": {
     keys: ["xai"],
     max: "xhigh",
     sent: stateless,
+    lacks: penalties,
     thinking: levels("none", "low", "medium", "high", "xhigh"),
     thoughts: ["xai-responses-v1"],
   },
@@ -129,6 +140,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     keys: ["bedrock", "amazonBedrock"],
     thinking: claudeOnBedrock,
     max: "options",
+    lacks: penalties,
     leaves: [jsonObject],
     topK: topKOnBedrock,
     thoughts: ["anthropic-claude-v1"],
@@ -150,12 +162,14 @@ const packages: Readonly<Record<string, ChatPackage>> = {
   },
   "@ai-sdk/deepseek": {
     ...{ keys: ["deepseek"], strict: true, thinking: deepseek, thoughts: "text", max: "options" },
+    lacks: penalties,
   },
   "@ai-sdk/moonshotai": {
     ...{ keys: ["moonshotai"], strict: true, thinking: moonshot, thoughts: "text", max: "options" },
   },
   "@ai-sdk/alibaba": {
     ...{ keys: ["alibaba"], thinking: alibaba, thoughts: "text", max: "options" },
+    lacks: ["frequency_penalty"],
     parallel: parallelCalls,
   },
   "@ai-sdk/cohere": {
@@ -168,6 +182,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
   },
   "@ai-sdk/huggingface": {
     ...{ keys: ["huggingface"], strict: true, thinking: huggingface },
+    lacks: penalties,
     // It would say thoughts again as a part of the answer.
     thoughts: [],
     leaves: [strictness, jsonObject],
@@ -185,6 +200,7 @@ const unknown: ChatPackage = { keys: [], sounds: true };
 /** Fields of chat requests that the common interface has. */
 const chatFields = [
   ...["temperature", "max_tokens", "top_p", "seed", "stop"],
+  ...penalties,
   ...["tools", "tool_choice", "response_format"],
   "image_url",
 ];
@@ -197,8 +213,10 @@ const chatFields = [
 export function fieldsOfChat(name: string, model: string, thinks: boolean): string[] {
   const known = chatPackage(name);
   return [
-    ...chatFields,
+    ...chatFields.filter((field) => !known.lacks?.includes(field)),
     ...(known.topK && !known.topK(model) ? [] : ["top_k"]),
+    ...(known.extras ? ["repetition_penalty", "min_p"] : []),
+    ...(known.verbosity ? ["verbosity"] : []),
     ...(known.parallel ? ["parallel_tool_calls"] : []),
     ...(known.sounds ? ["input_audio"] : []),
     ...(known.files ? [files] : []),

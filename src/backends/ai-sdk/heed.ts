@@ -12,7 +12,10 @@ import { readWarning } from "./warnings.js";
 type ChatCall = Call<"chat"> | Call<"complete">;
 
 /** Fields that a provider leaves out of every request; of others it may depend on their neighbours. */
-const lasting: ReadonlySet<string> = new Set(["top_k", "seed", "stop", "tools"]);
+const lasting: ReadonlySet<string> = new Set([
+  ...["top_k", "seed", "stop", "tools"],
+  ...["frequency_penalty", "presence_penalty"],
+]);
 
 const formatNamed = (type: string | undefined) => `response_format ${type}`;
 

@@ -18,6 +18,11 @@ import { beyondContext } from "../completions/refusals/beyond-context.js";
 import { blankMessages } from "../completions/refusals/blank.js";
 import { conversationFor, conversationToRefuse } from "../completions/refusals/conversation.js";
 import { endUser } from "../completions/refusals/refusal.js";
+import {
+  type SamplingField,
+  saidPenalty,
+  samplingToRefuse,
+} from "../completions/refusals/sampling.js";
 import { keywordWarnings, withToldSchemas } from "../completions/refusals/schema-keywords.js";
 import { toolNamesToRefuse, withToldNames } from "../completions/refusals/tool-names.js";
 import { toolParts } from "../completions/refusals/tool-parts.js";
@@ -53,6 +58,7 @@ export const optionalFieldsOf = (
   refused: ReadonlySet<string>,
 ): readonly string[] => [
   ...optionalFields,
+  ...samplingToRefuse(request, refused),
   ...toolNamesToRefuse(request, refused),
   ...(onlyOffersTools(request) ? [tools] : []),
   ...(hasStrictTools(request) ? [strictness] : []),
@@ -100,9 +106,10 @@ export async function optionsOf(
   const { id } = call;
   const request = withToldSchemas(withToldNames(call.request, refused), refused);
   const { temperature, topP, topK = -1, maxTokens, seed, stop } = request;
+  const { frequencyPenalty, presencePenalty } = request;
   const known = chatPackage(configured.package);
   for (const text of leftOut(call.request, configured.package, refused)) call.warnings.add(text);
-  const takes = (field: (typeof optionalFields)[number]) => !refused.has(field);
+  const takes = (field: (typeof optionalFields)[number] | SamplingField) => !refused.has(field);
   const effort = effortOf(call, configured, refused);
   const limit = effort.maxTokens ?? maxTokens;
   const { supportedUrls } = configured.model;
@@ -124,6 +131,8 @@ export async function optionsOf(
     ...(topK >= 1 && takes("top_k") && !writeTopK && { topK }),
     ...(limit !== undefined && takes(beyondContext) && { maxOutputTokens: limit }),
     ...(seed !== undefined && seed >= 0n && takes("seed") && { seed: Number(seed) }),
+    ...(frequencyPenalty && takes("frequency_penalty") && { frequencyPenalty }),
+    ...(presencePenalty && takes("presence_penalty") && { presencePenalty }),
     ...(stop.length > 0 && { stopSequences: stop }),
     ...(!refused.has(tools) && toolOptions(request, known, !refused.has(strictness))),
     ...formatOf(request.responseFormat),
@@ -134,14 +143,20 @@ export async function optionsOf(
     },
     abortSignal: signal,
     ...effort.common,
-    providerOptions: providerOptionsOf(configured, request, {
-      ...effort.options,
-      ...userOf(request, configured, refused),
-      ...cacheKeyOf(call, configured, refused),
-      ...(topK >= 1 && takes("top_k") && writeTopK?.(topK)),
-      ...(!refused.has(tools) && takes("parallel_tool_calls") && parallelOf(request, known)),
-      ...known.drawing?.options(request),
-    }),
+    providerOptions: providerOptionsOf(
+      configured,
+      request,
+      {
+        ...effort.options,
+        ...userOf(request, configured, refused),
+        ...cacheKeyOf(call, configured, refused),
+        ...(topK >= 1 && takes("top_k") && writeTopK?.(topK)),
+        ...(!refused.has(tools) && takes("parallel_tool_calls") && parallelOf(request, known)),
+        ...(takes("verbosity") && request.verbosity && known.verbosity?.(request.verbosity)),
+        ...known.drawing?.options(request),
+      },
+      known.extras ? extrasOf(request, refused) : nothing,
+    ),
   };
 }
 
@@ -178,6 +193,16 @@ function isStored({ package: name, providerOptions }: Configured): boolean {
 }
 
 const none: ReadonlySet<string> = new Set();
+const nothing: JsonObject = {};
+
+/** Members of a vendor's request of which its provider knows nothing, and hands on. */
+const extrasOf = ({ repetitionPenalty, minP }: LLMRequest, refused: ReadonlySet<string>) => {
+  const penalty = refused.has("repetition_penalty") ? undefined : saidPenalty(repetitionPenalty);
+  return {
+    ...(penalty !== undefined && { repetition_penalty: penalty }),
+    ...(minP && !refused.has("min_p") && { min_p: minP }),
+  };
+};
 
 /** Whether a model may think, as the request or the operator has it. */
 const thinks = ({ options }: Effort, { providerOptions }: Configured): boolean =>
@@ -213,9 +238,10 @@ function cacheKeyOf(
 
 /** Options for every request and for this one, where the operator says nothing else. */
 function providerOptionsOf(
-  { package: name, providerOptions }: Configured,
+  { model, package: name, providerOptions }: Configured,
   { responseFormat }: LLMRequest,
   ofCall: JsonObject,
+  extras: JsonObject,
 ): SharedV3ProviderOptions {
   const { keys, strict, sent } = chatPackage(name);
   // Most providers that can be told how strictly to keep to a schema do so to the letter by themselves.
@@ -224,10 +250,24 @@ function providerOptionsOf(
       strictJsonSchema: responseFormat.jsonSchema?.strict ?? false,
     };
   const ours = { ...sent, ...ofCall, ...strictly };
-  if (Object.keys(ours).length === 0) return providerOptions as SharedV3ProviderOptions;
+  const handed = Object.keys(extras).length > 0 && handedOn(model, providerOptions, extras);
+  const told = { ...providerOptions, ...handed };
+  if (Object.keys(ours).length === 0) return told as SharedV3ProviderOptions;
   const all = keys.reduce((said, key) => above(said, providerOptions[key]), ours);
   const own = Object.fromEntries(keys.map((key) => [key, all]));
-  return { ...providerOptions, ...own } as SharedV3ProviderOptions;
+  return { ...told, ...own } as SharedV3ProviderOptions;
+}
+
+/** What a provider hands on stands under its own name, or that in camel case where the operator has this. */
+function handedOn(
+  { provider }: LanguageModelV3,
+  said: Configured["providerOptions"],
+  extras: JsonObject,
+): Record<string, JsonObject> {
+  const [name = ""] = provider.split(".");
+  const camel = name.replace(/[_-]([a-z])/g, (_, letter: string) => letter.toUpperCase());
+  const key = said[camel] ? camel : name;
+  return { [key]: above(extras, said[key]) };
 }
 
 /** Options with others above them, also inside of what both have. */

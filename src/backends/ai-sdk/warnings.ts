@@ -10,6 +10,8 @@ const fields: Readonly<Record<string, readonly string[]>> = {
   topK: ["top_k"],
   maxOutputTokens: ["max_tokens"],
   seed: ["seed"],
+  frequencyPenalty: ["frequency_penalty"],
+  presencePenalty: ["presence_penalty"],
   stopSequences: ["stop"],
   tools: ["tools"],
   toolChoice: ["tool_choice"],

@@ -31,6 +31,7 @@ import {
 import { conversationFor, conversationToRefuse } from "../completions/refusals/conversation.js";
 import { streams, wholeAnswers } from "../completions/refusals/one-form.js";
 import { aboutNeeded, endUser } from "../completions/refusals/refusal.js";
+import { samplingToRefuse } from "../completions/refusals/sampling.js";
 import {
   keywordsToRefuse,
   keywordWarnings,
@@ -122,6 +123,7 @@ function fieldsOf(
   const told = offers ? withoutCalls(request.messages) : request.messages;
   const sent = conversationFor(request.messages, refused);
   const more = [
+    ...samplingToRefuse(request, refused),
     ...toolNamesToRefuse(request, refused),
     ...(withoutBlank(told).length < told.length ? [blankMessages] : []),
     ...(offers ? [tools] : []),

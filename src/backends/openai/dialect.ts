@@ -3,6 +3,7 @@ import { files } from "../../core/documents.js";
 import { modalities } from "../../core/parameters.js";
 import { cacheControl } from "../../core/prompt-marks.js";
 import { imageConfig } from "../completions/images.js";
+import { type SamplingField, samplingFields } from "../completions/refusals/sampling.js";
 import type { ImageServer } from "./images/profile.js";
 import type { Listed } from "./listed.js";
 
@@ -12,6 +13,12 @@ export interface Dialect {
   readonly maxTokens: "max_tokens" | "max_completion_tokens";
   /** Whether `top_k` is honoured. OpenAI refuses it; Ollama's /v1 drops it silently. */
   readonly topK: boolean;
+  /** Names of fields of how tokens are chosen that are refused, or dropped silently. */
+  readonly lacks: ReadonlySet<string>;
+  /** What `repetition_penalty` is called. */
+  readonly penalty: "repetition_penalty" | "repeat_penalty" | "presence_penalty";
+  /** Whether its list of models says which of these fields each knows. */
+  readonly listsFields?: boolean;
   /** Whether `top_p` may be 1, which changes nothing but a default of the server's own. */
   readonly wholeTopP: boolean;
   /** Whether the role `developer` is known; chat templates mostly don't know it. */
@@ -68,9 +75,18 @@ const typedThinking = (effort: string) => ({
 /** Alibaba's and SiliconFlow's. */
 const enabledThinking = (effort: string) => ({ enable_thinking: effort !== "none" });
 
+const lacking = (...fields: readonly SamplingField[]): ReadonlySet<string> => new Set(fields);
+
+/** What only OpenAI's newer models know, and who stands before them. */
+const noVerbosity = lacking("verbosity");
+/** Of vendors whose own form has the fields of OpenAI's older models, and no others. */
+const plain = lacking("repetition_penalty", "min_p", "verbosity");
+
 const openSource: Dialect = {
   maxTokens: "max_tokens",
   topK: true,
+  lacks: noVerbosity,
+  penalty: "repetition_penalty",
   wholeTopP: true,
   developer: false,
   lastSeed: 2 ** 32 - 1,
@@ -84,6 +100,7 @@ const dialects = {
     ...{ maxTokens: "max_completion_tokens", topK: false, developer: true, images: "openai" },
     ...{ forgetsThoughts: true, files: true, user: "safety_identifier" },
     keyField: true,
+    lacks: lacking("repetition_penalty", "min_p"),
   },
   vllm: {
     ...openSource,
@@ -97,6 +114,7 @@ const dialects = {
     lastSeed: 2 ** 32 - 2,
     thinking: templateThinking,
     counts: "input_tokens",
+    penalty: "repeat_penalty",
   },
   ollama: {
     ...openSource,
@@ -104,36 +122,55 @@ const dialects = {
     lastSeed: 2 ** 32 - 2,
     images: "ollama",
     tag: ":latest",
+    lacks: plain,
   },
-  lmstudio: openSource,
-  // It has no `top_k` in this API.
-  tgi: { ...openSource, topK: false, wholeTopP: false },
-  localai: { ...openSource, images: "localai" },
+  lmstudio: { ...openSource, lacks: lacking("min_p", "verbosity"), penalty: "repeat_penalty" },
+  tgi: {
+    ...openSource,
+    // It has no `top_k` in this API, and takes the one penalty for the other.
+    ...{ topK: false, wholeTopP: false, penalty: "presence_penalty" },
+    lacks: lacking("presence_penalty", "min_p", "verbosity"),
+  },
+  localai: { ...openSource, images: "localai", penalty: "repeat_penalty" },
   sdcpp: { ...openSource, images: "sdcpp" },
   // Else it lists only what answers with text.
   openrouter: {
     ...openSource,
     ...{ images: "openrouter", listed: "output_modalities=text,image", files: true, marks: true },
-    draws: true,
+    ...{ draws: true, lacks: lacking(), listsFields: true },
   },
   together: { ...openSource, images: "together" },
   nebius: { ...openSource, images: "nebius" },
-  siliconflow: { ...openSource, images: "siliconflow", thinking: enabledThinking },
+  siliconflow: {
+    ...openSource,
+    ...{ images: "siliconflow", thinking: enabledThinking },
+    lacks: lacking("presence_penalty", "repetition_penalty", "verbosity"),
+  },
   recraft: { ...openSource, images: "recraft" },
   deepinfra: { ...openSource, images: "deepinfra", keyField: true },
-  google: { ...openSource, images: "google", unsigned: skipSignature, forgetsThoughts: true },
-  xai: { ...openSource, images: "xai", keyHeader: "x-grok-conv-id" },
-  zai: { ...openSource, images: "zai", thinking: typedThinking },
-  deepseek: { ...openSource, thinking: typedThinking },
-  moonshot: { ...openSource, thinking: typedThinking, keyField: true },
-  dashscope: { ...openSource, thinking: enabledThinking, marks: true },
+  google: {
+    ...openSource,
+    ...{ images: "google", unsigned: skipSignature, forgetsThoughts: true, lacks: plain },
+  },
+  xai: { ...openSource, images: "xai", keyHeader: "x-grok-conv-id", lacks: plain },
+  zai: { ...openSource, images: "zai", thinking: typedThinking, lacks: lacking(...samplingFields) },
+  deepseek: { ...openSource, thinking: typedThinking, lacks: lacking(...samplingFields) },
+  moonshot: { ...openSource, thinking: typedThinking, keyField: true, lacks: plain },
+  dashscope: {
+    ...openSource,
+    ...{ thinking: enabledThinking, marks: true },
+    lacks: lacking("frequency_penalty", "min_p", "verbosity"),
+  },
   // Else it lists only what answers with text.
   venice: { ...openSource, images: "venice", listed: "type=all" },
   infomaniak: { ...openSource, images: "infomaniak" },
 } as const satisfies Record<string, Dialect>;
 
 /** Of a server that nobody knows, which may stand before any other. */
-const unknown: Dialect = { ...openSource, files: true, counts: "input_tokens", draws: true };
+const unknown: Dialect = {
+  ...openSource,
+  ...{ files: true, counts: "input_tokens", draws: true, lacks: lacking() },
+};
 
 /** Name of a dialect in the configuration. */
 export type DialectName = keyof typeof dialects;
@@ -206,6 +243,7 @@ export function supportedBy(dialect: Dialect): string[] {
     ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
     ...["tools", "tool_choice", "parallel_tool_calls", "response_format", "image_url"],
     ...["input_audio", "reasoning_effort"],
+    ...samplingFields.filter((field) => !dialect.lacks.has(field)),
     ...(dialect.files ? [files] : []),
     ...(dialect.marks ? [cacheControl] : []),
     ...(dialect.draws ? drawing : []),

@@ -23,6 +23,8 @@ export interface Listed {
   readonly draws?: boolean;
   /** Whether its answers may have pictures beside text; absent: the server does not say. */
   readonly pictures?: boolean;
+  /** Request fields that it knows, by their names; absent: the server does not say. */
+  readonly fields?: ReadonlySet<string>;
   /** Most tokens of a conversation with its answer; absent: the server does not say. */
   readonly contextLength?: number;
 }
@@ -69,6 +71,9 @@ function listedIn(list: unknown): Listed[] {
       ...(otherUses.test(string(entry.type)) && { draws: false }),
       // OpenRouter's.
       ...givenBy(entry),
+      ...(Array.isArray(entry.supported_parameters) && {
+        fields: new Set(entry.supported_parameters.map(string)),
+      }),
       ...contextIn(entry),
     });
   }

@@ -7,6 +7,8 @@ import { type CallSignal, Cancellation } from "../../core/cancellation.js";
 import { toLintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
 import { modelOf } from "../../core/model.js";
+import { logprobs } from "../../core/parameters.js";
+import { samplingFields } from "../completions/refusals/sampling.js";
 import { Listing } from "../http/listing.js";
 import { type Dialect, drawing, supportedBy } from "./dialect.js";
 import {
@@ -199,12 +201,16 @@ export class Models {
   #chat(listed: Listed, known: Partial<Model>): Model {
     const { id, pictures = true, contextLength = this.#lengths.get(id) ?? 0 } = listed;
     const { maxTokens = 0 } = this.#source;
+    const refused = this.refusedFor(id);
+    const said = this.dialect.listsFields ? listed.fields : undefined;
     const supports = supportedBy(this.dialect).filter(
-      // A refused `max_tokens` goes by its other name, so it is still supported.
-      (field) => field === "max_tokens" || !this.refusedFor(id).has(field),
+      (field) =>
+        // A refused `max_tokens` goes by its other name, so it is still supported.
+        (field === "max_tokens" || !refused.has(field)) &&
+        (pictures || !drawing.includes(field)) &&
+        (!said || said.has(field) || !saidOf.has(field)),
     );
-    const offered = pictures ? supports : supports.filter((field) => !drawing.includes(field));
-    return modelOf(id, Task.CHAT, { ...known, supports: offered, maxTokens, contextLength });
+    return modelOf(id, Task.CHAT, { ...known, supports, maxTokens, contextLength });
   }
 
   #image({ id }: Listed, known: Partial<Model>): Model {
@@ -215,5 +221,8 @@ export class Models {
     return modelOf(id, Task.TEXT_TO_IMAGE, { ...known, supports, defaults });
   }
 }
+
+/** Fields of which it counts what a list says. */
+const saidOf: ReadonlySet<string> = new Set([...samplingFields, logprobs, "top_logprobs"]);
 
 const none: ReadonlySet<string> = new Set();

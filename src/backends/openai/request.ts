@@ -10,6 +10,7 @@ import { beyondContext } from "../completions/refusals/beyond-context.js";
 import { nullContent } from "../completions/refusals/blank.js";
 import { conversationFor } from "../completions/refusals/conversation.js";
 import { endUser } from "../completions/refusals/refusal.js";
+import { saidPenalty } from "../completions/refusals/sampling.js";
 import { withToldSchemas } from "../completions/refusals/schema-keywords.js";
 import { withToldNames } from "../completions/refusals/tool-names.js";
 import { thinkingBesideTools, thoughtFields } from "../completions/thoughts.js";
@@ -40,10 +41,13 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
   const { dialect, stream, refused } = options;
   const request = refused.size > 0 ? told(asked, refused) : asked;
   const { temperature, topP, topK = -1, seed, stop, responseFormat } = request;
+  const { frequencyPenalty, presencePenalty, repetitionPenalty, minP, verbosity } = request;
   const most = Math.min(request.maxTokens ?? Infinity, options.cap ?? Infinity);
   const maxTokens = Number.isFinite(most) && !refused.has(beyondContext) ? most : undefined;
   const usualName = (dialect.maxTokens === "max_tokens") !== refused.has("max_tokens");
-  const takes = (field: Optional) => !refused.has(field);
+  const takes = (field: Optional) => !refused.has(field) && !dialect.lacks.has(field);
+  const penalty = takes("repetition_penalty") ? saidPenalty(repetitionPenalty) : undefined;
+  const presence = takes("presence_penalty") ? presencePenalty || undefined : undefined;
   const takesTools = !refused.has(tools);
   const unsigned = dialect.unsigned?.(request.model);
   const offered = takesTools ? toolFields(request, refused) : undefined;
@@ -74,6 +78,13 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
     user: dialect.user === "user" ? user : undefined,
     prompt_cache_key: refused.has(promptCacheKey) ? undefined : options.cacheKey,
     modalities: request.modalities.length > 0 ? request.modalities : undefined,
+    // At its default none of these asks for anything.
+    frequency_penalty: takes("frequency_penalty") ? frequencyPenalty || undefined : undefined,
+    presence_penalty: dialect.penalty === "presence_penalty" ? shifted(penalty) : presence,
+    repetition_penalty: dialect.penalty === "repetition_penalty" ? penalty : undefined,
+    repeat_penalty: dialect.penalty === "repeat_penalty" ? penalty : undefined,
+    min_p: takes("min_p") ? minP || undefined : undefined,
+    verbosity: takes("verbosity") ? verbosity || undefined : undefined,
     image_config:
       request.imageConfig && takes(imageConfig) ? writeImageConfig(request.imageConfig) : undefined,
     stream,
@@ -82,6 +93,9 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
   const thinking = effort ? dialect.thinking?.(effort) : undefined;
   return thinking ? Object.assign(fields, thinking) : fields;
 }
+
+/** TGI adds 2 to what it is told. */
+const shifted = (penalty: number | undefined) => (penalty === undefined ? undefined : penalty - 2);
 
 /** A request with tools and schemas as a server takes them. */
 const told = (request: LLMRequest, refused: ReadonlySet<string>): LLMRequest =>

@@ -9,6 +9,7 @@ import type { ServerEvent } from "../completions/events.js";
 import { callFields, toolFields, writeContent, writeFormat } from "../completions/fields.js";
 import { writeImageConfig, writeImages } from "../completions/images.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
+import { saidPenalty } from "../completions/refusals/sampling.js";
 import { thoughtFields } from "../completions/thoughts.js";
 import { failureIn } from "./failure.js";
 import { ask, type Gateway, handOnWarnings } from "./gateway.js";
@@ -71,6 +72,7 @@ function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object 
     request;
   const { reasoningEffort, includeReasoning, user, promptCacheKey, modalities, imageConfig } =
     request;
+  const { frequencyPenalty, presencePenalty, repetitionPenalty, minP, verbosity } = request;
   return {
     model,
     messages: messages.map((message) => ({
@@ -94,6 +96,12 @@ function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object 
     user: gateway.userOf(user),
     ...(promptCacheKey !== "" && { prompt_cache_key: promptCacheKey }),
     ...(modalities.length > 0 && { modalities }),
+    // At its default none of these asks for anything, and a gateway may not know it.
+    frequency_penalty: frequencyPenalty || undefined,
+    presence_penalty: presencePenalty || undefined,
+    repetition_penalty: saidPenalty(repetitionPenalty),
+    min_p: minP || undefined,
+    verbosity: verbosity || undefined,
     ...(imageConfig && { image_config: writeImageConfig(imageConfig) }),
     stream,
   };

@@ -26,6 +26,11 @@ export const bedrockForms: Forms = {
   top_k: { additionalModelRequestFields: { top_k: 17 } },
   seed: tuned({ seed: 4242 }),
   stop: tuned({ stopSequences: ["HALT", "END"] }),
+  frequency_penalty: { frequency_penalty: 0.375 },
+  presence_penalty: { presence_penalty: 0.625 },
+  repetition_penalty: { repetition_penalty: 1.25 },
+  min_p: { min_p: 0.125 },
+  verbosity: { verbosity: "low" },
   max_tokens: tuned({ maxTokens: 3210 }),
   conversation: {
     system: [{ text: "Be brief." }],

@@ -30,6 +30,11 @@ export const googleForms: Forms = {
   top_k: tuned({ topK: 17 }),
   seed: tuned({ seed: 4242 }),
   stop: tuned({ stopSequences: ["HALT", "END"] }),
+  frequency_penalty: tuned({ frequencyPenalty: 0.375 }),
+  presence_penalty: tuned({ presencePenalty: 0.625 }),
+  repetition_penalty: tuned({ repetitionPenalty: 1.25 }),
+  min_p: tuned({ minP: 0.125 }),
+  verbosity: tuned({ verbosity: "low" }),
   max_tokens: tuned({ maxOutputTokens: 3210 }),
   conversation: {
     systemInstruction: { parts: [{ text: "Be brief." }] },

@@ -26,6 +26,12 @@ export const responseForms: Forms = {
   top_k: { top_k: 17 },
   seed: { seed: 4242 },
   stop: { stop: ["HALT", "END"] },
+  // It has none of these but the last.
+  frequency_penalty: { frequency_penalty: 0.375 },
+  presence_penalty: { presence_penalty: 0.625 },
+  repetition_penalty: { repetition_penalty: 1.25 },
+  min_p: { min_p: 0.125 },
+  verbosity: { text: { verbosity: "low" } },
   max_tokens: { max_output_tokens: 3210 },
   conversation: {
     input: [

@@ -8,6 +8,7 @@ import { imageConfig } from "../images.js";
 import { effort, signedThoughts } from "../thoughts.js";
 import { beyondContext } from "./beyond-context.js";
 import { aboutValue, endUser, refusedField, wordsOf } from "./refusal.js";
+import { choseSampling, type SamplingField } from "./sampling.js";
 
 /** Fields that a server may refuse and that a request can go without. */
 export const optionalFields = [
@@ -28,7 +29,7 @@ const defaulted: ReadonlySet<string> = new Set(["temperature", "top_p", "size", 
 const defaultOf = (field: string) => `default ${field}`;
 
 /** Name of such a field. */
-export type Optional = (typeof optionalFields)[number] | typeof effort;
+export type Optional = (typeof optionalFields)[number] | SamplingField | typeof effort;
 
 /** What became of a request. */
 export type Attempt<T> = { readonly answer: T } | Refused;
@@ -145,6 +146,11 @@ export function chosenForChat(
     seed: (request.seed ?? -1n) >= 0n,
     parallel_tool_calls: request.parallelToolCalls !== undefined,
     image_config: request.imageConfig !== undefined,
+    frequency_penalty: choseSampling("frequency_penalty", request, modelSettings),
+    presence_penalty: choseSampling("presence_penalty", request, modelSettings),
+    repetition_penalty: choseSampling("repetition_penalty", request, modelSettings),
+    min_p: choseSampling("min_p", request, modelSettings),
+    verbosity: choseSampling("verbosity", request),
     reasoning_effort: request.reasoningEffort !== (modelSettings?.reasoningEffort ?? ""),
   };
   return values[field as Optional] ?? (field === tools || field === signedThoughts);

@@ -24,7 +24,7 @@ import { refusesToolSchemas } from "./tool-schemas.js";
 import { refusesTurns } from "./turns.js";
 
 const refuses =
-  /unsupported|not supported|does(?: not|n't) support|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated|only \S+ is allowed/i;
+  /unsupported|not supported|does(?: not|n't) support|unrecognized|unknown|unexpected|extra|not permitted|not allowed|deprecated|only \S+ is allowed|penalty is not enabled/i;
 
 /** One of two has to go: newer Claude models take no `top_p` beside `temperature`. */
 const eitherOr = /(?:not|n't) both|only one/i;
@@ -43,6 +43,11 @@ const names: Readonly<Record<string, string>> = {
   include_previews: "(?:stream|partial_images)",
   size: "(?:(?:image_)?size|width|height)",
   seed: "(?:random_)?seed",
+  // xAI says what its own interface calls them, and Google nothing of which.
+  frequency_penalty: "(?:frequency_?penalty|penalty is not enabled)",
+  presence_penalty: "(?:presence_?penalty|penalty is not enabled)",
+  repetition_penalty: "(?:repetition|repeat)_penalty",
+  verbosity: "(?:text\\.?)?verbosity",
   num_inference_steps: "(?:num_inference_)?steps?",
   output_format: "(?:output_format|image_format|response_extension)",
   // Google's and Bedrock's own interfaces have others.
@@ -215,7 +220,8 @@ const ofValue =
   /\bvalues?\b|must (?:be|fit)|between|range|at (?:most|least)|m(?:ax|in)imum|(?:less|greater) than|[<>]=?\s*\d/i;
 
 /** One value is left, which is that of who sends none. */
-const fixed = /only (?:the default|\S+ is allowed)/i;
+const fixed =
+  /only (?:the default|\S+ is allowed)|supported values are: '[^']+'(?!,| (?:and|or) )/i;
 
 /**
  * Whether an error is about what a field holds: another value may do. So may another size, of
