@@ -69,8 +69,8 @@ describe("OpenAI's Responses API, for which its provider leaves fields out", () 
     }
     expect(supports()).toEqual([
       ...["temperature", "max_tokens", "top_p", "stop"],
-      ...["tools", "tool_choice", "response_format", "image_url", "parallel_tool_calls", "file"],
-      "reasoning_effort",
+      ...["tools", "tool_choice", "response_format", "image_url"],
+      ...["verbosity", "parallel_tool_calls", "file", "reasoning_effort"],
     ]);
   });
 });

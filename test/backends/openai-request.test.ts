@@ -11,6 +11,16 @@ import { echo } from "./openai-subject.js";
 const message = { role: "user", content: "hello" };
 const everything = { temperature: 0.1, topP: 0.5, topK: 40, maxTokens: 9, seed: 7n, stop: ["."] };
 
+const servers = ["frequency_penalty", "presence_penalty", "repetition_penalty", "min_p"];
+/** What else the models of a dialect know of how tokens are chosen, where that is not what most servers do. */
+const sampling: Readonly<Record<string, readonly string[]>> = {
+  auto: [...servers, "verbosity"],
+  openai: ["frequency_penalty", "presence_penalty", "verbosity"],
+  lmstudio: ["frequency_penalty", "presence_penalty", "repetition_penalty"],
+  ollama: ["frequency_penalty", "presence_penalty"],
+  tgi: ["frequency_penalty", "repetition_penalty"],
+};
+
 describe("the body", () => {
   it("of a stream asks for usage", async () => {
     const server = await against(echo);
@@ -53,6 +63,7 @@ describe("the body", () => {
       ...["temperature", "max_tokens", "top_p", "top_k", "seed", "stop"],
       ...["tools", "tool_choice", "parallel_tool_calls", "response_format", "image_url"],
       ...["input_audio", "reasoning_effort"],
+      ...(sampling[dialect] ?? servers),
       // Nobody knows what stands behind a server that nobody knows.
       ...(["auto", "openai"].includes(dialect) ? ["file"] : []),
       ...(["auto", "vllm"].includes(dialect) ? ["modalities", "image_config"] : []),

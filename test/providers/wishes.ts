@@ -39,11 +39,14 @@ export const flat = (word: string): Form => ({ reasoning_effort: word });
 /** How the Responses API is told one. */
 export const nested = (word: string): Form => ({ reasoning: { effort: word } });
 
-/** What only servers of open models take, and OpenAI's own. */
+/** What only servers of open models take, or OpenAI's own. */
 export const ofServers = {
-  ...{ repetition_penalty: "warned", min_p: "warned", verbosity: "warned" },
+  repetition_penalty: "warned",
+  min_p: "warned",
+  verbosity: "warned",
 } as const;
 
+/** What their vendors' own form has no field for, or no use. */
 export const penalties = { frequency_penalty: "warned", presence_penalty: "warned" } as const;
 
 /** What few vendors take. */

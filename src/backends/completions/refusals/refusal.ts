@@ -221,7 +221,7 @@ const ofValue =
 
 /** One value is left, which is that of who sends none. */
 const fixed =
-  /only (?:the default|\S+ is allowed)|supported values are: '[^']+'(?!,| (?:and|or) )/i;
+  /only (?:the default|\S+ is allowed)|verbosity\b.{0,60}supported values are: 'medium'(?!,| and| or)/i;
 
 /**
  * Whether an error is about what a field holds: another value may do. So may another size, of
