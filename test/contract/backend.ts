@@ -66,6 +66,12 @@ const chats: Record<string, Handle<"chat">> = {
   away: fails(new LintelError("unavailable", "no model server can take it", { retryAfter: 3 })),
   picky: fails(new LintelError("invalid_value", "the model server refused the request: too long")),
   faulty: fails(new Error("secret at http://10.1.2.3/")),
+  tells: async function* ({ request: asked }) {
+    const { frequencyPenalty, presencePenalty, repetitionPenalty, minP, logprobs } = asked;
+    const told = [frequencyPenalty, presencePenalty, repetitionPenalty, minP, logprobs];
+    yield [piece([...told, asked.topLogprobs].join(" "))];
+    yield [piece("", "stop", [1, 1])];
+  },
   calls: usesTool("weather"),
   draws: drawsOnce(
     "Here ",

@@ -62,8 +62,25 @@ export const chatCases: readonly Case<ChatOutcome>[] = [
   { name: "a named model", request: { ...hello, model: "chat-1" }, expected: answer },
   {
     name: "every default said",
-    request: { ...hello, model: "", temperature: 0.7, max_tokens: 256, top_p: 1, top_k: -1 },
+    request: {
+      ...{ ...hello, model: "", temperature: 0.7, max_tokens: 256, top_p: 1, top_k: -1 },
+      ...{ frequency_penalty: 0, presence_penalty: 0, repetition_penalty: 1, min_p: 0 },
+      ...{ logprobs: false, top_logprobs: 0, verbosity: "" },
+    },
     expected: answer,
+  },
+  {
+    name: "penalties, and how likely the tokens are",
+    request: {
+      ...{ ...hello, model: "tells", frequency_penalty: 0.5, presence_penalty: -2 },
+      ...{ logprobs: true, top_logprobs: 3 },
+    },
+    expected: { text: "0.5 -2 1 0 true 3", finishReason: "stop" },
+  },
+  {
+    name: "nothing of them",
+    request: { ...hello, model: "tells" },
+    expected: { text: "0 0 1 0 false 0", finishReason: "stop" },
   },
   {
     name: "every value at its bound",
@@ -139,6 +156,29 @@ export const chatCases: readonly Case<ChatOutcome>[] = [
     name: "a parameter that changes the result, unsupported",
     request: { ...hello, model: "plain", stop: ["x"] },
     expected: failed("unsupported_parameter", "stop"),
+  },
+  {
+    name: "a penalty, unsupported",
+    request: { ...hello, model: "plain", frequency_penalty: 1 },
+    expected: { text: "plain", finishReason: "stop", warning: "frequency_penalty" },
+  },
+  {
+    name: "logprobs, unsupported",
+    request: { ...hello, model: "plain", logprobs: true, top_logprobs: 2 },
+    expected: failed("unsupported_parameter", "logprobs"),
+  },
+  {
+    name: "top_logprobs without logprobs",
+    request: { ...hello, model: "plain", top_logprobs: 2 },
+    expected: wrong("top_logprobs"),
+  },
+  {
+    name: "too many top_logprobs, and penalties beyond their bounds",
+    request: {
+      ...{ ...hello, logprobs: true, top_logprobs: 21 },
+      ...{ frequency_penalty: -2.1, presence_penalty: 2.1 },
+    },
+    expected: wrong("frequency_penalty", "presence_penalty", "top_logprobs"),
   },
   { name: "no messages", request: { messages: [] }, expected: wrong("messages") },
   {

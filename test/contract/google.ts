@@ -8,7 +8,9 @@ type Chat = (base: string, row: Case<ChatOutcome>) => Promise<ChatOutcome>;
 
 const config: Readonly<Record<string, string>> = {
   ...{ temperature: "temperature", max_tokens: "maxOutputTokens", top_p: "topP", top_k: "topK" },
-  ...{ seed: "seed", stop: "stopSequences" },
+  ...{ seed: "seed", stop: "stopSequences", presence_penalty: "presencePenalty" },
+  ...{ frequency_penalty: "frequencyPenalty", logprobs: "responseLogprobs" },
+  top_logprobs: "logprobs",
 };
 
 /** What it calls the contract's fields. */

@@ -104,6 +104,10 @@ describe("bad input gets the right error, and the next call is served", () => {
         "max_completion_tokens",
         "tools",
         "logprobs",
+        "top_logprobs",
+        "frequency_penalty",
+        "min_p",
+        "verbosity",
       ];
       const response = await server.post(path, Object.fromEntries(names.map((n) => [n, value])));
       expect(response.status).toBe(422);

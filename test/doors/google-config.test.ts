@@ -11,15 +11,21 @@ describe("generationConfig", () => {
       config({
         ...{ temperature: 0.5, topP: 0.9, topK: 40, maxOutputTokens: 99, seed: 7 },
         ...{ stopSequences: ["."], candidateCount: 1, responseModalities: ["TEXT"] },
+        ...{ presencePenalty: 0.5, frequencyPenalty: -0.5, responseLogprobs: true, logprobs: 3 },
       }),
     );
     expect(request).toMatchObject({
       ...{ model: "chat-1", temperature: 0.5, topP: 0.9, topK: 40, maxTokens: 99, seed: 7n },
       ...{ stop: ["."], includeReasoning: false, reasoningEffort: "" },
+      ...{ presencePenalty: 0.5, frequencyPenalty: -0.5, logprobs: true, topLogprobs: 3 },
     });
     expect(request.responseFormat).toBeUndefined();
-    const spelled = hello({ generation_config: { top_k: 3, max_output_tokens: 4 } });
-    expect(await requestOf(spelled)).toMatchObject({ topK: 3, maxTokens: 4 });
+    const spelled = hello({
+      generation_config: { top_k: 3, max_output_tokens: 4, response_logprobs: true, logprobs: "2" },
+    });
+    expect(await requestOf(spelled)).toMatchObject({
+      ...{ topK: 3, maxTokens: 4, logprobs: true, topLogprobs: 2 },
+    });
   });
 
   test("has numbers as texts, too, as protobuf's JSON does", async () => {
@@ -195,8 +201,8 @@ describe("generationConfig", () => {
   });
 
   test.each([
-    [{ presencePenalty: 0.5, logprobs: 3 }, ["presencePenalty", "logprobs"]],
-    [{ responseLogprobs: false, frequencyPenalty: 0 }, []],
+    [{ speechConfig: { languageCode: "de-DE" } }, ["speechConfig"]],
+    [{ responseLogprobs: false, frequencyPenalty: 0, logprobs: 0 }, []],
     [{ audio_transcription_config: {} }, ["audioTranscriptionConfig"]],
     [{ translationConfig: { targetLanguageCode: "fr" } }, ["translationConfig"]],
   ])("warns of what nobody does: %j", async (more, names) => {

@@ -81,6 +81,8 @@ describe("POST /v1/chat/completions", () => {
       frequency_penalty: 0,
       presence_penalty: 0,
       logprobs: false,
+      top_logprobs: 0,
+      verbosity: "medium",
       response_format: { type: "text" },
       tools: [],
       tool_choice: "auto",
@@ -109,6 +111,23 @@ describe("POST /v1/chat/completions", () => {
     );
   });
 
+  test("how tokens are chosen and told is taken, as OpenAI's and vLLM's clients say it", async () => {
+    const backend = scripted({ chat: says("Hi") });
+    const { post } = await serve(backend);
+    const response = await post(
+      "/v1/chat/completions",
+      hello({
+        ...{ frequency_penalty: 0.5, presence_penalty: -0.5, logprobs: true, top_logprobs: 2 },
+        ...{ verbosity: "low", min_p: 0.05, repetition_penalty: 1.1 },
+      }),
+    );
+    expect(response.headers.get("x-lintel-warnings")).toBeNull();
+    expect(backend.asked[0]).toMatchObject({
+      ...{ frequencyPenalty: 0.5, presencePenalty: -0.5, logprobs: true, topLogprobs: 2 },
+      ...{ verbosity: "low", minP: 0.05, repetitionPenalty: 1.1 },
+    });
+  });
+
   test("what is left out gets the contract's defaults", async () => {
     const backend = scripted({ chat: says("Hi") });
     const server = await serve(backend);
@@ -133,8 +152,8 @@ describe("POST /v1/chat/completions", () => {
     const server = await serveChat(says("Hi"));
     const more = {
       functions: [{ name: "f" }],
-      logprobs: true,
-      presence_penalty: 1,
+      logit_bias: { "50256": -100 },
+      prediction: { type: "content", content: "Hi" },
       // How a search with its defaults is asked for.
       web_search_options: {},
     };
@@ -216,6 +235,12 @@ describe("POST /v1/chat/completions", () => {
     ["max_completion_tokens", hello({ max_completion_tokens: "5" })],
     ["max_tokens", hello({ max_tokens: 0 })],
     ["stop", hello({ stop: 5 })],
+    ["logprobs", hello({ logprobs: 5 })],
+    ["top_logprobs", hello({ top_logprobs: 2 })],
+    ["top_logprobs", hello({ top_logprobs: 2, logprobs: false })],
+    ["repetition_penalty", hello({ repetition_penalty: 0 })],
+    ["min_p", hello({ min_p: -0.1 })],
+    ["verbosity", hello({ verbosity: "loud" })],
     ["stop[1]", hello({ stop: ["a", 5] })],
     ["messages[0].content[0]", { messages: [{ role: "user", content: [5] }] }],
     ["messages[0].content[0].type", { messages: [{ role: "user", content: [{}] }] }],

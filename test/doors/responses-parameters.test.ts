@@ -1,6 +1,7 @@
 /** `POST /v1/responses`: what reaches a backend of the parameters. */
 import { describe, expect, test } from "vitest";
 import { say } from "../support/messages.js";
+import { chatModel } from "../support/models.js";
 import { says, scripted } from "../support/scripted.js";
 import { askedFor, path, posting } from "./responses-request.js";
 import { json, serve, serveChat } from "./serve.js";
@@ -39,6 +40,59 @@ describe("parameters", () => {
       ...{ model: "chat-1", temperature: 1, topP: 0.5, maxTokens: 5 },
       ...{ topK: 3, seed: 4n, stop: ["end"] },
     });
+  });
+
+  test("how tokens are told, and how much is said, in OpenAI's words", async () => {
+    const include = ["reasoning.encrypted_content", "message.output_text.logprobs"];
+    const asked = { include, top_logprobs: 2, text: { verbosity: "low" } };
+    expect(await askedFor({ input, ...asked, frequency_penalty: 0.5 })).toMatchObject({
+      ...{ logprobs: true, topLogprobs: 2, verbosity: "low", frequencyPenalty: 0.5 },
+    });
+    expect(await askedFor({ input, include: "message.output_text.logprobs" })).toMatchObject({
+      ...{ logprobs: true, topLogprobs: 0, verbosity: "" },
+    });
+    const own = { logprobs: true, verbosity: "high", include: ["reasoning.encrypted_content"] };
+    expect(await askedFor({ input, ...own })).toMatchObject({ logprobs: true, verbosity: "high" });
+    const { post } = await serveChat(says("Hi"));
+    expect((await json(await post(path, { input, ...asked }))).text).toEqual({
+      ...{ format: { type: "text" }, verbosity: "low" },
+    });
+  });
+
+  test.each([
+    ["top_logprobs", { top_logprobs: 2 }],
+    ["text.verbosity", { text: { verbosity: "loud" } }],
+    ["text.verbosity", { text: { verbosity: 5 } }],
+    ["verbosity", { verbosity: "loud" }],
+  ])("422 by the client's name of the field: %s of %j", async (param, more) => {
+    const { post } = await serveChat(says("Hi"));
+    const response = await post(path, { input, ...more });
+    expect(response.status).toBe(422);
+    expect((await json(response)).error).toMatchObject({ param });
+  });
+
+  test.each([
+    ["include[1]", { include: ["reasoning.encrypted_content", "message.output_text.logprobs"] }],
+    ["include", { include: "message.output_text.logprobs" }],
+    ["logprobs", { logprobs: true }],
+  ])("a model without logprobs refuses %s", async (param, more) => {
+    const { post } = await serve(
+      scripted({ chat: says("Hi") }, [chatModel("m", { supports: [] })]),
+    );
+    const response = await post(path, { input, ...more });
+    expect(response.status).toBe(400);
+    const { error } = await json(response);
+    expect(error).toMatchObject({ code: "unsupported_parameter", param });
+  });
+
+  test("a model that can't be told how much to say is asked without, and that is said", async () => {
+    const { post } = await serve(
+      scripted({ chat: says("Hi") }, [chatModel("m", { supports: [] })]),
+    );
+    const said = async (verbosity: string) =>
+      (await json(await post(path, { input, text: { verbosity } }))).warnings ?? [];
+    expect(await said("low")).toEqual(["text.verbosity: not supported by this model, ignored"]);
+    expect(await said("medium")).toEqual([]);
   });
 
   test("max_tokens is another word for max_output_tokens", async () => {
@@ -176,7 +230,6 @@ describe("parameters", () => {
     const { post } = await serveChat(says("Hi"));
     const more = {
       reasoning: { context: "current_turn", mode: "pro", max_tokens: 5 },
-      text: { verbosity: "high" },
       tools: [
         { type: "web_search" },
         { type: "namespace", name: "n", tools: [{ type: "mcp", server_label: "c" }] },
@@ -196,9 +249,8 @@ describe("parameters", () => {
       prompt_cache_options: { comparison_response_id: "resp_1" },
       background_options: { completion_window: "soonest", continuation_id: "c" },
       image: { context_compression: "enabled" },
-      include: ["message.output_text.logprobs"],
+      include: ["file_search_call.results"],
       truncation: "auto",
-      top_logprobs: 2,
       context_management: [{ type: "compaction" }],
       access_programs: { cyber: "daybreak_blue" },
       multi_agent: { enabled: true },
@@ -208,7 +260,6 @@ describe("parameters", () => {
       /^image: /,
       /^include: /,
       /^truncation: /,
-      /^top_logprobs: /,
       /^context_management: /,
       /^access_programs: /,
       /^multi_agent: /,
@@ -221,7 +272,6 @@ describe("parameters", () => {
       /^reasoning\.context: /,
       /^reasoning\.mode: /,
       /^reasoning\.max_tokens: /,
-      /^text\.verbosity: /,
       /^prompt_cache_options\.comparison_response_id: /,
     ].map((pattern) => expect.stringMatching(pattern));
     const whole = await post(path, more);

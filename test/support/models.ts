@@ -13,6 +13,8 @@ export function chatModel(id: string, different: Partial<Model> = {}): Model {
       ...["tools", "tool_choice", "parallel_tool_calls", "response_format"],
       ...["image_url", "file", "input_audio"],
       ...["reasoning_effort", "modalities", "image_config"],
+      ...["frequency_penalty", "presence_penalty", "repetition_penalty", "min_p"],
+      ...["logprobs", "top_logprobs", "verbosity"],
     ],
     ...different,
   });

@@ -20,7 +20,6 @@ export interface Generation {
 
 /** Fields that only tune, and that nothing here does. */
 const dropped = [
-  ...["presencePenalty", "frequencyPenalty", "responseLogprobs", "logprobs"],
   ...["speechConfig", "audioTimestamp", "routingConfig", "modelSelectionConfig"],
   ...["audioTranscriptionConfig", "translationConfig"],
 ];
@@ -62,6 +61,10 @@ export function readGeneration(
     top_k: numberOf(member(config, "topK")),
     max_tokens: numberOf(member(config, "maxOutputTokens")),
     seed: numberOf(member(config, "seed")),
+    presence_penalty: numberOf(member(config, "presencePenalty")),
+    frequency_penalty: numberOf(member(config, "frequencyPenalty")),
+    logprobs: member(config, "responseLogprobs"),
+    top_logprobs: numberOf(member(config, "logprobs")),
     stop: member(config, "stopSequences"),
     response_format: formatOf(config, wrong),
     reasoning_effort: effortOf(thinking, wrong),

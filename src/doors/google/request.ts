@@ -50,6 +50,7 @@ const inRequest: Readonly<Record<string, Known>> = {
   }),
   generationConfig: either({
     ...{ temperature: true, topP: true, topK: true, maxOutputTokens: true, seed: true },
+    ...{ presencePenalty: true, frequencyPenalty: true, responseLogprobs: true, logprobs: true },
     ...{ stopSequences: true, candidateCount: true, responseModalities: true },
     imageConfig: either(Object.fromEntries(imageConfigNames.map((name) => [name, true]))),
     mediaResolution: true,

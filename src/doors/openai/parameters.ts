@@ -41,18 +41,13 @@ export const chatParameters = rules({
   audio: warn(),
   // Azure's, for answers by what is found in documents.
   data_sources: refuse(),
-  frequency_penalty: warn(0),
   function_call: refuse("none", "auto"),
   functions: warn(),
   logit_bias: warn(),
-  logprobs: warn(false),
   modalities: refuse(...modalities),
   // Who has an answer checked, or blocked, must not take one that nobody looked at for such.
   moderation: refuse(),
   prediction: warn(),
-  presence_penalty: warn(0),
-  top_logprobs: warn(0),
-  verbosity: warn("medium"),
   web_search_options: { ...warn(), emptyAsks: true },
 });
 
@@ -66,6 +61,9 @@ export const reasoningParameters = rules({
   mode: warn("standard"),
 });
 
+/** What `include` has for how likely the tokens of an answer were. */
+export const toldLogprobs = "message.output_text.logprobs";
+
 /** Of `POST /v1/responses`; `reasoning` and `text` have rules of their own. */
 export const responseParameters = rules({
   access_programs: { ...warn("standard"), member: "cyber" },
@@ -74,13 +72,12 @@ export const responseParameters = rules({
   context_management: warn(),
   conversation: refuseSince(nothingKept),
   image: { ...warn("auto", "disabled"), member: "context_compression" },
-  // It stands there, whether or not it is asked for.
-  include: warn("reasoning.encrypted_content"),
+  // The first stands there, whether or not it is asked for; the other has a field in the contract.
+  include: warn("reasoning.encrypted_content", toldLogprobs),
   moderation: refuse(),
   multi_agent: { ...warn(false), member: "enabled" },
   previous_response_id: refuseSince(nothingKept),
   prompt: refuseSince("no prompts are kept here, send it in input"),
-  top_logprobs: warn(0),
   truncation: warn("disabled"),
 });
 

@@ -24,7 +24,7 @@ export interface Echo {
  */
 export function membersOf(json: JsonObject, tools: readonly unknown[]): string {
   const { text, tool_choice: choice } = json;
-  const { format } = (text ?? {}) as JsonObject;
+  const { format, verbosity } = (text ?? {}) as JsonObject;
   const thinking = isObject(json.reasoning) ? json.reasoning : {};
   try {
     const said = toJsonLine({
@@ -40,7 +40,7 @@ export function membersOf(json: JsonObject, tools: readonly unknown[]): string {
       // Nothing is kept, whatever was asked for.
       store: false,
       temperature: json.temperature ?? null,
-      text: { format: format ?? { type: "text" } },
+      text: { format: format ?? { type: "text" }, verbosity: verbosity ?? undefined },
       tool_choice: choice ?? "auto",
       tools,
       top_p: json.top_p ?? null,

@@ -16,7 +16,7 @@ import { cacheOptionFields } from "../breakpoints.js";
 import type { Customs } from "../custom-calls.js";
 import { checkCustomNames } from "../custom-tools.js";
 import { endUserFields, readEndUser } from "../end-user.js";
-import { checkParameters, fieldsOfRules, responseParameters } from "../parameters.js";
+import { checkParameters, fieldsOfRules, responseParameters, toldLogprobs } from "../parameters.js";
 import { readReasoning, reasoningFields } from "../reasoning.js";
 import { configured } from "./configuration.js";
 import { type Echo, membersOf } from "./echo.js";
@@ -94,20 +94,21 @@ export function readResponse(given: JsonObject): ResponseRequest {
   const offer = readTools(json, warnings, wrong);
   const text = isObject(json.text) ? json.text : {};
   const reasoning = readReasoning(json, warnings, wrong);
-  if ((text.verbosity ?? "medium") !== "medium") {
-    warnings.push("text.verbosity: not supported, ignored");
-  }
   if (isObject(json.prompt_cache_options) && json.prompt_cache_options.comparison_response_id) {
     warnings.push("prompt_cache_options.comparison_response_id: not supported, ignored");
   }
   const user = readEndUser(json);
   const limit = json.max_output_tokens ?? undefined;
+  const verbosity = text.verbosity ?? undefined;
+  const told = logprobsAt(json);
   const members = {
     messages: conversation.messages,
     max_tokens: limit ?? json.max_tokens,
     tools: offer.tools,
     tool_choice: offer.choice,
     response_format: formatOf(text.format),
+    verbosity: verbosity ?? json.verbosity,
+    logprobs: told === undefined ? json.logprobs : true,
     ...reasoning.asked,
     ...user.asked,
   };
@@ -119,6 +120,8 @@ export function readResponse(given: JsonObject): ResponseRequest {
   const renamed: Record<string, string> = Object.assign({}, reasoning.names, user.names);
   if (effortAt !== undefined) renamed.reasoning_effort = effortAt;
   if (limit !== undefined) renamed.max_tokens = "max_output_tokens";
+  if (verbosity !== undefined) renamed.verbosity = "text.verbosity";
+  if (told !== undefined) renamed.logprobs = told;
   // These have the client's names already.
   for (const { field } of wrong) renamed[field] = field;
   const nameOf = namesOf(conversation.places, offer.places, renamed, conversation.fileUrls);
@@ -135,6 +138,13 @@ export function readResponse(given: JsonObject): ResponseRequest {
     loads: offer.loads,
   };
   return { message, stream, defect, warnings, names, echo, customs: offer.customs };
+}
+
+/** Where `include` asks how likely the tokens of the answer were; `undefined`: nowhere. */
+function logprobsAt({ include }: JsonObject): string | undefined {
+  if (include === toldLogprobs) return "include";
+  const at = Array.isArray(include) ? include.indexOf(toldLogprobs) : -1;
+  return at === -1 ? undefined : `include[${at}]`;
 }
 
 /** Who only fills a cache of prompts must not pay for an answer. */
