@@ -9,6 +9,7 @@ import { integerOf, numberOf, seedOf, serverOptions, withServer } from "./client
 import { type Command, type Given, UsageError } from "./command.js";
 
 const efforts = choicesOf(LLMRequestSchema.field.reasoningEffort);
+const verbosities = choicesOf(LLMRequestSchema.field.verbosity);
 
 export const chat: Command = {
   summary: "asks a model, or talks with it, on any Lintel",
@@ -21,11 +22,31 @@ export const chat: Command = {
     temperature: { value: "N", help: "0 is the likeliest answer (default: 0.7)" },
     "top-p": { value: "N", help: "how much of the likeliest tokens to choose from (default: 1)" },
     "top-k": { value: "N", help: "how many of the likeliest tokens to choose from (default: all)" },
+    "min-p": {
+      value: "N",
+      help: "leaves out tokens below this share of the likeliest one (default: 0)",
+    },
+    "frequency-penalty": {
+      value: "N",
+      help: "what tokens lose each time they were said, from -2 to 2 (default: 0)",
+    },
+    "presence-penalty": {
+      value: "N",
+      help: "what tokens lose once they were said, from -2 to 2 (default: 0)",
+    },
+    "repetition-penalty": {
+      value: "N",
+      help: "how much less likely tokens are that were said; above 1 less (default: 1)",
+    },
     "max-tokens": { value: "N", help: "most tokens of an answer (default: 256)" },
     seed: { value: "N", help: "for the same answer again, where the model can" },
     effort: {
       value: "LEVEL",
       help: `how much to think first: ${efforts.join(", ")} (default: as the model does)`,
+    },
+    verbosity: {
+      value: "LEVEL",
+      help: `how much to say: ${verbosities.join(", ")} (default: as the model does)`,
     },
     user: { value: "ID", help: "whom it is for, as usage tells it" },
     "no-thoughts": { help: "leaves out what the model thinks" },
@@ -69,20 +90,25 @@ const settingsOf = (given: Given) => ({
   temperature: numberOf(given, "temperature"),
   topP: numberOf(given, "top-p"),
   topK: integerOf(given, "top-k"),
+  minP: numberOf(given, "min-p"),
+  frequencyPenalty: numberOf(given, "frequency-penalty"),
+  presencePenalty: numberOf(given, "presence-penalty"),
+  repetitionPenalty: numberOf(given, "repetition-penalty"),
   maxTokens: integerOf(given, "max-tokens"),
   seed: seedOf(given),
-  reasoningEffort: effortOf(given),
+  reasoningEffort: choiceOf(given, "effort", efforts),
+  verbosity: choiceOf(given, "verbosity", verbosities),
   includeReasoning: given.has("no-thoughts") ? false : undefined,
   user: given.text("user") ?? "",
   // Its turns are for the model server that has what was said before.
   promptCacheKey: given.operand === "" ? randomUUID() : "",
 });
 
-/** @throws UsageError */
-function effortOf(given: Given): string | undefined {
-  const effort = given.text("effort");
-  if (effort === undefined || efforts.includes(effort)) return effort;
-  throw new UsageError(`--effort must be one of ${efforts.join(", ")}`);
+/** One of some words. @throws UsageError */
+function choiceOf(given: Given, name: string, choices: readonly string[]): string | undefined {
+  const choice = given.text(name);
+  if (choice === undefined || choices.includes(choice)) return choice;
+  throw new UsageError(`--${name} must be one of ${choices.join(", ")}`);
 }
 
 /** What the user says, with what there is beside it. */

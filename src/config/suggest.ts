@@ -28,6 +28,8 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
   pass_headers: ["forwardheaders", "passthroughheaders", "forwardclientheaderstollmapi"],
   priority: ["order"],
   reasoning_effort: ["effort", "reasoning", "thinking", "thinkinglevel"],
+  repeat_penalty: ["repetitionpenalty", "reppen"],
+  repetition_penalty: ["repeatpenalty", "reppen"],
   requests_per_minute: ["rpm", "rpmlimit"],
   retry: ["numretries", "maxretries", "retries"],
   server: ["url", "baseurl", "host", "endpoint"],

@@ -59,12 +59,15 @@ export function requestAttributes({ method, request, attributes: { model } }: Ca
   if (isChat(method)) {
     const { maxTokens, temperature, topP, topK, seed, stop, reasoningEffort } =
       request as LLMRequest;
+    const { frequencyPenalty, presencePenalty } = request as LLMRequest;
     return {
       "gen_ai.request.max_tokens": maxTokens,
       "gen_ai.request.temperature": temperature,
       "gen_ai.request.top_p": topP,
       "gen_ai.request.top_k": topK,
       "gen_ai.request.seed": seed === undefined ? undefined : Number(seed),
+      "gen_ai.request.frequency_penalty": frequencyPenalty,
+      "gen_ai.request.presence_penalty": presencePenalty,
       "gen_ai.request.stop_sequences": stop.length > 0 ? stop.map(inShort) : undefined,
       "gen_ai.request.reasoning.level": reasoningEffort || undefined,
     };

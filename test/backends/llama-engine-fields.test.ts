@@ -6,7 +6,8 @@ import { bytesNeeded, type KvCacheType } from "../../src/backends/llama/memory.j
 import type { Backend } from "../../src/core/backend.js";
 import { silent } from "../../src/core/log.js";
 import { never } from "../support/calls.js";
-import { answer, backendFor, chatRequest, start, tiny, trained } from "./llama-subject.js";
+import { coreOf, run } from "../support/core.js";
+import { answer, backendFor, chatRequest, say, start, tiny, trained } from "./llama-subject.js";
 
 function backend(path: string, config: object): Backend {
   const made = backendFor(path, config);
@@ -54,24 +55,50 @@ describe("what a model has read of conversations", () => {
 describe("tokens", () => {
   const hot = { temperature: 2, seed: 3n };
 
+  /** What a model says by a core, which fills in what the operator says. */
+  async function saidBy(config: object, more: object = {}): Promise<string> {
+    const core = coreOf([backend(tiny, config)]);
+    const messages = [say("What is 2 + 3?")];
+    const request = { messages, temperature: 0, maxTokens: 24, ...more };
+    const [answered] = await run(core, "complete", request);
+    return answered?.choices[0]?.message?.content ?? "";
+  }
+
   it("are only the likeliest, where min_p leaves out all others", async () => {
-    const greedy = await told(tiny, {});
-    expect(await told(tiny, { min_p: 1 }, hot)).toBe(greedy);
-    expect(await told(tiny, { min_p: 0 }, hot)).not.toBe(greedy);
+    const greedy = await saidBy({});
+    expect(await saidBy({}, { ...hot, minP: 1 })).toBe(greedy);
+    expect(await saidBy({ min_p: 1 }, hot)).toBe(greedy);
+    expect(await saidBy({ min_p: 1 }, { ...hot, minP: 0.001 })).not.toBe(greedy);
+    expect(await saidBy({ min_p: 0 }, hot)).not.toBe(greedy);
   });
 
-  it.each([{ repeat_penalty: 2 }, { presence_penalty: 2 }, { frequency_penalty: 2 }])(
-    "that are in the answer already are chosen less often: %o",
-    async (config) => {
-      const request = { maxTokens: 64 };
-      const [plain, penalized] = [await told(tiny, {}, request), await told(tiny, config, request)];
-      const distinct = (text: string) => new Set(text).size;
-      expect(distinct(penalized)).toBeGreaterThan(distinct(plain));
-      // And what says that nothing is changed changes nothing.
-      const none = { repeat_penalty: 1, presence_penalty: 0, frequency_penalty: 0, min_p: 0 };
-      expect(await told(tiny, none, request)).toBe(plain);
-    },
-  );
+  it.each([
+    ["repeat_penalty", "repetitionPenalty"],
+    ["presence_penalty", "presencePenalty"],
+    ["frequency_penalty", "frequencyPenalty"],
+  ] as const)("that are in the answer already are chosen less often: %s", async (field, asked) => {
+    const request = { maxTokens: 64 };
+    const [plain, penalized] = [await saidBy({}, request), await saidBy({ [field]: 2 }, request)];
+    const distinct = (text: string) => new Set(text).size;
+    expect(distinct(penalized)).toBeGreaterThan(distinct(plain));
+    expect(await saidBy({}, { ...request, [asked]: 2 })).toBe(penalized);
+    // What a request says goes before what the operator does.
+    const little = { ...request, [asked]: 1e-9 + (field === "repeat_penalty" ? 1 : 0) };
+    expect(await saidBy({ [field]: 2 }, little)).toBe(plain);
+    // And what says that nothing is changed changes nothing.
+    const none = { repeat_penalty: 1, presence_penalty: 0, frequency_penalty: 0, min_p: 0 };
+    expect(await saidBy(none, request)).toBe(plain);
+  });
+
+  it("are chosen by defaults that the model tells", async () => {
+    const config = { min_p: 0.25, repeat_penalty: 1.5, presence_penalty: 0.5 };
+    const [model] = backend(tiny, config).models();
+    const fields = ["frequency_penalty", "presence_penalty", "repetition_penalty", "min_p"];
+    expect(model?.supports).toEqual(expect.arrayContaining(fields));
+    const defaults = { min_p: 0.25, repetition_penalty: 1.5, presence_penalty: 0.5 };
+    expect(model?.defaults).toEqual(defaults);
+    expect(backend(tiny, {}).models()[0]?.defaults).toEqual({});
+  });
 });
 
 describe("a model that no call wants", () => {

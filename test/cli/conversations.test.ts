@@ -27,6 +27,8 @@ describe("lintel chat", () => {
       "--temperature",
       "0",
       ...["--top-p", "0.5", "--top-k", "3", "--max-tokens", "9", "--model", "chat-1"],
+      ...["--min-p", "0.05", "--frequency-penalty", "0.5", "--presence-penalty=-0.5"],
+      ...["--repetition-penalty", "1.1", "--verbosity", "low"],
     ]);
     expect(ended).toEqual({ code: 0, stdout: "Hello red there\n", stderr: "" });
     expect(seen.at(-1)).toMatchObject({
@@ -35,6 +37,8 @@ describe("lintel chat", () => {
         { role: "user", content: "Hi" },
       ],
       ...{ temperature: 0, topP: 0.5, topK: 3, maxTokens: 9, model: "chat-1" },
+      ...{ minP: 0.05, frequencyPenalty: 0.5, presencePenalty: -0.5, repetitionPenalty: 1.1 },
+      verbosity: "low",
     });
   });
 
@@ -188,6 +192,8 @@ describe("lintel chat", () => {
   test.each([
     [["--temperature", "warm"], "--temperature must be a number"],
     [["--max-tokens", "1.5"], "--max-tokens must be a whole number"],
+    [["--min-p", "few"], "--min-p must be a number"],
+    [["--verbosity", "loud"], "--verbosity must be one of low, medium, high"],
     [["--max-tokens", "2147483648"], "--max-tokens is too large"],
     [["--top-k", "-2147483648"], "--top-k is too small"],
     [["--seed", "1.5"], "--seed must be a whole number"],

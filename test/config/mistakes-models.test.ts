@@ -8,12 +8,14 @@ describe("mistakes in backends and models", () => {
   test.each<Mistake>([
     [
       "bounds that no whole number of the contract can be moved to",
-      "bounds:\n  temperature: { max: 1.5 }\n  max_tokens: { max: 100.5 }\n  width: { min: 64.5 }\n  prompts: { max: 1.5 }\n  top_k: { min: 3000000000 }\n",
+      "bounds:\n  temperature: { max: 1.5 }\n  max_tokens: { max: 100.5 }\n  width: { min: 64.5 }\n  prompts: { max: 1.5 }\n  top_k: { min: 3000000000 }\n  min_p: { max: a }\n  top_logprobs: { min: 1 }\n",
       [
         "lintel.yaml:3:22: bounds.max_tokens.max: must be a whole number",
         "lintel.yaml:4:17: bounds.width.min: must be a whole number",
         "lintel.yaml:5:19: bounds.prompts.max: must be a whole number",
         "lintel.yaml:6:17: bounds.top_k.min: must be at most 2147483647",
+        "lintel.yaml:7:17: bounds.min_p.max: must be a number",
+        "bounds.top_logprobs.min: unknown key",
       ],
     ],
     [
@@ -30,6 +32,17 @@ describe("mistakes in backends and models", () => {
         "models[0].defaults.max_tokens: must be at least 1",
         "models[0].defaults.width: must be a multiple of 8 from 64 to 2048",
         "models[0].defaults.num_inference_steps: must be from 1 to 150",
+      ],
+    ],
+    [
+      "penalties that no request may have, by another's name",
+      "models:\n  - name: a\n    defaults: { repetition_penalty: 0, min_p: 1.5, frequency_penalty: -3, presence_penalty: 3, repeat_penalty: 1.1 }\n",
+      [
+        "lintel.yaml:3:37: models[0].defaults.repetition_penalty: must be above 0 and at most 2",
+        "models[0].defaults.min_p: must be from 0 to 1",
+        "models[0].defaults.frequency_penalty: must be from -2 to 2",
+        "models[0].defaults.presence_penalty: must be from -2 to 2",
+        'models[0].defaults.repeat_penalty: unknown key (did you mean "repetition_penalty"?)',
       ],
     ],
     [

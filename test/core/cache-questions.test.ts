@@ -11,6 +11,8 @@ import { callsTools, piece, says, stopsAt, thinks, thought } from "../support/sc
 beforeEach(() => void vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2026, 0, 1) }));
 afterEach(() => void vi.useRealTimers());
 
+const noPenalties = { frequencyPenalty: 0, presencePenalty: 0, repetitionPenalty: 1, minP: 0 };
+
 test("who is told otherwise by a header that a model server is told asks another question", async () => {
   const passHeaders = passHeadersOf([["scripted", ["x-tenant"]]]);
   const { ask, backend } = caching(says("Hi"), { routing: routing({ passHeaders }) });
@@ -122,7 +124,12 @@ describe("who asks the same", () => {
     const settings = { models: [{ name: "chat-1", aliases: ["gpt"] }] };
     const { ask, backend } = caching(undefined, settings);
     await ask();
-    for (const request of [{ model: "gpt" }, { model: "chat-1" }, { temperature: 0.7, topK: 0 }]) {
+    for (const request of [
+      { model: "gpt" },
+      { model: "chat-1" },
+      { temperature: 0.7, topK: 0 },
+      noPenalties,
+    ]) {
       expect((await ask(request)).status).toBe(hit);
     }
     expect(backend.asked).toHaveLength(1);
@@ -201,6 +208,12 @@ test.each<Partial<Record<keyof LLMRequest, unknown>>>([
   { maxTokens: 10 },
   { topP: 0.5 },
   { topK: 4 },
+  { frequencyPenalty: 0.5 },
+  { presencePenalty: 0.5 },
+  { repetitionPenalty: 1.1 },
+  { minP: 0.05 },
+  { logprobs: true },
+  { verbosity: "low" },
   { seed: 1n },
   { stop: ["x"] },
   { tools: [{ type: "function", function: { name: "f" } }] },

@@ -25,7 +25,11 @@ test("of a completion they are those that the caller gave", async () => {
   const { telemetry, told } = await spans();
   const core = coreOf([backend("a", says("x"))], {}, { telemetry });
   const asked = { maxTokens: 20, temperature: 0.5, topP: 0.9, topK: 5, seed: 0n, stop: ["."] };
-  await run(core, "complete", { ...hello, model: "m", ...asked, reasoningEffort: "low" });
+  const penalties = { frequencyPenalty: 0.5, presencePenalty: -0.5 };
+  await run(core, "complete", {
+    ...{ ...hello, model: "m", ...asked, ...penalties },
+    reasoningEffort: "low",
+  });
   expect(await told()).toEqual({
     "gen_ai.request.model": "m",
     "gen_ai.request.stream": false,
@@ -34,6 +38,8 @@ test("of a completion they are those that the caller gave", async () => {
     "gen_ai.request.top_p": 0.9,
     "gen_ai.request.top_k": 5,
     "gen_ai.request.seed": 0,
+    "gen_ai.request.frequency_penalty": 0.5,
+    "gen_ai.request.presence_penalty": -0.5,
     "gen_ai.request.stop_sequences": ["."],
     "gen_ai.request.reasoning.level": "low",
   });

@@ -13,10 +13,6 @@ export interface Sampling {
   readonly topK: number;
   readonly topP: number;
   readonly seed: number;
-}
-
-/** How tokens are chosen besides, whatever a request says. */
-export interface ModelSampling {
   /** Share of the likeliest token's probability, from 0 to 1; absent: 0. */
   readonly minP?: number | undefined;
   /** What tokens lose that are among the last ones of an answer; absent: nothing. */
@@ -24,7 +20,7 @@ export interface ModelSampling {
 }
 
 /** In llama.cpp's terms. */
-interface Penalties {
+export interface Penalties {
   /** Default 1, none. */
   readonly penalty: number;
   readonly presencePenalty: number;
@@ -43,7 +39,7 @@ export interface Place {
 /** What is to be done on a sequence. */
 export interface Work {
   readonly prompt: readonly Token[];
-  readonly sampling: Sampling & ModelSampling;
+  readonly sampling: Sampling;
   /** What the answer has to be in form; absent: nothing. */
   readonly grammar?: Constraint | undefined;
   /** Tokens to make at the most. */

@@ -13,7 +13,7 @@ import type { AnswerReader, Heard } from "./answer.js";
 import { ChannelReader } from "./channels.js";
 import { constraintOf } from "./constraint.js";
 import { Detokenizer } from "./detokenizer.js";
-import { Evaluation, type ModelSampling, type Sampling } from "./evaluation.js";
+import { Evaluation, type Penalties, type Sampling } from "./evaluation.js";
 import type { LoadedModel } from "./model.js";
 import { askedOf, isHopeless, toolsFor } from "./prompt.js";
 import { ReceiverReader } from "./receivers.js";
@@ -51,7 +51,7 @@ export async function* generate(
   // By a grammar nothing follows on other channels, unless it is thought ahead.
   const isAlone = grammar !== undefined && !asked.thinksFirst;
   const ends = (token: Token) => (isAlone ? loaded.model.isEogToken(token) : loaded.ends(token));
-  const work = { prompt, sampling: samplingOf(request, loaded), grammar, limit, ends };
+  const work = { prompt, sampling: samplingOf(request), grammar, limit, ends };
   const evaluation = loaded.begin(new Evaluation(place, work, loaded.progress));
   try {
     const detokenizer = new Detokenizer(loaded.model, prompt);
@@ -152,7 +152,7 @@ const randomSeed = 0xffffffff;
 /** Below this llama.cpp divides by what is 0 in single precision, and draws noise. */
 const leastTemperature = 1e-6;
 
-function samplingOf(request: LLMRequest, { sampling }: LoadedModel): Sampling & ModelSampling {
+function samplingOf(request: LLMRequest): Sampling {
   const given = request.seed === undefined || request.seed < 0n ? undefined : Number(request.seed);
   const temperature = request.temperature ?? chatDefaults.temperature;
   const topK = request.topK ?? chatDefaults.topK;
@@ -161,6 +161,15 @@ function samplingOf(request: LLMRequest, { sampling }: LoadedModel): Sampling & 
     topK: Math.max(topK, 0),
     topP: request.topP ?? chatDefaults.topP,
     seed: Math.min(given ?? randomInt(randomSeed), randomSeed - 1),
-    ...sampling,
+    minP: request.minP,
+    penalties: penaltiesOf(request),
   };
+}
+
+/** What tokens lose that an answer has; `undefined`: nothing. */
+function penaltiesOf(request: LLMRequest): Penalties | undefined {
+  const { repetitionPenalty: penalty = chatDefaults.repetitionPenalty } = request;
+  const { presencePenalty = 0, frequencyPenalty = 0 } = request;
+  const isNone = penalty === 1 && presencePenalty === 0 && frequencyPenalty === 0;
+  return isNone ? undefined : { penalty, presencePenalty, frequencyPenalty };
 }

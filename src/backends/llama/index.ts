@@ -22,7 +22,6 @@ import {
   retryMs,
 } from "../resident.js";
 import { Running } from "../running.js";
-import type { ModelSampling } from "./evaluation.js";
 import { generate } from "./generate.js";
 import { loadModel, smallBytes } from "./load.js";
 import { bytesOf } from "./memory.js";
@@ -40,6 +39,10 @@ const llamaSupports = [
   "seed",
   "stop",
   "response_format",
+  "frequency_penalty",
+  "presence_penalty",
+  "repetition_penalty",
+  "min_p",
 ];
 
 /** And one whose template tells it of tools. */
@@ -85,6 +88,7 @@ class LlamaBackend implements ResidentBackend {
       state: this.#lazy ? State.IDLE : State.LOADING,
       // One that was not loaded yet may support all of it.
       supports: [...llamaSupports, ...toolSupports, ...thoughtSupports],
+      defaults: defaultsOf(config),
       maxTokens: config.context_size ?? 0,
       contextLength: config.context_size ?? 0,
       created: Math.floor(Date.now() / 1000),
@@ -170,7 +174,6 @@ class LlamaBackend implements ResidentBackend {
         loras: config.loras,
         kvCacheType: config.kv_cache_type,
         flashAttention: config.flash_attention,
-        sampling: samplingOf(config),
       },
       {
         log,
@@ -248,19 +251,17 @@ class LlamaBackend implements ResidentBackend {
   }
 }
 
-/** How the operator wants tokens chosen; nothing that changes nothing. */
-function samplingOf(config: LlamaConfig): ModelSampling {
-  const penalties = {
-    penalty: config.repeat_penalty ?? 1,
-    presencePenalty: config.presence_penalty ?? 0,
-    frequencyPenalty: config.frequency_penalty ?? 0,
+/** How the operator wants tokens chosen, of requests that say nothing of it. */
+function defaultsOf(config: LlamaConfig): Model["defaults"] {
+  const defaults = {
+    min_p: config.min_p,
+    repetition_penalty: config.repeat_penalty,
+    presence_penalty: config.presence_penalty,
+    frequency_penalty: config.frequency_penalty,
   };
-  const { penalty, presencePenalty, frequencyPenalty } = penalties;
-  const isNone = penalty === 1 && presencePenalty === 0 && frequencyPenalty === 0;
-  return {
-    ...(config.min_p && { minP: config.min_p }),
-    ...(!isNone && { penalties }),
-  };
+  return Object.fromEntries(
+    Object.entries(defaults).filter((entry): entry is [string, number] => entry[1] !== undefined),
+  );
 }
 
 const counted = ({ request }: Call<"countTokens">, loaded: LoadedModel, signal: CallSignal) =>

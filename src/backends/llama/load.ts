@@ -10,7 +10,6 @@ import type { Gpu } from "../gpu.js";
 import { freeMemory, inGb } from "../memory.js";
 import { batchingStrategy } from "./batching.js";
 import { localFile } from "./download.js";
-import type { ModelSampling } from "./evaluation.js";
 import { checkFile, whyNotLoaded } from "./file.js";
 import { chatTemplateOf } from "./file-template.js";
 import { Grammars } from "./grammar/grammars.js";
@@ -37,8 +36,6 @@ export interface LlamaSettings {
   readonly kvCacheType?: KvCacheType | undefined;
   /** Whether attention is computed by parts. Absent: where that can be. */
   readonly flashAttention?: boolean | "auto" | undefined;
-  /** How tokens are chosen, besides what requests say. */
-  readonly sampling?: ModelSampling | undefined;
   /** Change the model in all calls, in their order. Absent: none do. */
   readonly loras?: readonly Lora[] | undefined;
   /** The operator's chat template; absent: the file's own. */
@@ -163,7 +160,7 @@ async function loadOn(
       const speech = chatTemplateOf(library, model, settings.chatTemplate);
       await warmUp(model, context);
       const grammars = new Grammars(library, model);
-      return new LoadedModel(model, context, grammars, speech, progress, settings.sampling);
+      return new LoadedModel(model, context, grammars, speech, progress);
     } catch (cause) {
       await model?.dispose();
       if (signal.aborted) throw unloading();

@@ -6,7 +6,7 @@ import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { EngineProgress } from "../engine-progress.js";
 import { type ChannelTokens, onChannel } from "./channels.js";
-import type { Evaluation, ModelSampling, Place } from "./evaluation.js";
+import type { Evaluation, Place } from "./evaluation.js";
 import type { Speech } from "./file-template.js";
 import type { Grammars } from "./grammar/grammars.js";
 import { inParts } from "./parts.js";
@@ -39,8 +39,6 @@ export class LoadedModel {
   readonly where: { readonly runs: string; readonly gpuLayers?: string };
   /** Hold answers to a form. */
   readonly grammars: Grammars;
-  /** How tokens are chosen, besides what requests say. */
-  readonly sampling: ModelSampling;
   /** What it computes. */
   readonly progress: EngineProgress;
   readonly #context: LlamaContext;
@@ -53,12 +51,10 @@ export class LoadedModel {
     grammars: Grammars,
     { template, stops, channels, sections, thoughts, hasEffort, tools, marks }: Speech,
     progress = new EngineProgress(),
-    sampling: ModelSampling = {},
   ) {
     this.model = model;
     this.grammars = grammars;
     this.progress = progress;
-    this.sampling = sampling;
     this.#context = context;
     this.#template = template;
     this.stops = stops;

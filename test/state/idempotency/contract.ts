@@ -189,6 +189,8 @@ export function idempotencyContract(
       const sameChats = [
         { temperature: 0.7, maxTokens: 256, topP: 1, topK: -1, seed: -1n, model: "", stop: [] },
         { topK: 0 },
+        { frequencyPenalty: 0, presencePenalty: 0, repetitionPenalty: 1, minP: 0 },
+        { logprobs: false, topLogprobs: 0, verbosity: "" },
       ];
       const samePictures = [
         { height: 576, width: 1024, guidanceScale: 7.5, safetyCheck: true, seed: -1n },
@@ -214,7 +216,7 @@ export function idempotencyContract(
       expect(backend.asked).toHaveLength(2);
       const idempotencyKey = newKey();
       await outcome(cores[0], "chat", chat, { idempotencyKey });
-      for (const more of [{ temperature: 0 }, { topK: 1 }, { seed: 0n }]) {
+      for (const more of [{ temperature: 0 }, { topK: 1 }, { seed: 0n }, { minP: 0.1 }]) {
         const other = await outcome(cores[1], "chat", { ...chat, ...more }, { idempotencyKey });
         expect(other.code).toBe("invalid_value");
       }
