@@ -146,6 +146,7 @@ export async function optionsOf(
     providerOptions: providerOptionsOf(
       configured,
       request,
+      extrasOf(request, configured, refused),
       {
         ...effort.options,
         ...userOf(request, configured, refused),
@@ -155,7 +156,6 @@ export async function optionsOf(
         ...(takes("verbosity") && request.verbosity && known.verbosity?.(request.verbosity)),
         ...known.drawing?.options(request),
       },
-      known.extras ? extrasOf(request, refused) : nothing,
     ),
   };
 }
@@ -193,16 +193,24 @@ function isStored({ package: name, providerOptions }: Configured): boolean {
 }
 
 const none: ReadonlySet<string> = new Set();
-const nothing: JsonObject = {};
 
-/** Members of a vendor's request of which its provider knows nothing, and hands on. */
-const extrasOf = ({ repetitionPenalty, minP }: LLMRequest, refused: ReadonlySet<string>) => {
+/** What its provider hands on to its vendor, unknown to it, under its own name; `undefined`: nothing. */
+function extrasOf(
+  { repetitionPenalty, minP }: LLMRequest,
+  { model, package: name }: Configured,
+  refused: ReadonlySet<string>,
+): readonly [name: string, options: JsonObject] | undefined {
   const penalty = refused.has("repetition_penalty") ? undefined : saidPenalty(repetitionPenalty);
-  return {
+  const least = refused.has("min_p") ? undefined : minP || undefined;
+  if (!chatPackage(name).extras || (penalty === undefined && least === undefined)) return undefined;
+  const [key = ""] = model.provider.split(".");
+  const options = {
     ...(penalty !== undefined && { repetition_penalty: penalty }),
-    ...(minP && !refused.has("min_p") && { min_p: minP }),
+    ...(least !== undefined && { min_p: least }),
   };
-};
+  // By the other spelling it warns.
+  return [key.replace(/[_-]([a-z])/g, (it) => it.slice(1).toUpperCase()), options];
+}
 
 /** Whether a model may think, as the request or the operator has it. */
 const thinks = ({ options }: Effort, { providerOptions }: Configured): boolean =>
@@ -238,10 +246,10 @@ function cacheKeyOf(
 
 /** Options for every request and for this one, where the operator says nothing else. */
 function providerOptionsOf(
-  { model, package: name, providerOptions }: Configured,
+  { package: name, providerOptions }: Configured,
   { responseFormat }: LLMRequest,
+  own: readonly [name: string, options: JsonObject] | undefined,
   ofCall: JsonObject,
-  extras: JsonObject,
 ): SharedV3ProviderOptions {
   const { keys, strict, sent } = chatPackage(name);
   // Most providers that can be told how strictly to keep to a schema do so to the letter by themselves.
@@ -250,24 +258,11 @@ function providerOptionsOf(
       strictJsonSchema: responseFormat.jsonSchema?.strict ?? false,
     };
   const ours = { ...sent, ...ofCall, ...strictly };
-  const handed = Object.keys(extras).length > 0 && handedOn(model, providerOptions, extras);
-  const told = { ...providerOptions, ...handed };
-  if (Object.keys(ours).length === 0) return told as SharedV3ProviderOptions;
+  if (!own && Object.keys(ours).length === 0) return providerOptions as SharedV3ProviderOptions;
   const all = keys.reduce((said, key) => above(said, providerOptions[key]), ours);
-  const own = Object.fromEntries(keys.map((key) => [key, all]));
-  return { ...told, ...own } as SharedV3ProviderOptions;
-}
-
-/** What a provider hands on stands under its own name, or that in camel case where the operator has this. */
-function handedOn(
-  { provider }: LanguageModelV3,
-  said: Configured["providerOptions"],
-  extras: JsonObject,
-): Record<string, JsonObject> {
-  const [name = ""] = provider.split(".");
-  const camel = name.replace(/[_-]([a-z])/g, (_, letter: string) => letter.toUpperCase());
-  const key = said[camel] ? camel : name;
-  return { [key]: above(extras, said[key]) };
+  const told = { ...providerOptions, ...Object.fromEntries(keys.map((key) => [key, all])) };
+  if (own) told[own[0]] = above(own[1], told[own[0]]);
+  return told as SharedV3ProviderOptions;
 }
 
 /** Options with others above them, also inside of what both have. */

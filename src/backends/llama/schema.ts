@@ -38,7 +38,7 @@ export const chatLora = z.strictObject({
     .describe("How much of it counts. Default: 1, all of it."),
 });
 
-/** How chat models choose tokens, besides what requests say. */
+/** How chat models choose tokens, where requests do not say. */
 const samplingFields = {
   min_p: z
     .number()
@@ -46,7 +46,7 @@ const samplingFields = {
     .max(1)
     .optional()
     .describe(
-      "Share of the likeliest token's probability below which a chat model takes no token. Default: 0, none is left out.",
+      "Share of the likeliest token's probability below which a chat model takes no token, where a request does not say. Default: 0, none is left out.",
     ),
   repeat_penalty: z
     .number()
