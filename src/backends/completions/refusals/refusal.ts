@@ -219,9 +219,11 @@ export function neededBy(request: LLMRequest): string[] {
 const ofValue =
   /\bvalues?\b|must (?:be|fit)|between|range|at (?:most|least)|m(?:ax|in)imum|(?:less|greater) than|[<>]=?\s*\d/i;
 
-/** One value is left, which is that of who sends none. */
-const fixed =
-  /only (?:the default|\S+ is allowed)|verbosity\b.{0,60}supported values are: 'medium'(?!,| and| or)/i;
+/** No other value may do: there is no such field, or one value is left, which is that of who sends none. */
+const fixed = /extra inputs|only (?:the default|\S+ is allowed)/i;
+
+/** OpenAI's words of models that can't be told how much to say: this is how much they do. */
+const mediumAlone = /supported values are: 'medium'(?!,| and| or)/i;
 
 /**
  * Whether an error is about what a field holds: another value may do. So may another size, of
@@ -230,6 +232,7 @@ const fixed =
 export function aboutValue(body: string, field: string): boolean {
   if (field === "size" || field === signedThoughts || field === beyondContext) return true;
   const text = wordsOf(body);
+  if (field === "verbosity" && mediumAlone.test(text)) return false;
   return !ofForm.has(field) && ofValue.test(text) && !fixed.test(text);
 }
 
