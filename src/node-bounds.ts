@@ -7,6 +7,9 @@ const greatest = 2 ** 31 - 1;
 /** The least side of a picture, pixels: sides are multiples of it. */
 const leastSide = 8;
 
+/** Any number, in either direction. */
+const any = { min: -Number.MAX_VALUE, max: Number.MAX_VALUE };
+
 /** Most images of a prompt on a port: all of them are in memory until the last one is made. */
 const mostImages = 100;
 
@@ -20,6 +23,9 @@ export function nodeBounds(guarded: boolean): Bounds {
   const side = { min: leastSide, ...(guarded && { max: greatest }) };
   return {
     temperature: { max: Number.MAX_VALUE },
+    frequency_penalty: any,
+    presence_penalty: any,
+    repetition_penalty: { max: Number.MAX_VALUE },
     width: side,
     height: side,
     guidance_scale: { max: Number.MAX_VALUE },

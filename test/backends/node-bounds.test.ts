@@ -56,6 +56,9 @@ describe("how large a request may be", () => {
 describe("bounds that the gateway's operator has widened", () => {
   const bounds: Bounds = {
     temperature: { max: 5 },
+    frequency_penalty: { min: -5, max: 5 },
+    presence_penalty: { max: 5 },
+    repetition_penalty: { max: 5 },
     width: { min: 32, max: 4096 },
     guidance_scale: { max: 60 },
     num_images_per_prompt: { max: 9 },
@@ -73,7 +76,9 @@ describe("bounds that the gateway's operator has widened", () => {
 
   test("hold for chat", async () => {
     const gateway = coreOf([await backendOf({ models: [tiny] })], { bounds });
-    expect((await outcome(gateway, "complete", { ...chat, temperature: 5 })).code).toBe("ok");
+    const penalties = { frequencyPenalty: -5, presencePenalty: 5, repetitionPenalty: 5 };
+    const asked = { ...chat, temperature: 5, ...penalties };
+    expect((await outcome(gateway, "complete", asked)).code).toBe("ok");
     expect((await outcome(gateway, "complete", { ...chat, temperature: 6 })).code).toBe(
       "invalid_fields",
     );
@@ -108,6 +113,22 @@ describe("bounds that the gateway's operator has widened", () => {
     const own = await pictures({ path: join(folder, "node.sock") });
     expect((await outcome(coreOf([own], { bounds }), "textToImage", request)).code).toBe("ok");
   });
+});
+
+test("how tokens are chosen reaches a node, and what its operator says is told by it, and counts else", async () => {
+  const sampling = { presence_penalty: 2 };
+  const plain = await backendOf({ models: [tiny] });
+  const own = await backendOf({ models: [tiny], chat: sampling });
+  const told = async (backend: typeof plain, more: object = {}) => {
+    const request = { ...chat, temperature: 0, maxTokens: 64, ...more };
+    const { messages } = await outcome(coreOf([backend]), "complete", request);
+    return messages[0]?.choices[0]?.message?.content;
+  };
+  const penalized = await told(plain, { presencePenalty: 2 });
+  expect(penalized).not.toBe(await told(plain));
+  expect(await told(own)).toBe(penalized);
+  expect(await told(own, { presencePenalty: 1e-9 })).toBe(await told(plain));
+  expect(own.models()[0]?.defaults).toEqual(sampling);
 });
 
 test("a call takes as long as the gateway's operator lets it", async () => {

@@ -123,7 +123,9 @@ describe("another Lintel's chat", () => {
       token: "secret",
       headers: { "X-Team": "a" },
     });
-    await chatted(backend, { topK: 40, seed: 3n, stop: ["END"] });
+    const sampling = { frequencyPenalty: 0.5, presencePenalty: -0.5, repetitionPenalty: 1.1 };
+    const more = { ...sampling, minP: 0.05, verbosity: "low" };
+    await chatted(backend, { topK: 40, seed: 3n, stop: ["END"], ...more });
     const { path, headers, body } = posted(server);
     expect(path).toBe("/llm");
     expect(headers).toMatchObject({
@@ -138,7 +140,17 @@ describe("another Lintel's chat", () => {
       messages: [{ role: "user", content: "hello" }],
       ...{ temperature: 0.7, max_tokens: 256, top_p: 1, top_k: 40 },
       ...{ seed: 3, stop: ["END"], stream: true },
+      ...{ frequency_penalty: 0.5, presence_penalty: -0.5, repetition_penalty: 1.1 },
+      ...{ min_p: 0.05, verbosity: "low" },
     });
+  });
+
+  it("is sent no penalty that is none", async () => {
+    const { server, backend } = await against();
+    const none = { frequencyPenalty: 0, presencePenalty: 0, repetitionPenalty: 1, minP: 0 };
+    await chatted(backend, none);
+    const said = Object.keys(posted(server).body);
+    expect(said.filter((name) => /penalty|min_p|verbosity/.test(name))).toEqual([]);
   });
 });
 
