@@ -15,6 +15,7 @@ import { hello, json, serve } from "./serve.js";
 const beyond: ReadonlySet<string> = new Set([
   "max_tokens above the model's cap",
   "too many prompts",
+  "top_logprobs without logprobs",
   "no token, and a wrong field",
   "a token that may be used elsewhere, and a wrong field",
 ]);
