@@ -82,6 +82,8 @@ function defaultsOf(
     // One that was set is told in any case, as it is after all.
     const told = name in defaults || (supported && value !== fallback);
     if (told && typeof value === "number") defaults[name] = value;
+    // But for one that the model is asked without.
+    if (!supported && value === fallback) delete defaults[name];
   }
   return defaults;
 }

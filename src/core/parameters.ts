@@ -54,6 +54,8 @@ const idle: Readonly<Record<string, readonly string[]>> = {
   // OpenAI's default, which its clients send.
   verbosity: ["medium"],
 };
+/** Whose contract's default asks for nothing. */
+const silent = new Set(["frequency_penalty", "presence_penalty", "repetition_penalty", "min_p"]);
 /** Not a model's affair: what carries the request, and what the core does itself. */
 const always = new Set([
   "messages",
@@ -140,6 +142,8 @@ function unsetOf(
   if (name === "reasoning_effort") {
     return model.supports.includes(name) ? settings?.reasoningEffort : undefined;
   }
+  // Nor for one of these, whose default says nothing to any model.
+  if (silent.has(name) && !model.supports.includes(name)) return fallback;
   const bound = bounds[name];
   const own = settings?.defaults?.[name] ?? model.defaults[name] ?? fallback;
   // Less than 1 means all, which is no small number but the greatest.

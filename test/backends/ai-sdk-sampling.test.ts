@@ -108,6 +108,18 @@ describe("OpenAI's responses", () => {
   });
 });
 
+it("a penalty that a provider leaves out is told where a caller wanted it, and not of the operator's", async () => {
+  const server = await serve(claude);
+  const supports = ["max_tokens", "frequency_penalty", "presence_penalty"];
+  const models = [{ name: "m", defaults: { frequency_penalty: 0.5 } }];
+  const backend = () => opened(anthropicAt(server.url, { models: [{ id: "m", supports }] }));
+  expect((await asked(backend(), "complete", {}, models)).warnings).toEqual([]);
+  const own = { presencePenalty: 1 };
+  expect((await asked(backend(), "complete", own, models)).warnings).toEqual(
+    ignored("presence_penalty"),
+  );
+});
+
 it("Anthropic's models know nothing of it", async () => {
   const server = await serve(claude);
   const backend = opened(anthropicAt(server.url));

@@ -122,6 +122,16 @@ describe("of how tokens are chosen and told", () => {
     expect(list?.models).toMatchObject([{ id: "m", defaults }]);
   });
 
+  it("the operator's defaults are nothing to a model that knows no such field", async () => {
+    const defaults = { repetition_penalty: 1.1, min_p: 0.05, top_p: 0.9 };
+    const bounds = { presence_penalty: { min: 0.1 } };
+    const settings = { models: [{ name: "m", defaults }], bounds };
+    const { ask, core } = asking({ supports: ["top_p"] }, settings);
+    expect(await ask()).toMatchObject({ warnings: [], asked: { ...none, topP: 0.9 } });
+    const [list] = await run(core, "listModels", {});
+    expect(list?.models[0]?.defaults).toEqual({ top_p: 0.9 });
+  });
+
   it("a model's own defaults, under the operator's", async () => {
     const model = { defaults: { min_p: 0.05, repetition_penalty: 1.3 } };
     const { ask } = asking(model, { models: [{ name: "m", defaults: { min_p: 0.1 } }] });

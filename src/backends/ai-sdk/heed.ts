@@ -62,6 +62,8 @@ export function heed(
   const defaults: Readonly<Record<string, boolean>> = {
     temperature: request.temperature === chatDefaults.temperature,
     max_tokens: request.maxTokens === chatDefaults.maxTokens,
+    frequency_penalty: !chosenForChat(call, "frequency_penalty"),
+    presence_penalty: !chosenForChat(call, "presence_penalty"),
     tool_choice: request.toolChoice?.type === "auto",
     [effort]: !chosenForChat(call, effort),
     // Asked for with the effort, of which the same is said.
