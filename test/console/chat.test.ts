@@ -52,12 +52,15 @@ describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
     await labelled(page, "System prompt").fill("Be brief.");
     await labelled(page, "Temperature").fill("0.1");
     await labelled(page, "Seed").fill("7");
+    await labelled(page, "Min p").fill("0.05");
+    await labelled(page, "Reasoning effort").selectOption("low");
     await say(page, "First?");
     await page.getByRole("button", { name: "Again" }).waitFor();
     await say(page, "Second?");
     await expect.poll(() => page.getByRole("button", { name: "Again" }).count()).toBe(2);
     expect(backend.asked[1]).toMatchObject({
       ...{ model: "chat-1", temperature: 0.1, seed: 7n, maxTokens: 2048 },
+      ...{ minP: 0.05, reasoningEffort: "low", verbosity: "" },
       messages: [
         { role: "system", content: "Be brief." },
         { role: "user", content: "First?" },

@@ -7,12 +7,13 @@ import type { Settings } from "./conversation.js";
 export interface ChatForm {
   readonly model: string;
   readonly system: string;
-  readonly effort: string;
+  /** Of what is one of several words, by the names of their fields. */
+  readonly words: Readonly<Record<string, string>>;
   /** Of numbers, by the names of their fields. */
   readonly numbers: Readonly<Record<string, string>>;
 }
 
-export const emptyForm: ChatForm = { model: "", system: "", effort: "", numbers: {} };
+export const emptyForm: ChatForm = { model: "", system: "", words: {}, numbers: {} };
 
 const numbers = [
   { name: "temperature", label: "Temperature", usual: 0.7 },
@@ -26,7 +27,14 @@ const numbers = [
   { name: "seed", label: "Seed", usual: undefined },
 ] as const;
 
-const efforts = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+const words = [
+  {
+    name: "reasoning_effort",
+    label: "Reasoning effort",
+    all: ["none", "minimal", "low", "medium", "high", "xhigh", "max"],
+  },
+  { name: "verbosity", label: "Verbosity", all: ["low", "medium", "high"] },
+] as const;
 
 /** As much as a person wants to read: the contract's 256 tokens would end in the middle of most answers. */
 const readable = 2048;
@@ -37,17 +45,16 @@ const mostTokens = ({ max_tokens }: Model): number =>
 /** The fields of a request that the form stands for. */
 export function settingsOf(form: ChatForm, model: Model | undefined): Settings {
   const supports = model?.supports ?? [];
-  const said = Object.entries(form.numbers)
-    .filter(([name]) => supports.includes(name))
-    .map(([name, text]) => [name, numberIn(text)] as const)
-    .filter(([, value]) => value !== undefined);
+  const numbers = Object.entries(form.numbers).map(
+    ([name, text]) => [name, numberIn(text)] as const,
+  );
+  const said = [...numbers, ...Object.entries(form.words)].filter(
+    ([name, value]) => supports.includes(name) && value !== undefined && value !== "",
+  );
   return {
     model: form.model,
     ...(model && supports.includes("max_tokens") && { max_tokens: mostTokens(model) }),
     ...Object.fromEntries(said),
-    ...(form.effort !== "" && supports.includes("reasoning_effort")
-      ? { reasoning_effort: form.effort }
-      : {}),
   };
 }
 
@@ -80,18 +87,21 @@ export function ChatSettings({
         value={form.system}
         onChange={(system) => change({ system })}
       />
-      {supports.includes("reasoning_effort") && (
-        <Choice
-          label="Reasoning effort"
-          value={form.effort}
-          onChange={(effort) => change({ effort })}
-        >
-          <option value="">as the model does</option>
-          {efforts.map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </Choice>
-      )}
+      {words
+        .filter(({ name }) => supports.includes(name))
+        .map(({ name, label, all }) => (
+          <Choice
+            key={name}
+            label={label}
+            value={form.words[name] ?? ""}
+            onChange={(value) => change({ words: { ...form.words, [name]: value } })}
+          >
+            <option value="">as the model does</option>
+            {all.map((one) => (
+              <option key={one}>{one}</option>
+            ))}
+          </Choice>
+        ))}
       <div class="numbers">
         {model &&
           numbers
