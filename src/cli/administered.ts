@@ -20,6 +20,7 @@ import {
 } from "../core/admin/methods.js";
 import type { TokenPolicy } from "../core/admin/settings.js";
 import { LintelError } from "../core/errors.js";
+import { TimeZone, utc } from "../core/time-zone.js";
 import type { UsageSums } from "../core/usage/sums.js";
 import { DatabaseTokens } from "../state/database/tokens.js";
 import { DatabaseUsage } from "../state/database/usage.js";
@@ -91,16 +92,20 @@ export async function withTokens(
 /**
  * Works on usage in the same way.
  * @param before runs first, where it is that of a database
+ * @param work gets the zone by whose clocks it tells times, as far as that is known here
  */
 export async function withUsage(
   given: Given,
   before: (database: OpenDatabase) => Promise<void>,
-  work: (usage: UsageSums) => Promise<number>,
+  work: (usage: UsageSums, zone: TimeZone) => Promise<number>,
 ): Promise<number> {
   if (!isRemote(given)) {
-    return withDatabase(given, { before }, ({ sql }) => work(new DatabaseUsage(sql)));
+    return withDatabase(given, { before }, ({ sql, config }) => {
+      const zone = config ? new TimeZone(config.time_zone) : utc;
+      return work(new DatabaseUsage(sql, zone), zone);
+    });
   }
-  return onServer(given, UsageService, (client, options) => work(asking(client, options)));
+  return onServer(given, UsageService, (client, options) => work(asking(client, options), utc));
 }
 
 /**

@@ -29,6 +29,7 @@ const fields = [
   "state.database",
   "state.directory",
   "state.refresh",
+  "time_zone",
   "trust_proxy",
   "usage.enabled",
 ] as const;
@@ -37,7 +38,9 @@ const fields = [
 export interface OpenDatabase {
   readonly sql: Sql;
   /** Absent where `--database` says which. */
-  readonly config?: Pick<Config, "auth" | "state" | "trust_proxy" | "usage"> | undefined;
+  readonly config?:
+    | Pick<Config, "auth" | "state" | "time_zone" | "trust_proxy" | "usage">
+    | undefined;
   /** Folder of usage that is on its way there; absent where that is not known. */
   readonly journal?: string | undefined;
 }

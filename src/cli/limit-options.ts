@@ -15,7 +15,7 @@ const ofUser = (what: string) => `${what} of each end user that requests name, l
 export const limitOptions = {
   rpm: { value: "N", help: "requests per minute, or unlimited" },
   tpm: { value: "N", help: "tokens per minute, or unlimited" },
-  "images-per-day": { value: "N", help: "images per day (UTC), or unlimited" },
+  "images-per-day": { value: "N", help: "images per day, or unlimited" },
   concurrent: { value: "N", help: "calls that may run at the same time, or unlimited" },
   budget: {
     value: "N[/PERIOD]",

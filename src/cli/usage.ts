@@ -4,6 +4,7 @@ import { time } from "../config/quantities.js";
 import { didYouMean } from "../config/suggest.js";
 import { unit } from "../core/limits/prices.js";
 import { type Logger, silent } from "../core/log.js";
+import { momentOf, type TimeZone, utc } from "../core/time-zone.js";
 import { longestTimerMs } from "../core/timers.js";
 import { type Group, groups, type UsageTotals } from "../core/usage/sums.js";
 import { DatabaseUsage } from "../state/database/usage.js";
@@ -20,7 +21,7 @@ const formats = ["table", "csv", "json"] as const;
 export const usage: Command = {
   summary: "sums up what was used",
   details: `Reads the database, whether a gateway runs or not; of a running one the last second may be missing.
-Groups: ${groups.join(", ")}. Times are in UTC.`,
+Groups: ${groups.join(", ")}. Times are by time_zone of the configuration (default: UTC).`,
   options: {
     by: { value: "A,B", help: "what to tell apart (default: token,model)" },
     since: {
@@ -43,20 +44,16 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
       throw new UsageError("--format must be table, csv or json");
     }
     const request = given.text("request");
-    const filter = {
-      // One call is found however long ago it was.
-      since: timeOption(given, "since") ?? (request === undefined ? weekAgo() : undefined),
-      until: timeOption(given, "until"),
+    const filterBy = (zone: TimeZone) => ({
+      ...stretchOf(given, zone),
       model: given.text("model"),
       token: given.text("token"),
       team: given.text("team"),
       user: given.text("user"),
       request,
-    };
-    if (filter.since !== undefined && filter.until !== undefined && filter.until <= filter.since) {
-      const usual = given.has("since") ? "" : ", which is 7d where it is not given";
-      throw new UsageError(`--until must be after --since${usual}`);
-    }
+    });
+    // What is wrong is said before anything is opened.
+    filterBy(utc);
     const missing: string[] = [];
     const before = (database: OpenDatabase) => {
       if (database.config?.usage.enabled === false) {
@@ -64,8 +61,8 @@ Groups: ${groups.join(", ")}. Times are in UTC.`,
       }
       return bringIn(database, missing);
     };
-    return withUsage(given, before, async (usage) => {
-      const totals = await usage.totals(by, filter);
+    return withUsage(given, before, async (usage, zone) => {
+      const totals = await usage.totals(by, filterBy(zone));
       for (const warning of missing) say(`warning: ${warning}`);
       if (format === "json") out(JSON.stringify(totals.map(entryOf), undefined, 2));
       else if (format === "csv") out(csv(...cells(totals, by)));
@@ -95,7 +92,9 @@ async function bringIn(
   await new Shipper({ directory, usage, log, closeMs: longestTimerMs }).close();
 }
 
-const weekAgo = () => Date.now() - 7 * 86_400_000;
+const day = 86_400_000;
+
+const weekAgo = () => Date.now() - 7 * day;
 
 function groupsOf(given: Given): Group[] {
   const words = (given.text("by") ?? "token,model").split(",").map((word) => word.trim());
@@ -108,13 +107,29 @@ function groupsOf(given: Given): Group[] {
   });
 }
 
-/** A time, or a duration that is counted back from now. */
-function timeOption(given: Given, name: string): number | undefined {
+/** From when until when. @throws UsageError */
+function stretchOf(given: Given, zone: TimeZone) {
+  // One call is found however long ago it was.
+  const since = timeOption(given, "since", zone) ?? (given.has("request") ? undefined : weekAgo());
+  const until = timeOption(given, "until", zone);
+  if (since !== undefined && until !== undefined && until <= since) {
+    const usual = given.has("since") ? "" : ", which is 7d where it is not given";
+    throw new UsageError(`--until must be after --since${usual}`);
+  }
+  return { since, until };
+}
+
+/** A time, or a duration that is counted back from now; a date alone is its beginning by the clocks of a zone. */
+function timeOption(given: Given, name: string, zone: TimeZone): number | undefined {
   const text = given.text(name);
   if (text === undefined) return undefined;
   const at = time.safeParse(text);
   const ago = parseDuration(text);
-  if (at.success) return at.data;
+  if (at.success) {
+    return text.includes("T")
+      ? at.data
+      : momentOf(zone.between(at.data - day, at.data + day), at.data);
+  }
   if (ago !== undefined) return Date.now() - ago;
   throw new UsageError(
     `--${name} must be a duration, a date or a time: 7d, 2027-01-31, 2027-01-31T18:00:00Z`,

@@ -21,7 +21,7 @@ const budget = z.strictObject({
     .enum(budgetPeriods)
     .default("month")
     .describe(
-      "How long it lasts before it is full again; calendar periods in UTC. lifetime: it never is.",
+      "How long it lasts before it is full again; calendar periods by time_zone. lifetime: it never is.",
     ),
 });
 
@@ -31,7 +31,7 @@ export const limitsSchema = z.strictObject({
   tokens_per_minute: amount(0)
     .optional()
     .describe("Tokens, of prompts and completions together, in any 60 seconds."),
-  images_per_day: amount(0).optional().describe("Images in one day, UTC."),
+  images_per_day: amount(0).optional().describe("Images in one day, by time_zone."),
   concurrent: amount(0).optional().describe("Calls that may run at the same time."),
   budget: budget.optional().describe("How much may be spent, by the price table."),
 });

@@ -1,5 +1,7 @@
 /** Kinds of fields that several parts of the configuration have. */
 import * as z from "zod";
+import { TimeZone } from "../core/time-zone.js";
+import { didYouMean } from "./suggest.js";
 
 /** The name of something, or another word that is not empty. */
 export const name = z.string().min(1);
@@ -50,5 +52,19 @@ export const origin = z.string().transform((text, context) => {
     return origin === "null" ? `${protocol}//${host}` : origin;
   }
   context.addIssue({ code: "custom", message: originMessage });
+  return z.NEVER;
+});
+
+/** A time zone of IANA's list; comes out as that writes it. */
+export const timeZone = z.string().transform((text, context) => {
+  try {
+    // Newer versions of Node take +02:00 for one, too.
+    if (/^[a-z]/i.test(text)) return new TimeZone(text).name;
+  } catch {
+    // Said below.
+  }
+  const hint = didYouMean(text, ["UTC", ...Intl.supportedValuesOf("timeZone")]);
+  const message = `must be a time zone of IANA's list such as UTC or Europe/Berlin${hint}`;
+  context.addIssue({ code: "custom", message });
   return z.NEVER;
 });

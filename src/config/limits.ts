@@ -5,6 +5,7 @@ import type { OwnCallers, OwnUsers, PastLimits } from "../core/limits/history.js
 import type { LimitSettings } from "../core/limits/settings.js";
 import type { LimitParts } from "../core/limits/step.js";
 import type { LimitStore } from "../core/limits/store.js";
+import { TimeZone } from "../core/time-zone.js";
 import type { CountingSettings } from "../state/counting.js";
 import { limitsOf, limitsSchema, ownLimitsOf } from "./caller-limits.js";
 import { modelPattern, name } from "./fields.js";
@@ -133,8 +134,9 @@ export function limitParts(
   const some = settings.global || settings.caller || settings.user || settings.models.length > 0;
   if (!some && !callersOwn(config)) return undefined;
   const { budget_alerts } = config;
-  const alerts = sink &&
-    budget_alerts && { at: budget_alerts.at, scopes: new Set(budget_alerts.scopes), sink };
+  const { at, scopes } = budget_alerts ?? {};
+  const zone = new TimeZone(config.time_zone);
+  const alerts = sink && at && { at, scopes: new Set(scopes), zone, sink };
   return { settings, prices: config.prices, store, alerts };
 }
 
@@ -153,6 +155,7 @@ export function countingSettings(config: Config): CountingSettings {
     idempotency: enabled
       ? { ttlMs: ttl, maxAnswerBytes: max_answer, maxBytes: max_bytes }
       : undefined,
+    zone: new TimeZone(config.time_zone),
     ...pastLimits(config),
   };
 }

@@ -13,7 +13,7 @@ import { boundsSchema } from "./bounds.js";
 import { budgetAlertsSchema } from "./budget-alerts.js";
 import { cacheSchema } from "./cache.js";
 import { documentsSchema } from "./documents.js";
-import { name, origin, path } from "./fields.js";
+import { name, origin, path, timeZone } from "./fields.js";
 import { guardsSchema } from "./guards.js";
 import { httpUrl } from "./http-fields.js";
 import { backendSchema } from "./kinds.js";
@@ -179,6 +179,11 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe("How long things may take."),
+  time_zone: timeZone
+    .default("UTC")
+    .describe(
+      "By whose clocks the periods of budgets, days of images per day, and hours, days and months of lintel usage begin: a zone of IANA's list, such as Europe/Berlin.",
+    ),
   state: stateSchema.prefault({}).describe("Where tokens and usage are kept."),
   limits: limitSettingsSchema.prefault({}).describe("How much may be asked of this gateway."),
   prices: pricesSchema

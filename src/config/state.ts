@@ -1,5 +1,6 @@
 /** Where a gateway keeps tokens and usage. */
 import * as z from "zod";
+import { TimeZone } from "../core/time-zone.js";
 import type { StateSettings } from "../state/open.js";
 import { path } from "./fields.js";
 import { period, size, wait } from "./quantities.js";
@@ -53,10 +54,11 @@ export const usageSchema = z.strictObject({
 });
 
 /** What is opened of it. */
-export function stateSettings({ state, usage, auth, admin }: Config): StateSettings {
+export function stateSettings({ state, usage, auth, admin, time_zone }: Config): StateSettings {
   return {
     directory: state.directory,
     database: state.database,
+    zone: new TimeZone(time_zone),
     tokens:
       auth.mode === "token"
         ? { refreshMs: state.refresh, whenAway: auth.database_away }

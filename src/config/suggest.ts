@@ -35,6 +35,7 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
   server: ["url", "baseurl", "host", "endpoint"],
   server_name: ["sni", "hostname"],
   targets: ["fallbacks"],
+  time_zone: ["timezone", "tz"],
   token: ["key", "apikey"],
   tokens_per_minute: ["tpm", "tpmlimit"],
   type: ["provider"],

@@ -4,6 +4,7 @@ import type { PastLimits } from "../core/limits/history.js";
 import type { LimitStore } from "../core/limits/store.js";
 import type { Logger } from "../core/log.js";
 import type { Peers } from "../core/routing/peers.js";
+import { type TimeZone, utc } from "../core/time-zone.js";
 import type { UsageHistory } from "../core/usage/history.js";
 import type { IdempotencyOptions } from "./idempotency/answers.js";
 import { MemoryIdempotency } from "./idempotency/memory.js";
@@ -14,6 +15,8 @@ import { startMs } from "./redis/patience.js";
 
 /** What is opened. */
 export interface CountingSettings extends PastLimits {
+  /** By whose clocks days, weeks and months begin. Default: UTC. */
+  readonly zone?: TimeZone | undefined;
   /** Absent: in memory. */
   readonly redis?: RedisSettings & {
     readonly onFailure: "open" | "closed";
@@ -48,11 +51,11 @@ export async function openCounting(
   log: Logger,
   history?: UsageHistory,
 ): Promise<Counting> {
-  const { redis, idempotency } = settings;
-  if (redis) return openRedis(redis, idempotency, log);
-  const limits = memoryLimits();
+  const { redis, idempotency, zone = utc } = settings;
+  if (redis) return openRedis(redis, idempotency, zone, log);
+  const limits = memoryLimits({ zone });
   const kept = idempotency && new MemoryIdempotency(idempotency);
-  const past = history && new PastUsage(history, limits, log);
+  const past = history && new PastUsage(history, limits, log, zone);
   await past?.restore(settings, startMs);
   return {
     limits,
@@ -71,6 +74,7 @@ export async function openCounting(
 async function openRedis(
   redis: NonNullable<CountingSettings["redis"]>,
   idempotency: CountingSettings["idempotency"],
+  zone: TimeZone,
   log: Logger,
 ): Promise<Counting> {
   const [{ RedisConnection }, { RedisLimits }, { redisIdempotency }, { redisPeers }] =
@@ -82,7 +86,7 @@ async function openRedis(
     ]);
   const { onFailure, replicas, ...address } = redis;
   const connection = new RedisConnection(address, log, "limits", onFailure);
-  const limits = new RedisLimits(connection, { onFailure, replicas });
+  const limits = new RedisLimits(connection, { onFailure, replicas, zone });
   // Megabytes that are on their way would hold up what is asked behind them.
   const answers =
     idempotency &&

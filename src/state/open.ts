@@ -5,6 +5,7 @@ import type { AdminState } from "../core/admin/state.js";
 import type { CallerSource } from "../core/callers/source.js";
 import { StoredTokens } from "../core/callers/stored.js";
 import type { Logger } from "../core/log.js";
+import type { TimeZone } from "../core/time-zone.js";
 import {
   mostUsers,
   type PeriodLimit,
@@ -28,6 +29,8 @@ export interface StateSettings {
   readonly directory?: string | undefined;
   /** `sqlite`, or the URL of a PostgreSQL database. */
   readonly database: string;
+  /** By whose clocks administrators are told hours, days and months. Default: UTC. */
+  readonly zone?: TimeZone | undefined;
   /** How the database's tokens are looked up; absent: nobody is asked for issued tokens. */
   readonly tokens?:
     | { readonly refreshMs: number; readonly whenAway: "refuse" | "allow" }
@@ -90,7 +93,7 @@ export async function openState(settings: StateSettings, log: Logger): Promise<S
   return {
     ...(tokens && { tokens }),
     ...(usage && { usage }),
-    ...(settings.admin && { admin: administered(sql, tokens, usage) }),
+    ...(settings.admin && { admin: administered(sql, settings.zone, tokens, usage) }),
     start() {
       tokens?.start();
       usage?.start();

@@ -214,6 +214,32 @@ test("what can't be brought in is told, and the rest is summed up", async () => 
   expect(stderr).toMatch(/^warning: the database does not take a record of usage: \w/m);
 });
 
+test("days and dates are those of the configuration's time zone", async () => {
+  const cwd = folder({ "lintel.yaml": "state: { directory: . }\ntime_zone: Asia/Tokyo\n" });
+  const sql = openNamed(join(cwd, "lintel.db"));
+  const at = (time: string) => record({ id: time, at: Date.parse(time) });
+  // Midnight in Tokyo is at 15:00 UTC.
+  const times = ["2026-05-01T14:59Z", "2026-05-01T15:00Z", "2026-05-02T14:59Z"];
+  await new DatabaseUsage(sql).insert(linesOf(...times.map(at), at("2026-05-02T15:00Z")));
+  await sql.close();
+  const usage = async (since: string, until: string, ...where: string[]) => {
+    const what = ["--by", "day", "--format", "json", "--since", since, "--until", until];
+    const { stdout } = await runHere(["usage", ...what, ...where]);
+    return JSON.parse(stdout).map(({ day, calls }: Record<string, unknown>) => `${day}: ${calls}`);
+  };
+  const config = ["--config", join(cwd, "lintel.yaml")];
+  expect(await usage("2026-05-02", "2026-05-03", ...config)).toEqual(["2026-05-02: 2"]);
+  expect(await usage("2026-05-01T00:00Z", "2026-05-04", ...config)).toEqual([
+    "2026-05-01: 1",
+    "2026-05-02: 2",
+    "2026-05-03: 1",
+  ]);
+  // Of a database alone nothing more is known.
+  expect(await usage("2026-05-02", "2026-05-03", "--database", join(cwd, "lintel.db"))).toEqual([
+    "2026-05-02: 2",
+  ]);
+});
+
 test("that no records are kept is told, with a database and without", async () => {
   const cwd = folder({ "lintel.yaml": "state: { directory: . }\nusage: { enabled: false }\n" });
   const usage = () => runHere(["usage", "--config", join(cwd, "lintel.yaml")]);

@@ -69,6 +69,10 @@ prices:
 describe("stores", () => {
   test("are in memory, and keep answers for a day", () => {
     const settings = countingSettings(valid(""));
+    expect(settings.zone?.isUtc).toBe(true);
+    expect(countingSettings(valid("time_zone: america/new_york")).zone?.name).toBe(
+      "America/New_York",
+    );
     expect(settings.redis).toBeUndefined();
     expect(settings.idempotency).toEqual({
       ttlMs: 86_400_000,

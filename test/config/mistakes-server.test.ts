@@ -28,6 +28,20 @@ describe("mistakes in the server's settings", () => {
       ],
     ],
     [
+      "zones that there are not",
+      "time_zone: Europe/Berln\n",
+      [
+        'lintel.yaml:1:12: time_zone: must be a time zone of IANA\'s list such as UTC or Europe/Berlin (did you mean "Europe/Berlin"?)',
+      ],
+    ],
+    [
+      "hours ahead in place of a zone",
+      'time_zone: "+02:00"\n',
+      [
+        "lintel.yaml:1:12: time_zone: must be a time zone of IANA's list such as UTC or Europe/Berlin",
+      ],
+    ],
+    [
       "an address to listen on twice",
       "listen: [8080, '127.0.0.1:8080', 'unix:a', 'unix:/b', 'unix:a', ':0', ':0', 'unix:///%62']\n",
       [

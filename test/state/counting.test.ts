@@ -1,8 +1,10 @@
 /** Stores in memory, as a gateway opens them. */
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { scopes } from "../../src/core/limits/counters.js";
+import { periodAt } from "../../src/core/limits/period.js";
 import type { Claim } from "../../src/core/limits/store.js";
 import { type Logger, silent } from "../../src/core/log.js";
+import { TimeZone } from "../../src/core/time-zone.js";
 import type { UsageHistory } from "../../src/core/usage/history.js";
 import { type Counting, openCounting } from "../../src/state/counting.js";
 import { type MemoryLimitStore, memoryLimits } from "../../src/state/limits/memory.js";
@@ -30,6 +32,27 @@ describe("in memory", () => {
     expect((await counting.limits.reserve([images(4)])).granted).toBe(false);
     expect((await counting.limits.reserve([images(3)])).granted).toBe(true);
     expect(await left()).toBe(0);
+    await counting.close();
+  });
+
+  it("goes on with what was used since a day began by the clocks of a zone", async () => {
+    const zone = new TimeZone("Asia/Tokyo");
+    const asked: number[] = [];
+    const between: UsageHistory["between"] = async (from) => {
+      asked.push(from);
+      return [{ ...row, images: 7, spend: 0 }];
+    };
+    const before = periodAt("day", Date.now(), zone);
+    const counting = await openCounting({ ...settings, zone }, silent, { ...history, between });
+    const { standings } = await counting.limits.reserve([images(1)]);
+    const now = Date.now();
+    const { start, end } = periodAt("day", now, zone);
+    // Midnight in Tokyo may have come meanwhile.
+    if (before.start === start) {
+      expect(asked).toEqual([start]);
+      expect(standings[0]?.remaining).toBe(2);
+      expect(Math.abs(now + (standings[0]?.resetMs ?? 0) - end)).toBeLessThan(60_000);
+    }
     await counting.close();
   });
 

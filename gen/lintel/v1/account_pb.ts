@@ -303,7 +303,7 @@ export const LimitScopeSchema: GenEnum<LimitScope> = /*@__PURE__*/
   enumDesc(file_lintel_v1_account, 1);
 
 /**
- * Over which time is counted. Periods of the calendar are in UTC.
+ * Over which time is counted. Periods of the calendar are by the gateway's `time_zone`.
  *
  * @generated from enum lintel.v1.LimitWindow
  */
@@ -364,7 +364,7 @@ export const LimitWindow = {
 } as const;
 
 /**
- * Over which time is counted. Periods of the calendar are in UTC.
+ * Over which time is counted. Periods of the calendar are by the gateway's `time_zone`.
  *
  * @generated from enum lintel.v1.LimitWindow
  */

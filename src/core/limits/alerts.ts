@@ -1,5 +1,6 @@
 /** Tells somebody when a budget passes a share of its amount. */
 import { randomId } from "../random-id.js";
+import type { TimeZone } from "../time-zone.js";
 import { periodAt, sameEndMs } from "./period.js";
 import { unit } from "./prices.js";
 import type { BudgetPeriod } from "./settings.js";
@@ -55,6 +56,8 @@ export interface AlertParts {
   /** Shares of a budget, above 0 to 1, ascending. */
   readonly at: readonly number[];
   readonly scopes: ReadonlySet<AlertScope>;
+  /** By whose clocks budgets' periods begin. Default: UTC. */
+  readonly zone?: TimeZone | undefined;
   readonly sink: AlertSink;
 }
 
@@ -118,13 +121,13 @@ export class BudgetAlerts {
 
   /** @param refused whether a call was just refused since there is not enough left */
   look(budget: Watched, refused: boolean): void {
-    const { at, scopes } = this.#parts;
+    const { at, scopes, zone } = this.#parts;
     const { limit, period, endsAt } = budget;
     if (!scopes.has(budget.scope)) return;
     const reached = refused ? 1 : budget.used / limit;
     const threshold = at.findLast((share) => share <= reached);
     if (threshold === undefined) return;
-    const { start } = periodAt(period, endsAt - sameEndMs);
+    const { start } = periodAt(period, endsAt - sameEndMs, zone);
     const before = budget.told;
     const same = before?.limit === limit && before.start === start;
     const told = same

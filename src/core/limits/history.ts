@@ -2,6 +2,7 @@
 
 import { setImmediate } from "node:timers/promises";
 import { fits } from "../pattern.js";
+import { type TimeZone, utc } from "../time-zone.js";
 import type { PeriodLimit, UsageHistory, UsedSoFar, UsersOf } from "../usage/history.js";
 import { counterKey, scopes } from "./counters.js";
 import { periodAt } from "./period.js";
@@ -166,17 +167,19 @@ function scopesOf(
  * Reads what the current periods' counters would stand at, those of one kind of period at a time, the shortest first:
  * a lifetime's take all records there are.
  * @param now of calls that begin later nothing is in it
+ * @param zone by whose clocks periods begin
  * @throws Error while the history can't be read
  */
 export async function* usedCounters(
   history: UsageHistory,
   counting: readonly PastScope[],
   now: number,
+  zone: TimeZone = utc,
 ): AsyncGenerator<readonly UsedCounter[]> {
   for (const period of budgetPeriods) {
     const used: UsedCounter[] = [];
     const due = counting.filter((scope) => scope.period === period);
-    const { start } = periodAt(period, now);
+    const { start } = periodAt(period, now, zone);
     const shared: PastScope[] = [];
     for (const scope of due) {
       if (!scope.of) continue;

@@ -1,6 +1,6 @@
 /** What an operator can limit. */
 
-/** How long a budget can last before it is full again; calendar periods in UTC. A `lifetime` never ends. */
+/** How long a budget can last before it is full again; calendar periods by the gateway's time zone. A `lifetime` never ends. */
 export const budgetPeriods = ["hour", "day", "week", "month", "lifetime"] as const;
 
 /** One of them. */
@@ -23,7 +23,7 @@ export interface CallerLimits {
   readonly requestsPerMinute?: number | undefined;
   /** Tokens, of prompts and completions together, in any 60 seconds. */
   readonly tokensPerMinute?: number | undefined;
-  /** Images in one day, UTC. */
+  /** Images in one day, by the gateway's time zone. */
   readonly imagesPerDay?: number | undefined;
   /** Calls that may run at the same time. */
   readonly concurrent?: number | undefined;

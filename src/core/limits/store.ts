@@ -5,7 +5,7 @@ import type { BudgetPeriod } from "./settings.js";
 export type Span =
   /** Any stretch of so many milliseconds. What counts leaves after it, at most a sixtieth later. */
   | { readonly type: "sliding"; readonly ms: number }
-  /** A period of the calendar in UTC, or a lifetime, which has no end. */
+  /** A period of the calendar, by the store's time zone, or a lifetime, which has no end. */
   | { readonly type: "calendar"; readonly period: BudgetPeriod }
   /** As long as the call runs. */
   | { readonly type: "running" };

@@ -1,6 +1,6 @@
 /** What was used, summed up for whoever asks. */
 
-/** What sums can be told apart by. Times are in UTC. */
+/** What sums can be told apart by. Times are those of the gateway's time zone. */
 export const groups = [
   "token",
   "team",

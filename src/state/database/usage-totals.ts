@@ -1,9 +1,11 @@
 /** Sums of usage by groups: the statement that asks a database for them, and what it answers. */
+
+import type { TimeZone } from "../../core/time-zone.js";
 import type { Group, UsageFilter, UsagePage, UsageTotals } from "../../core/usage/sums.js";
 import type { Row, Sql, Statement, Value } from "./sql.js";
 
-/** A group as SQL, by kind of database where they differ. */
-const expressions: Readonly<Record<Group, string | Record<Sql["kind"], string>>> = {
+/** A group as SQL, but for those of time. */
+const expressions: Readonly<Record<Exclude<Group, keyof typeof forms>, string>> = {
   token: "caller",
   team: "COALESCE(team, '')",
   user: "COALESCE(end_user, '')",
@@ -12,33 +14,79 @@ const expressions: Readonly<Record<Group, string | Record<Sql["kind"], string>>>
   door: "door",
   method: "method",
   outcome: "outcome",
-  day: time("%Y-%m-%d", "YYYY-MM-DD"),
-  hour: time("%Y-%m-%dT%H:00Z", 'YYYY-MM-DD"T"HH24:00"Z"'),
-  month: time("%Y-%m", "YYYY-MM"),
 };
 
-function time(sqlite: string, postgres: string): Record<Sql["kind"], string> {
-  return {
-    sqlite: `strftime('${sqlite}', at / 1000, 'unixepoch')`,
-    postgres: `to_char(to_timestamp(at / 1000) AT TIME ZONE 'UTC', '${postgres}')`,
-  };
+/** How times are written, by kind of database. */
+const forms = {
+  day: { sqlite: "%Y-%m-%d", postgres: "YYYY-MM-DD" },
+  hour: { sqlite: "%Y-%m-%dT%H:00", postgres: 'YYYY-MM-DD"T"HH24:00' },
+  month: { sqlite: "%Y-%m", postgres: "YYYY-MM" },
+} as const;
+
+const isTime = (group: Group): group is keyof typeof forms => Object.hasOwn(forms, group);
+
+/** No record is older, milliseconds since the epoch. */
+const oldest = Date.UTC(2025, 0);
+
+/** What a zone's clocks are ahead as SQL, which has rules of its own for zones, or none. */
+function ahead(zone: TimeZone, written: (ms: number) => string): string {
+  const offsets = zone.between(oldest, Date.now());
+  const [{ ms } = { ms: 0 }, ...later] = offsets;
+  if (later.length === 0) return written(ms);
+  const cases = later.map(
+    ({ from }, i) => `WHEN at < ${from} THEN ${written(offsets[i]?.ms ?? 0)}`,
+  );
+  return `CASE ${cases.join(" ")} ELSE ${written(later.at(-1)?.ms ?? 0)} END`;
+}
+
+/** The hour, the day or the month of a record's time, as clocks of a zone say. */
+function time(group: keyof typeof forms, { kind, zone }: Clock): string {
+  const seconds = zone.isUtc ? "at / 1000" : `(at + ${ahead(zone, String)}) / 1000`;
+  const form = forms[group][kind];
+  const text =
+    kind === "sqlite"
+      ? `strftime('${form}', ${seconds}, 'unixepoch')`
+      : `to_char(to_timestamp(${seconds}) AT TIME ZONE 'UTC', '${form}')`;
+  return group === "hour" ? `${text} || ${ahead(zone, (ms) => `'${suffix(zone, ms)}'`)}` : text;
+}
+
+/** What stands behind an hour: there are two of the same name when clocks are set back. */
+function suffix(zone: TimeZone, ms: number): string {
+  if (zone.isUtc) return "Z";
+  const minutes = Math.abs(ms) / 60_000;
+  const two = (n: number) => String(Math.floor(n)).padStart(2, "0");
+  return `${ms < 0 ? "-" : "+"}${two(minutes / 60)}:${two(minutes % 60)}`;
+}
+
+/** When an hour began, by which such groups are put in order: their texts are not in it where clocks are set back. */
+function beginOf(zone: TimeZone): string {
+  const ms = ahead(zone, String);
+  return `MIN((at + ${ms}) / 3600000 * 3600000 - ${ms})`;
+}
+
+/** Of which kind a database is, and by which clocks it tells times. */
+interface Clock {
+  readonly kind: Sql["kind"];
+  readonly zone: TimeZone;
 }
 
 /** Asks for the sums of the records that a filter leaves, a row for each group; `totalsOf` reads the rows. */
 export function totalsStatement(
-  kind: Sql["kind"],
+  clock: Clock,
   by: readonly Group[],
   filter: UsageFilter,
   page: UsagePage | undefined,
 ): Statement {
   const keys = by.map((group) => {
-    const expression = expressions[group];
-    return typeof expression === "string" ? expression : expression[kind];
+    return isTime(group) ? time(group, clock) : expressions[group];
   });
   const selected = keys.map((key, i) => `${key} AS g${i}`);
   const { where, values } = conditions(filter);
   const positions = keys.map((_, i) => i + 1);
-  const times = by.flatMap((group, i) => (["day", "hour", "month"].includes(group) ? [i + 1] : []));
+  const times = by.flatMap((group, i): (string | number)[] => {
+    if (!isTime(group)) return [];
+    return group === "hour" && !clock.zone.isUtc ? [beginOf(clock.zone)] : [i + 1];
+  });
   const order = [...times, "calls DESC", ...positions];
   const text = `SELECT ${[...selected, sums].join(", ")} FROM lintel_usage ${where}
     ${keys.length > 0 ? `GROUP BY ${positions.join(", ")}` : ""} ORDER BY ${order.join(", ")}

@@ -1,4 +1,5 @@
 /** Usage in a database: records come in, sums go out. */
+import { type TimeZone, utc } from "../../core/time-zone.js";
 import type { PeriodLimit, UsedByUser, UsedSoFar, UsersOf } from "../../core/usage/history.js";
 import type {
   Group,
@@ -20,9 +21,12 @@ const purgeSize = 5000;
 /** The usage in a database. */
 export class DatabaseUsage implements UsageSums {
   readonly #sql: Sql;
+  readonly #zone: TimeZone;
 
-  constructor(sql: Sql) {
+  /** @param zone by whose clocks hours, days and months are told */
+  constructor(sql: Sql, zone = utc) {
     this.#sql = sql;
+    this.#zone = zone;
   }
 
   /**
@@ -55,7 +59,9 @@ export class DatabaseUsage implements UsageSums {
     filter: UsageFilter = {},
     page?: UsagePage,
   ): Promise<readonly UsageTotals[]> {
-    const [rows = []] = await this.#sql.run([totalsStatement(this.#sql.kind, by, filter, page)]);
+    const [rows = []] = await this.#sql.run([
+      totalsStatement({ kind: this.#sql.kind, zone: this.#zone }, by, filter, page),
+    ]);
     return rows.map((row) => totalsOf(row, by));
   }
 

@@ -2,6 +2,7 @@
 import { type Period, periodAt } from "../../core/limits/period.js";
 import type { BudgetPeriod } from "../../core/limits/settings.js";
 import type { Standing } from "../../core/limits/store.js";
+import type { TimeZone } from "../../core/time-zone.js";
 import type { Count, Moment } from "./count.js";
 
 /** By how much a clock may be set back that had begun a period too early: it goes on, milliseconds. */
@@ -18,12 +19,14 @@ interface Counting {
 /** What counts in a period of the calendar, or for good. */
 export class CalendarCount implements Count {
   readonly #kind: BudgetPeriod;
+  readonly #zone: TimeZone;
   #now: Counting = { period: { start: 0, end: 0 }, came: Number.NEGATIVE_INFINITY, used: 0 };
   /** The one that was left for it last: a clock that leapt comes back to it. */
   #left: Counting | undefined;
 
-  constructor(kind: BudgetPeriod) {
+  constructor(kind: BudgetPeriod, zone: TimeZone) {
     this.#kind = kind;
+    this.#zone = zone;
   }
 
   get idle(): boolean {
@@ -57,7 +60,7 @@ export class CalendarCount implements Count {
     // A clock that was set back brings no new count. A little: this period goes on. By more than a
     // period: it would never end, so what was counted counts in the one that the clock says.
     if (wall >= start - (end - start) && wall < end) return;
-    const period = periodAt(this.#kind, wall);
+    const period = periodAt(this.#kind, wall, this.#zone);
     if (wall < start) {
       this.#now = { ...before, period };
       return;

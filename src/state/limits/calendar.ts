@@ -19,38 +19,79 @@ local function firstOf(month)
   return 365 * y + leap + floor((153 * m + 2) / 5) - 719468
 end
 
--- The period in UTC that a time lies in: its start, and the start of the next.
-local function periodAt(kind, at)
+-- What the argument of a counter says, which is the name of its period, and where the calendar is not UTC's how far clocks
+-- are ahead of it, and by turns from when on and how far they are then.
+local told = {}
+local function calendarOf(argument)
+  local calendar = told[argument]
+  if calendar then return calendar end
+  calendar = { kind = string.match(argument, '^%a+') }
+  for n in string.gmatch(argument, '-?%d+') do calendar[#calendar + 1] = tonumber(n) end
+  if #calendar == 0 then calendar[1] = 0 end
+  told[argument] = calendar
+  return calendar
+end
+
+-- The first moment at which clocks say a day's date, or a later one.
+local function beginOf(calendar, day)
+  local i = 1
+  while true do
+    local at = day * DAY - calendar[i]
+    if i > 1 then at = math.max(at, calendar[i - 1]) end
+    if not calendar[i + 1] or at < calendar[i + 1] then return at end
+    i = i + 2
+  end
+end
+
+-- The period that a time lies in: its start, and the start of the next.
+local function periodAt(argument, at)
+  local calendar = calendarOf(argument)
+  local kind, i = calendar.kind, 1
   if kind == 'lifetime' then return 0, NEVER end
-  if kind == 'month' then
-    local days = floor(at / DAY)
+  while calendar[i + 1] and at >= calendar[i + 1] do i = i + 2 end
+  local ahead = calendar[i]
+  if kind == 'hour' then
+    local start = floor((at + ahead) / 3600000) * 3600000 - ahead
+    return start, start + 3600000
+  end
+  local days = floor((at + ahead) / DAY)
+  local first, following = days, days + 1
+  if kind == 'week' then
+    -- The epoch was a Thursday; weeks begin on Mondays.
+    first = floor((days - 4) / 7) * 7 + 4
+    following = first + 7
+  elseif kind == 'month' then
     local month = floor(days / 30.436875)
-    local first, following = firstOf(month), firstOf(month + 1)
+    first, following = firstOf(month), firstOf(month + 1)
     while following <= days do
       month, first, following = month + 1, following, firstOf(month + 2)
     end
     while first > days do
       month, first, following = month - 1, firstOf(month - 1), first
     end
-    return first * DAY, following * DAY
   end
-  -- The epoch was a Thursday; weeks begin on Mondays.
-  local length, offset = DAY, 0
-  if kind == 'hour' then length = 3600000
-  elseif kind == 'week' then length, offset = 7 * DAY, 4 * DAY end
-  local start = floor((at - offset) / length) * length + offset
-  return start, start + length
+  local stop = beginOf(calendar, following)
+  -- Clocks that went back beyond midnight say the day before again: its next has begun all the same.
+  if at >= stop then return periodAt(argument, stop) end
+  return beginOf(calendar, first), stop
 end
 
 -- How a counter stands. Nothing is written: a call that is refused leaves nothing behind.
 -- A clock that was set back brings no new period. It leapt ahead before: the one that it left then goes on.
 -- By less than a period otherwise: this one goes on. Further back: what was used counts in the one that the clock says.
+-- What was counted by another calendar counts in the period of this one in whose middle that was.
 local function period(key, kind)
   local start, stop = periodAt(kind, now)
   local known = call('HMGET', key, 's', 'u')
   local since, used = tonumber(known[1] or nil), tonumber(known[2] or nil)
   if since == start then
     return { start = start, stop = stop, used = used, fresh = false, known = true }
+  end
+  if since then
+    local from, to = periodAt(kind, since)
+    if from ~= since and periodAt(kind, since + (to - from) / 2) == start then
+      return { start = start, stop = stop, used = used, fresh = false }
+    end
   end
   if since and (since < start or now < since - SLACK) then
     local left = call('HMGET', key, 'ls', 'lu')

@@ -1,16 +1,17 @@
 /** The counts of counters of each kind, in memory. */
 import type { Counter, Span, Standing } from "../../core/limits/store.js";
+import type { TimeZone } from "../../core/time-zone.js";
 import { CalendarCount } from "./calendar-count.js";
 import type { Count } from "./count.js";
 import { SlidingCount } from "./sliding-count.js";
 
-/** A new count, with nothing counted. */
-export function countFor(span: Span): Count {
+/** A new count, with nothing counted. @param zone by whose clocks periods of the calendar begin */
+export function countFor(span: Span, zone: TimeZone): Count {
   switch (span.type) {
     case "sliding":
       return new SlidingCount(span.ms);
     case "calendar":
-      return new CalendarCount(span.period);
+      return new CalendarCount(span.period, zone);
     case "running":
       return new RunningCount();
   }

@@ -8,6 +8,7 @@ import type {
   StoreState,
   Verdict,
 } from "../../core/limits/store.js";
+import { type TimeZone, utc } from "../../core/time-zone.js";
 import { CalendarCount } from "./calendar-count.js";
 import { type Count, type Moment, steadyNow } from "./count.js";
 import { claimedWaitMs, countFor, shareOf } from "./counts.js";
@@ -18,6 +19,8 @@ export interface MemoryLimitOptions {
   readonly clock?: (() => number) | undefined;
   /** The same, never set: for sliding windows. Default: `clock`, or the process's own. */
   readonly steady?: (() => number) | undefined;
+  /** By whose clocks periods of the calendar begin. Default: UTC. */
+  readonly zone?: TimeZone | undefined;
   /** Each counter's limit is divided by this. Default 1. */
   readonly replicas?: number;
 }
@@ -74,6 +77,7 @@ const looked = 2;
 /** Makes an empty store. */
 export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore {
   const { clock = Date.now, steady = options.clock ?? steadyNow, replicas = 1 } = options;
+  const { zone = utc } = options;
   const moment = (): Moment => ({ wall: clock(), steady: steady() });
   const counts = new Map<string, Counted>();
   const tidy = tidying(counts);
@@ -86,7 +90,8 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
   const countOf = ({ key, span, estimated }: Claim["counter"], now: Moment): Counted => {
     let count = counts.get(key);
     if (!count) {
-      count = { all: countFor(span), claimed: estimated ? countFor(span) : undefined };
+      const claimed = estimated ? countFor(span, zone) : undefined;
+      count = { all: countFor(span, zone), claimed };
       counts.set(key, count);
     }
     count.all.advance(now);
@@ -152,7 +157,7 @@ export function memoryLimits(options: MemoryLimitOptions = {}): MemoryLimitStore
       const now = moment();
       return counters.map((counter) => {
         // One that was never counted is not kept: it would be made for nothing.
-        const all = counts.get(counter.key)?.all ?? countFor(counter.span);
+        const all = counts.get(counter.key)?.all ?? countFor(counter.span, zone);
         all.advance(now);
         const standing = all.standing(shareOf(counter, replicas), now);
         if (!(all instanceof CalendarCount)) return standing;

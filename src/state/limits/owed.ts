@@ -7,6 +7,7 @@ import { systemClock, type Timer } from "../../core/routing/clock.js";
 import type { RedisConnection } from "../redis/connection.js";
 import { runScript } from "../redis/script.js";
 import { steadyNow } from "./count.js";
+import type { SpanArguments } from "./encoding.js";
 import { chargeScript } from "./scripts.js";
 
 /** Most corrections, and most counters, that are kept; the oldest, and those longest unused, are given up. */
@@ -16,8 +17,8 @@ const chunk = 100;
 /** When a store that is there is told again what it did not confirm in time, milliseconds. */
 const againMs = 1000;
 
-/** Every period is made of whole hours: what was used within one is told as one. */
-const together = 3_600_000;
+/** Every period begins with a quarter of an hour, in every zone: what was used within one is told as one. */
+const together = 900_000;
 
 interface Charge {
   readonly key: string;
@@ -31,6 +32,7 @@ interface Charge {
 export class Owed {
   readonly #connection: RedisConnection;
   readonly #prefix: string;
+  readonly #spans: SpanArguments;
   readonly #clock: (() => number) | undefined;
   readonly #waiting = new Set<() => Promise<void>>();
   readonly #charges = new Map<string, Charge>();
@@ -45,9 +47,15 @@ export class Owed {
    * @param prefix of all keys
    * @param clock milliseconds since the epoch, for the scripts too; absent: these take the store's
    */
-  constructor(connection: RedisConnection, prefix: string, clock?: () => number) {
+  constructor(
+    connection: RedisConnection,
+    prefix: string,
+    spans: SpanArguments,
+    clock?: () => number,
+  ) {
     this.#connection = connection;
     this.#prefix = prefix;
+    this.#spans = spans;
     this.#clock = clock;
     connection.onAvailable(() => this.#flush());
   }
@@ -157,7 +165,9 @@ export class Owed {
     const send = async () => {
       const args: (string | number)[] = [this.#clock?.() ?? 0];
       const now = this.#now();
-      for (const [, { period, at, amount }] of charges) args.push(amount, period, now - at);
+      for (const [, { period, at, amount }] of charges) {
+        args.push(amount, this.#spans.period(period), now - at);
+      }
       await this.#connection.ask((client) => runScript(client, chargeScript, keys, args));
     };
     // From here on it is one addition with a name: if it has to be sent again, as it is.

@@ -10,6 +10,7 @@ import {
 } from "../../core/limits/history.js";
 import { type Logger, reasonOf } from "../../core/log.js";
 import { systemClock, type Timer } from "../../core/routing/clock.js";
+import { type TimeZone, utc } from "../../core/time-zone.js";
 import type { UsageHistory } from "../../core/usage/history.js";
 import { type CalendarSnapshot, type MemoryLimitStore, usedOf } from "./memory.js";
 
@@ -47,13 +48,16 @@ interface Restoring {
 export class PastUsage {
   readonly #history: UsageHistory;
   readonly #store: MemoryLimitStore;
+  readonly #zone: TimeZone;
   readonly #log: Logger;
   readonly #running = new Set<Restoring>();
   #names: ReadonlySet<string> = new Set();
   #closed = false;
 
-  constructor(history: UsageHistory, store: MemoryLimitStore, log: Logger) {
+  /** @param zone by whose clocks the store's periods begin */
+  constructor(history: UsageHistory, store: MemoryLimitStore, log: Logger, zone = utc) {
     this.#history = history;
+    this.#zone = zone;
     this.#store = store;
     this.#log = log;
   }
@@ -137,7 +141,7 @@ export class PastUsage {
     const { ended } = restoring;
     try {
       const { scopes, until } = restoring;
-      for await (const used of usedCounters(this.#history, scopes, until)) {
+      for await (const used of usedCounters(this.#history, scopes, until, this.#zone)) {
         for (const [i, { key, period, ...entry }] of used.entries()) {
           if (i > 0 && i % usersAtOnce === 0) await setImmediate();
           if (this.#closed || !this.#running.has(restoring)) return;

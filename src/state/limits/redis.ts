@@ -10,9 +10,10 @@ import type {
   StoreState,
   Verdict,
 } from "../../core/limits/store.js";
+import { type TimeZone, utc } from "../../core/time-zone.js";
 import type { RedisConnection } from "../redis/connection.js";
 import { preload, runScript } from "../redis/script.js";
-import { claimStep, letters, spanArgument, standingsOf, timeTold } from "./encoding.js";
+import { claimStep, letters, SpanArguments, standingsOf, timeTold } from "./encoding.js";
 import { HeldNames } from "./held.js";
 import { Leases } from "./leases.js";
 import { type MemoryLimitStore, memoryLimits } from "./memory.js";
@@ -32,6 +33,8 @@ export interface RedisLimitOptions {
   readonly leaseMs?: number;
   /** Milliseconds since the epoch, for all counters. Default: the store's clock. */
   readonly clock?: () => number;
+  /** By whose clocks periods of the calendar begin. Default: UTC. */
+  readonly zone?: TimeZone | undefined;
   /** How long the end waits for a store that is away and has to be told something, milliseconds. Default 2000. */
   readonly closeMs?: number;
 }
@@ -64,6 +67,7 @@ export class RedisLimits implements LimitStore {
   readonly #leases: Leases;
   readonly #owed: Owed;
   readonly #held: HeldNames;
+  readonly #spans: SpanArguments;
   readonly #replica = randomBytes(9).toString("base64url");
   #made = 0;
   #decidedWithout = 0;
@@ -71,17 +75,19 @@ export class RedisLimits implements LimitStore {
   /** @param connection stays its owner's */
   constructor(connection: RedisConnection, options: RedisLimitOptions = {}) {
     const { onFailure = "open", replicas = 1, leaseMs = 30_000, clock, closeMs = 2000 } = options;
+    const { zone = utc } = options;
     this.#connection = connection;
     this.#onFailure = onFailure;
     this.#leaseMs = leaseMs;
     this.#clock = clock;
     this.#closeMs = closeMs;
-    this.#local = memoryLimits({ clock, replicas });
+    this.#local = memoryLimits({ clock, replicas, zone });
     this.#prefix = `${connection.keyPrefix}{limits}:`;
     // What is rarely run comes along then.
     preload(connection, [reserveScript, settleScript, renewScript, chargeScript, peekScript]);
+    this.#spans = new SpanArguments(zone, clock ?? Date.now);
     this.#leases = new Leases(connection, leaseMs, () => this.#time());
-    this.#owed = new Owed(connection, this.#prefix, clock);
+    this.#owed = new Owed(connection, this.#prefix, this.#spans, clock);
     this.#held = new HeldNames(connection, this.#owed, this.#prefix);
   }
 
@@ -95,7 +101,7 @@ export class RedisLimits implements LimitStore {
     for (const { counter, amount } of claims) {
       keys.push(...this.#keysOf(counter));
       const { span, limit } = counter;
-      args.push(letters[span.type], limit, amount, spanArgument(span), claimStep(counter));
+      args.push(letters[span.type], limit, amount, this.#spans.of(span), claimStep(counter));
     }
     return this.#connection
       .ask((client) => runScript(client, reserveScript, keys, args))
@@ -119,7 +125,7 @@ export class RedisLimits implements LimitStore {
     const args: (string | number)[] = [this.#time()];
     for (const counter of counters) {
       const { span, limit } = counter;
-      args.push(letters[span.type], limit, spanArgument(span), claimStep(counter));
+      args.push(letters[span.type], limit, this.#spans.of(span), claimStep(counter));
     }
     return this.#connection
       .ask((client) => runScript(client, peekScript, keys, args))
@@ -189,7 +195,7 @@ export class RedisLimits implements LimitStore {
       const { span, estimated } = counter;
       if (took === amount && span.type !== "running" && !estimated && !unsure) continue;
       keys.push(...this.#keysOf(counter));
-      const what = [took - amount, took, spanArgument(span), claimStep(counter)];
+      const what = [took - amount, took, this.#spans.of(span), claimStep(counter)];
       args.push(letters[span.type], ...what);
     }
     // Of such a call there is no reservation either.

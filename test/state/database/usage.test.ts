@@ -1,7 +1,9 @@
 /** Usage in every database. */
 import { expect, test } from "vitest";
+import { TimeZone } from "../../../src/core/time-zone.js";
 import type { UsersOf } from "../../../src/core/usage/history.js";
 import type { UsageRecord } from "../../../src/core/usage/record.js";
+import type { Group } from "../../../src/core/usage/sums.js";
 import { rowsOf, type Sql, type Statement } from "../../../src/state/database/sql.js";
 import { DatabaseTokens } from "../../../src/state/database/tokens.js";
 import { DatabaseUsage } from "../../../src/state/database/usage.js";
@@ -265,6 +267,42 @@ onEveryDatabase((make) => {
     const usage = new DatabaseUsage(again());
     expect(await usage.insert(linesOf(record({ caller: "a\0'\"\u{1f600}\ud800" })))).toEqual([]);
     expect(await usage.totals([])).toMatchObject([{ calls: 1 }]);
+  });
+
+  test("hours, days and months by the clocks of a zone", async () => {
+    const { again } = await make();
+    await new DatabaseUsage(again()).insert(
+      linesOf(
+        ...[
+          // Clocks are set back at 1:00 UTC.
+          ["a", "2026-10-25T00:30Z"],
+          ["b", "2026-10-25T01:15Z"],
+          ["c", "2026-10-25T22:59Z"],
+          ["d", "2026-10-25T23:00Z"],
+          ["e", "2026-10-31T23:00Z"],
+        ].map(([id = "", at = ""]) => record({ id, caller: id, at: Date.parse(at) })),
+      ),
+    );
+    const told = async (name: string, by: Group) => {
+      const totals = await new DatabaseUsage(again(), new TimeZone(name)).totals([by]);
+      return totals.map(({ group, calls }) => `${group[by]}: ${calls}`);
+    };
+    expect(await told("Europe/Berlin", "day")).toEqual([
+      "2026-10-25: 3",
+      "2026-10-26: 1",
+      "2026-11-01: 1",
+    ]);
+    expect(await told("Europe/Berlin", "month")).toEqual(["2026-10: 4", "2026-11: 1"]);
+    expect(await told("Europe/Berlin", "hour")).toEqual([
+      "2026-10-25T02:00+02:00: 1",
+      "2026-10-25T02:00+01:00: 1",
+      "2026-10-25T23:00+01:00: 1",
+      "2026-10-26T00:00+01:00: 1",
+      "2026-11-01T00:00+01:00: 1",
+    ]);
+    expect((await told("America/St_Johns", "hour"))[0]).toBe("2026-10-24T22:00-02:30: 2");
+    expect((await told("Asia/Kolkata", "hour"))[0]).toBe("2026-10-25T06:00+05:30: 2");
+    expect((await told("UTC", "hour"))[0]).toBe("2026-10-25T00:00Z: 1");
   });
 
   test("sums by groups, and of a part", async () => {

@@ -3,6 +3,7 @@ import { periodAt } from "../../../src/core/limits/period.js";
 import { type BudgetPeriod, budgetPeriods } from "../../../src/core/limits/settings.js";
 import type { Claim } from "../../../src/core/limits/store.js";
 import { silent } from "../../../src/core/log.js";
+import { TimeZone } from "../../../src/core/time-zone.js";
 import { RedisLimits } from "../../../src/state/limits/redis.js";
 import { RedisConnection } from "../../../src/state/redis/connection.js";
 import { coreOf, run } from "../../support/core.js";
@@ -44,10 +45,10 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
     };
   });
 
-  async function opened(keyPrefix: string, clock?: () => number) {
+  async function opened(keyPrefix: string, clock?: () => number, zone?: TimeZone) {
     const connection = new RedisConnection({ url: server.url, keyPrefix, timeoutMs }, silent);
     await connection.settled(timeoutMs);
-    const store = new RedisLimits(connection, { clock });
+    const store = new RedisLimits(connection, { clock, zone });
     onTestFinished(async () => {
       await store.close();
       await connection.close();
@@ -263,6 +264,60 @@ describe.skipIf(!redisBinary).each(redisServers)("limits in %s", (_, binary) => 
         ...budgetPeriods.map((period) => periodAt(period, now).end),
       ]);
     }
+  });
+
+  it.each([
+    "Europe/Berlin",
+    "America/Havana",
+    "Asia/Kolkata",
+    "Africa/Casablanca",
+    "America/St_Johns",
+  ])("knows the calendar of %s as the gateway does", async (name) => {
+    const zone = new TimeZone(name);
+    const clock = { now: 0 };
+    const { store } = await opened(`${name}:`, () => clock.now, zone);
+    const changes = zone
+      .between(Date.UTC(2009, 0), Date.UTC(2028, 0))
+      .flatMap(({ from }) => (Number.isFinite(from) ? [from] : []));
+    const around = [-24, -2, -1, 0, 1, 2, 24].flatMap((hours) => [
+      hours * 3_600_000 - 1,
+      hours * 3_600_000 + 900_000,
+    ]);
+    const last = changes.length > 0 ? changes : [Date.UTC(2026, 0, 31, 18, 30)];
+    const times = last.slice(-24).flatMap((change) => around.map((ms) => change + ms));
+    for (const now of times.sort((a, b) => a - b)) {
+      clock.now = now;
+      const peeked = await store.peek(budgetPeriods.map((period) => budget(period).counter));
+      const ends = peeked.map((standing) => now + (standing?.resetMs ?? 0));
+      expect([now, ...ends]).toEqual([
+        now,
+        ...budgetPeriods.map((period) => periodAt(period, now, zone).end),
+      ]);
+    }
+  });
+
+  it.each([
+    ["UTC", "America/New_York"],
+    ["America/New_York", "Europe/Berlin"],
+    ["Europe/Berlin", "UTC"],
+  ])("goes on with what was used by the calendar of %s in that of %s", async (before, after) => {
+    const now = Date.UTC(2026, 10, 18, 16);
+    const periods = ["day", "week", "month"] as const;
+    const claims = periods.map((period) => budget(period, 4));
+    const prefix = `${before}-${after}:`;
+    const first = (await opened(prefix, () => now, new TimeZone(before))).store;
+    const { client, store } = await opened(prefix, () => now, new TimeZone(after));
+    await first.reserve(claims);
+    const then = await store.reserve(claims);
+    expect(then.standings.map(({ remaining }) => remaining)).toEqual([2, 2, 2]);
+    // And the other way round, while gateways are restarted one after the other.
+    const again = await first.peek(claims.map(({ counter }) => counter));
+    expect(again.map((standing) => standing?.remaining)).toEqual([2, 2, 2]);
+    const zone = new TimeZone(after);
+    const starts = await Promise.all(
+      periods.map((period) => client.hget(`${prefix}{limits}:spend-${period}`, "s")),
+    );
+    expect(starts).toEqual(periods.map((period) => `${periodAt(period, now, zone).start}`));
   });
 
   it("takes the time from the store, whatever a gateway's clock says", async () => {

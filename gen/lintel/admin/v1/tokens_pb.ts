@@ -131,7 +131,7 @@ export type Limits = Message<"lintel.admin.v1.Limits"> & {
   tokensPerMinute?: Limit | undefined;
 
   /**
-   * Images in one day, UTC.
+   * Images in one day, by the gateway's `time_zone`.
    *
    * @generated from field: lintel.admin.v1.Limit images_per_day = 3;
    */
@@ -188,7 +188,7 @@ export type UserLimits = Message<"lintel.admin.v1.UserLimits"> & {
   tokensPerMinute?: Limit | undefined;
 
   /**
-   * Images in one day, UTC.
+   * Images in one day, by the gateway's `time_zone`.
    *
    * @generated from field: lintel.admin.v1.Limit images_per_day = 3;
    */
@@ -300,7 +300,8 @@ export type Budget = Message<"lintel.admin.v1.Budget"> & {
 
   /**
    * How long it lasts before it is full again: `hour`, `day`, `week` or `month`, of
-   * the calendar in UTC, or `lifetime`: never. Empty in a request: `month`.
+   * the calendar by the gateway's `time_zone`, or `lifetime`: never. Empty in a
+   * request: `month`.
    *
    * @generated from field: string period = 4;
    */

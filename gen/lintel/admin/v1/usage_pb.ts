@@ -21,8 +21,8 @@ export const file_lintel_admin_v1_usage: GenFile = /*@__PURE__*/
 export type QueryUsageRequest = Message<"lintel.admin.v1.QueryUsageRequest"> & {
   /**
    * What to tell apart: `token`, `team`, `user`, `model`, `backend`, `door`, `method`,
-   * `outcome`, `hour`, `day` or `month`, each once; times are in UTC. Empty: all is one
-   * row.
+   * `outcome`, `hour`, `day` or `month`, each once; times are by the gateway's
+   * `time_zone`. Empty: all is one row.
    *
    * @generated from field: repeated string group_by = 1;
    */
