@@ -3,13 +3,14 @@ import type { BudgetAlert } from "../core/limits/alerts.js";
 
 /** What is sent. `text` is what Slack and Mattermost show. */
 export function bodyOf(alert: BudgetAlert, now: number) {
-  const { scope, name, period, threshold, amount, used, refused, endsAt } = alert;
+  const { scope, name, caller, period, threshold, amount, used, refused, endsAt } = alert;
   const end = endsAt === undefined ? undefined : inMinutes(endsAt);
   return {
     text: textOf({ ...alert, endsAt: end }),
     event: "budget",
     time: new Date(now).toISOString(),
-    ...{ scope, name, period, threshold, amount, used, refused },
+    ...{ scope, name, ...(caller !== undefined && { caller }) },
+    ...{ period, threshold, amount, used, refused },
     ratio: used / amount,
     ...(end !== undefined && { resets_at: new Date(end).toISOString() }),
   };
@@ -18,8 +19,9 @@ export function bodyOf(alert: BudgetAlert, now: number) {
 /** Periods end with a full hour; as a store tells it whose clock is another one, some moments before or after. */
 const inMinutes = (ms: number) => Math.round(ms / 60_000) * 60_000;
 
-function textOf({ scope, name, period, amount, used, refused, endsAt }: BudgetAlert): string {
-  const whose = scope === "global" ? "the whole gateway" : `the ${scope} ${named(name)}`;
+function textOf(alert: BudgetAlert): string {
+  const { period, amount, used, refused, endsAt } = alert;
+  const whose = whoseOf(alert);
   // Of 0.29 there would be 28.999… in a hundred.
   const share = Math.floor(Number(((used / amount) * 100).toPrecision(12)));
   const how = `${rounded(used)} of ${rounded(amount)} ${period === "lifetime" ? "in all" : `per ${period}`}`;
@@ -33,6 +35,17 @@ function textOf({ scope, name, period, amount, used, refused, endsAt }: BudgetAl
       ? "does not begin anew"
       : `begins anew at ${new Date(endsAt).toISOString().slice(0, 16)}Z`;
   return `Budget of ${whose}: ${what} (${how}; it ${until}).`;
+}
+
+function whoseOf({ scope, name, caller = "" }: BudgetAlert): string {
+  switch (scope) {
+    case "global":
+      return "the whole gateway";
+    case "caller_model":
+      return `the caller ${named(caller)} for ${name.includes("*") ? "models" : "the model"} ${named(name)}`;
+    default:
+      return `the ${scope} ${named(name)}`;
+  }
 }
 
 /**

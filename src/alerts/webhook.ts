@@ -122,8 +122,8 @@ export class AlertWebhook implements AlertSink {
     else if (this.#closing.aborted) this.#lose(telling, this.#end);
     else if (this.#kept >= mostWaiting) this.#lose(telling, "too many wait");
     else {
-      const { scope, name, period } = telling.alert;
-      const budget = JSON.stringify([scope, name, period]);
+      const { scope, name, caller, period } = telling.alert;
+      const budget = JSON.stringify([scope, name, caller, period]);
       this.#kept++;
       const done = (this.#last.get(budget) ?? Promise.resolve())
         .then(() => this.#deliver(telling))
@@ -232,9 +232,12 @@ export class AlertWebhook implements AlertSink {
   }
 
   #lose(telling: Telling, reason: string): void {
-    const { scope, name, threshold } = telling.alert;
+    const { scope, name, caller, threshold } = telling.alert;
     telling.lost();
     this.counts.lost++;
-    this.#log.warn({ scope, name, threshold, reason }, "an alert of a budget can't be sent");
+    this.#log.warn(
+      { scope, name, caller, threshold, reason },
+      "an alert of a budget can't be sent",
+    );
   }
 }

@@ -102,11 +102,13 @@ const nameAttributes = {
   caller: "lintel.caller",
   team: "lintel.team",
   model: "gen_ai.request.model",
+  caller_model: "gen_ai.request.model",
 } as const;
 
-const attributesOf = ({ scope, name, period }: Omit<BudgetUse, "ratio">): Attributes => ({
+const attributesOf = ({ scope, name, caller, period }: Omit<BudgetUse, "ratio">): Attributes => ({
   "lintel.limit.scope": scope,
   ...(scope !== "global" && { [nameAttributes[scope]]: name }),
+  ...(caller !== undefined && { "lintel.caller": caller }),
   "lintel.budget.period": period,
 });
 

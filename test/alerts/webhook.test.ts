@@ -85,6 +85,14 @@ describe("a webhook", () => {
       'Budget of the team "ann": calls are refused (0.333333 of 50 in all; it does not begin anew).',
     ],
     [
+      { scope: "caller_model", name: "gpt-*", caller: "a<b" },
+      'Budget of the caller "a&lt;b" for models "gpt-*": 80% is used (40.25 of 50 per month; it begins anew at 2026-02-01T00:00Z).',
+    ],
+    [
+      { scope: "caller_model", name: "gpt-5", caller: "ann", used: 50 },
+      'Budget of the caller "ann" for the model "gpt-5": it is used up (50 of 50 per month; it begins anew at 2026-02-01T00:00Z).',
+    ],
+    [
       { used: 50 },
       'Budget of the caller "ann": it is used up (50 of 50 per month; it begins anew at 2026-02-01T00:00Z).',
     ],

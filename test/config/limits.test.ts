@@ -252,7 +252,7 @@ test.each<[string, string[]]>([
       "lintel.yaml:2:8: budget_alerts.url: must carry no user and password: put them into headers",
       "lintel.yaml:3:13: budget_alerts.at[1]: must be above 0, and at most 1, which is all of it",
       "lintel.yaml:3:18: budget_alerts.at[2]: must be above 0, and at most 1, which is all of it",
-      "lintel.yaml:4:12: budget_alerts.scopes[0]: must be one of global, model, team or caller",
+      "lintel.yaml:4:12: budget_alerts.scopes[0]: must be one of global, model, team, caller or caller_model",
       "lintel.yaml:5:21: budget_alerts.signing_secrets[0]: must be whsec_ and base64 of 24 to 64 bytes: openssl rand -base64 32",
     ],
   ],

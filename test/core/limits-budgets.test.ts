@@ -110,10 +110,36 @@ describe("how much of budgets is used", () => {
     ]);
   });
 
+  it("is told of what each caller asks of some models, also after a reload", async () => {
+    const { core, clock } = bench();
+    const pairs = (amount: number, ...more: LimitSettings["models"]): Partial<LimitSettings> => ({
+      models: [{ model: "chat-*", caller: budget(amount) }, ...more],
+    });
+    const it = new CurrentCore(core(pairs(10, { model: "chat-1", caller: budget(6, "hour") })));
+    const uses = () => (it.budgets?.snapshot() ?? []).map((one) => `${textOf(one)} ${one.caller}`);
+    const three = { maxTokens: 3 };
+    expect([await call(it, "ann", three), await call(it, "bob", three)]).toEqual(["ok", "ok"]);
+    expect(await call(it)).toBe("rate_limited");
+    const told = (share: string) => [
+      `caller_model chat-* month ${share} ann`,
+      "caller_model chat-1 hour 0.50 ann",
+      `caller_model chat-* month ${share} bob`,
+      "caller_model chat-1 hour 0.50 bob",
+    ];
+    expect(uses()).toEqual(told("0.30"));
+    await it.replace(core(pairs(5, { model: "chat-1", caller: budget(6, "hour") })));
+    expect(uses()).toEqual(told("0.60"));
+    await it.replace(core(pairs(5)));
+    expect(uses().map((one) => one.split(" ")[1])).toEqual(["chat-*", "chat-*"]);
+    clock.now = Date.UTC(2026, 1, 1);
+    expect(uses()).toEqual([]);
+  });
+
   it("is not told of callers whom nobody knows", async () => {
     const { core } = bench();
     for (const auth of [{ mode: "public" }, { mode: "none" }] as const) {
-      const it = core({ global: budget(100), caller: budget(10) }, { auth });
+      const models = [{ model: "chat-*", caller: budget(10) }];
+      const it = core({ global: budget(100), caller: budget(10), models }, { auth });
       expect(await call(it, "made up")).toBe("ok");
       expect(told(it)).toHaveLength(1);
     }

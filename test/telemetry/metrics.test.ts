@@ -320,6 +320,7 @@ describe("as Prometheus reads them", () => {
         { scope: "model", name: "gpt-*", period, ratio: 0.5 },
         { scope: "team", name: "red", period, ratio: 1 },
         { scope: "caller", name: 'a"b', period: "day", ratio: 1.5 },
+        { scope: "caller_model", name: "gpt-*", caller: "ann", period, ratio: 0.75 },
       ],
     });
     const told = [...samples(open.prometheus?.() ?? "")].filter(([key]) => key.includes("budget"));
@@ -332,6 +333,10 @@ describe("as Prometheus reads them", () => {
       [
         `${name}{lintel_limit_scope="caller",lintel_caller="a\\"b",lintel_budget_period="day"}`,
         1.5,
+      ],
+      [
+        `${name}{lintel_limit_scope="caller_model",gen_ai_request_model="gpt-*",lintel_caller="ann",${month}}`,
+        0.75,
       ],
     ]);
   });

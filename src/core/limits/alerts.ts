@@ -7,7 +7,7 @@ import type { BudgetPeriod } from "./settings.js";
 import type { LimitStore } from "./store.js";
 
 /** Scopes whose budgets are told of: end users are nobody's business but their callers'. */
-export const alertScopes = ["global", "model", "team", "caller"] as const;
+export const alertScopes = ["global", "model", "team", "caller", "caller_model"] as const;
 
 /** One of them. */
 export type AlertScope = (typeof alertScopes)[number];
@@ -17,6 +17,8 @@ export interface BudgetAlert {
   readonly scope: AlertScope;
   /** Of the entry of the models' limits, the team or the caller; empty for the gateway's own budget. */
   readonly name: string;
+  /** Whose it is, where it is a caller's of some models. */
+  readonly caller?: string | undefined;
   readonly period: BudgetPeriod;
   /** The largest of the configured shares that it passed. */
   readonly threshold: number;
@@ -65,6 +67,7 @@ export interface AlertParts {
 export interface Watched {
   readonly scope: AlertScope;
   readonly name: string;
+  readonly caller: string | undefined;
   readonly period: BudgetPeriod;
   /** Of its counter. */
   readonly key: string;
@@ -176,11 +179,11 @@ export class BudgetAlerts {
 }
 
 const alertOf = (
-  { scope, name, period, limit, used, endsAt }: Watched,
+  { scope, name, caller, period, limit, used, endsAt }: Watched,
   threshold: number,
   refused: boolean,
 ): BudgetAlert => ({
-  ...{ scope, name, period, threshold, refused },
+  ...{ scope, name, caller, period, threshold, refused },
   amount: limit / unit,
   used: used / unit,
   endsAt: endsAt === Number.POSITIVE_INFINITY ? undefined : endsAt,

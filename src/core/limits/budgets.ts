@@ -15,6 +15,8 @@ export interface BudgetUse {
   readonly scope: AlertScope;
   /** Of the entry of the models' limits, the team or the caller; empty for the gateway's own budget. */
   readonly name: string;
+  /** Whose it is, where it is a caller's of some models. */
+  readonly caller?: string | undefined;
   readonly period: BudgetPeriod;
   /** Its share, with what calls that run have reserved: 1 where it is used up, above it where calls took more. */
   readonly ratio: number;
@@ -48,13 +50,13 @@ export interface Claimed {
   readonly endsAt: number;
 }
 
-/** Callers, and teams, whose budgets are remembered; those that were called for last stay. */
+/** Callers, teams, and callers with the entry of some models, whose budgets are remembered; those that were called for last stay. */
 const mostRemembered = 10_000;
 
-/** Budgets of callers and teams that are told, those that are fullest: each is a series. */
+/** Budgets of callers, teams and callers' models that are told, those that are fullest: each is a series. */
 const mostTold = 1000;
 
-/** The budgets of a configuration, but for those of end users, of callers' single models, and of callers whom nobody knows. */
+/** The budgets of a configuration, but for those of end users, and of callers whom nobody knows. */
 export class Budgets {
   readonly #parts: BudgetsParts;
   readonly #now: () => number;
@@ -64,6 +66,8 @@ export class Budgets {
   readonly #teams = new Recent<string, Entry>(mostRemembered);
   /** By `Caller.id`. */
   readonly #callers = new Recent<string, Entry>(mostRemembered);
+  /** Of what callers ask of some models, by their counters. */
+  readonly #pairs = new Recent<string, Entry>(mostRemembered);
   /**
    * Callers', by their counters, of configurations before that gave callers other limits: what was told of them is
    * not told anew.
@@ -143,11 +147,11 @@ export class Budgets {
     if (its) alerts.look(its.entry, true);
   }
 
-  /** Each budget whose period has not ended. Of callers and teams together the fullest 1000. */
+  /** Each budget whose period has not ended. Of callers, teams and callers' models together the fullest 1000. */
   snapshot(): BudgetUse[] {
     const now = this.#now();
     const own: BudgetUse[] = [];
-    for (const all of [this.#teams, this.#callers]) {
+    for (const all of [this.#teams, this.#callers, this.#pairs]) {
       for (const [key, entry] of [...all.entries()]) {
         if (entry.endsAt > now) own.push(useOf(entry));
         else all.delete(key);
@@ -178,6 +182,10 @@ export class Budgets {
     for (const [team, entry] of former.#teams.entries()) {
       if (keep(entry, rules.ofAll({ id: "", team }, "", none))) this.#teams.set(team, entry);
     }
+    for (const [key, entry] of former.#pairs.entries()) {
+      const found = rules.ofAll({ id: entry.caller ?? "" }, "", () => true);
+      if (keep(entry, found)) this.#pairs.set(key, entry);
+    }
     for (const [key, entry] of former.#former.entries()) this.#former.set(key, entry);
     const { auth: before, callers: known = [] } = former.#parts;
     const same = known.length === callers.length && known.every((one, i) => one === callers[i]);
@@ -198,8 +206,13 @@ export class Budgets {
   #entryOf({ scope, name, counter }: Rule, caller: Caller | undefined): Entry | undefined {
     switch (scope) {
       case "user":
-      case "caller_model":
         return undefined;
+      case "caller_model": {
+        if (caller?.token === undefined) return undefined;
+        const entry = this.#pairs.get(counter.key) ?? entryOf(scope, name, counter, caller.id);
+        if (entry) this.#pairs.set(counter.key, entry);
+        return entry;
+      }
       case "caller": {
         // Whoever makes up a bearer token is a caller of its own.
         if (caller?.token === undefined) return undefined;
@@ -233,16 +246,18 @@ function entryOf(
   scope: Entry["scope"],
   name: string,
   { key, limit, span }: Claim["counter"],
+  caller?: string,
 ): Entry | undefined {
   if (span.type !== "calendar") return undefined;
   const { period } = span;
   const unseen = { limits: undefined, used: 0, endsAt: 0, told: undefined };
-  return { scope, name, period, key, limit, ...unseen };
+  return { scope, name, caller, period, key, limit, ...unseen };
 }
 
-const useOf = ({ scope, name, period, used, limit }: Entry): BudgetUse => ({
+const useOf = ({ scope, name, caller, period, used, limit }: Entry): BudgetUse => ({
   scope,
   name,
+  caller,
   period,
   ratio: used / limit,
 });
