@@ -1,7 +1,7 @@
 /** Models of servers of the contract, as the configuration lists them. */
 import { type Model, type State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { methods } from "../core/methods.js";
-import { modelOf } from "../core/model.js";
+import { modalitiesOf, modelOf } from "../core/model.js";
 import { messageParameters } from "../core/parameters.js";
 import { cacheControl } from "../core/prompt-marks.js";
 
@@ -37,5 +37,7 @@ export function fromConfiguration(entry: ConfiguredModel, state: State): Model {
     state,
     supports: [...(entry.supports ?? every(chat ? "chat" : "textToImage"))],
     maxTokens: entry.max_tokens ?? 0,
+    // Without the operator's word it may honour less than all.
+    ...(chat && entry.supports && modalitiesOf(entry.supports)),
   });
 }

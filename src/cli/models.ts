@@ -1,9 +1,11 @@
 /** `lintel models`: which models a Lintel has, where from, how large and in which state. */
 import { type Model, ModelsService, State } from "../../gen/lintel/v1/models_pb.js";
+import { modalityOf } from "../core/model.js";
 import { serverOptions, withServer } from "./client.js";
 import type { Command } from "./command.js";
 import { barWords, stateWords, taskWords } from "./model-words.js";
 import { out, printable, say } from "./output.js";
+
 import { table } from "./table.js";
 
 const { server, token } = serverOptions;
@@ -34,6 +36,8 @@ const entryOf = (model: Model) => ({
   size_bytes: Number(model.sizeBytes),
   max_tokens: model.maxTokens,
   context_length: model.contextLength,
+  input_modalities: model.inputModalities,
+  output_modalities: model.outputModalities,
   prompt_bar: barWords[model.promptBar] ?? "",
   defaults: model.defaults,
   is_default: model.isDefault,
@@ -43,13 +47,14 @@ const entryOf = (model: Model) => ({
 });
 
 function forPeople(models: readonly Model[]): string {
-  const heading = ["MODEL", "TASK", "STATE", "SIZE", "CONTEXT", "SOURCE"];
+  const heading = ["MODEL", "TASK", "STATE", "SIZE", "CONTEXT", "MODALITIES", "SOURCE"];
   const rows = models.map((model) => [
     model.isDefault ? `${model.id} (default)` : model.id,
     taskWords[model.task] ?? "",
     stateWords[model.state] ?? "",
     sizeWords(Number(model.sizeBytes)),
     model.contextLength > 0 ? String(model.contextLength) : "",
+    modalityOf(model) ?? "",
     model.source,
   ]);
   const why = models

@@ -1,6 +1,7 @@
 /** How models are described: by their backends, and as the operator has them. */
 import { type Model, PromptBar, State, Task } from "../../gen/lintel/v1/models_pb.js";
-import { capOf, planOf } from "./parameters.js";
+import { files } from "./documents.js";
+import { capOf, modalities, planOf } from "./parameters.js";
 import { barOf } from "./prompts.js";
 import type { Bounds, CoreSettings, ModelSettings } from "./settings.js";
 
@@ -25,9 +26,43 @@ export function modelOf(id: string, task: Task, known: Partial<Model> = {}): Mod
     source: "",
     sizeBytes: 0n,
     contextLength: 0,
+    inputModalities: [],
+    outputModalities: [],
     ...known,
   };
 }
+
+/** What prompts and answers may have, as clients of OpenRouter call it. */
+export type Modalities = Pick<Model, "inputModalities" | "outputModalities">;
+
+/** Both in a word, as clients of OpenRouter have it: `text+image->text`; `undefined`: not known. */
+export function modalityOf({ inputModalities: takes, outputModalities: gives }: Modalities) {
+  if (takes.length === 0 || gives.length === 0) return undefined;
+  return `${takes.join("+")}->${gives.join("+")}`;
+}
+
+/** Fields of the contract by which a prompt has more than text. */
+const inputs = { image: "image_url", file: files, audio: "input_audio" } as const;
+
+/** Those of a chat model that supports just this: of one that may support more or less nobody knows them. */
+export function modalitiesOf(supports: readonly string[]): Modalities {
+  const taken = Object.entries(inputs).filter(([, field]) => supports.includes(field));
+  return {
+    inputModalities: ["text", ...taken.map(([name]) => name)],
+    outputModalities: supports.includes(modalities) ? ["text", "image"] : ["text"],
+  };
+}
+
+/**
+ * What a chat model supports whose server tells what it takes. Files stay: servers that list no model as one for them
+ * read them to all.
+ */
+export const supportedOf = (supports: readonly string[], takes: readonly string[]): string[] =>
+  supports.filter(
+    (field) =>
+      (field !== inputs.image || takes.includes("image")) &&
+      (field !== inputs.audio || takes.includes("audio")),
+  );
 
 /** A model as calls meet it: with what the operator configured for it and for all, and shows of it. */
 export function configured(
@@ -42,8 +77,11 @@ export function configured(
     promptBar: barOf(settings?.prompt) ?? model.promptBar,
     defaults: defaultsOf(model, settings, bounds),
     source: exposeSources ? model.source : "",
+    ...(model.task === Task.TEXT_TO_IMAGE && ofImages),
   };
 }
+
+const ofImages: Modalities = { inputModalities: ["text"], outputModalities: ["image"] };
 
 /** Whether a model brings a check of its own. */
 export const checks = (model: Model): boolean => model.supports.includes("safety_check");

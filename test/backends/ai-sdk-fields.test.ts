@@ -1,5 +1,6 @@
 /** Fields that a provider leaves out by itself, which it says in warnings. */
 import { describe, expect, it } from "vitest";
+import { modalityOf } from "../../src/core/model.js";
 import type { ModelSettings } from "../../src/core/settings.js";
 import { outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
@@ -8,6 +9,20 @@ import { message } from "./ai-sdk-thoughts.js";
 import { fixture } from "./fixture.js";
 import { opened, serve } from "./serve.js";
 import type { Script } from "./upstream.js";
+
+it("tells what a model takes and gives where its package knows that it draws", () => {
+  const backend = opened(
+    aiSdkBackend({
+      package: "@ai-sdk/google",
+      options: { apiKey: "secret" },
+      models: [{ id: "gemini-2.5-flash-image" }, { id: "gemini-2.5-flash" }],
+    }),
+  );
+  expect(backend.models().map(modalityOf)).toEqual([
+    "text+image+file+audio->text+image",
+    undefined,
+  ]);
+});
 
 describe("OpenAI's Responses API, for which its provider leaves fields out", () => {
   const usage = { input_tokens: 3, output_tokens: 4 };

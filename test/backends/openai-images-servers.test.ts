@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { dialectOf } from "../../src/backends/openai/dialect.js";
 import { profileOf } from "../../src/backends/openai/images/profile.js";
+import { modalityOf } from "../../src/core/model.js";
 import { never } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { fixture } from "./fixture.js";
@@ -331,6 +332,13 @@ describe("OpenRouter", () => {
     const [, draws, writes] = backend.models().map(({ supports }) => supports);
     const drawn = ["modalities", "image_config"];
     expect(draws).toEqual([...(writes ?? []), ...drawn]);
+    // And what it takes; files it reads to every model, and sounds to neither of these.
+    expect(core.catalogue.list(() => true).map(modalityOf)).toEqual([
+      "text+image+file->text+image",
+      "text->image",
+      "text+image+file->text",
+    ]);
+    expect(writes).not.toContain("input_audio");
     const [answer] = await run(core, "textToImage", request);
     expect(answer?.images.map(({ data }) => pixels(data))).toEqual([
       pixels(picture(96, 96, 0, "a")),

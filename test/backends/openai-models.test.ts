@@ -1,8 +1,10 @@
 /** Which models a server has, and which servers there are. */
+
 import { describe, expect, it, onTestFinished } from "vitest";
 import { State, Task } from "../../gen/lintel/v1/models_pb.js";
 import { readModels } from "../../src/backends/openai/listed.js";
 import { LintelError } from "../../src/core/errors.js";
+import { modalityOf } from "../../src/core/model.js";
 import { gate, never } from "../support/calls.js";
 import { coreOf, run } from "../support/core.js";
 import { fixture } from "./fixture.js";
@@ -64,6 +66,23 @@ describe("a server's list", () => {
     expect(readModels(text)[0]?.contextLength).toBe(tokens);
   });
 
+  it("tells what a model takes and gives as OpenRouter has it, or nothing of it", () => {
+    const entry = (id: string, architecture: unknown) => ({ id, architecture });
+    const gives = { output_modalities: ["text"] };
+    const data = [
+      entry("text", { input_modalities: ["text"], ...gives }),
+      entry("all", { input_modalities: ["image", "text", "audio", "video"], ...gives }),
+      entry("none", gives),
+      entry("other", { input_modalities: "text", ...gives }),
+      entry("word", "transformer"),
+    ];
+    expect(readModels(JSON.stringify({ data })).map(({ takes }) => takes)).toEqual([
+      ["text"],
+      ["image", "text", "audio", "video"],
+      ...[undefined, undefined, undefined],
+    ]);
+  });
+
   it.each([
     "",
     "<html>",
@@ -116,6 +135,8 @@ describe("a server's list", () => {
       { id: "llama3.2:1b", state: State.READY, created: 1761000000, contextLength: 0 },
     ]);
     expect(backend.models()[0]?.supports).not.toContain("top_k");
+    // Which of a server's models look at images it does not tell.
+    expect(backend.models().map(modalityOf)).toEqual([undefined]);
     expect(backend.models()).toBe(backend.models());
     expect(upstream.requests[0]).toMatchObject({ method: "GET", path: "/v1/models" });
   });

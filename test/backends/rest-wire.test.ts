@@ -5,6 +5,7 @@ import type { Backend } from "../../src/core/backend.js";
 import { LintelError } from "../../src/core/errors.js";
 import { noSeed } from "../../src/core/image-events.js";
 import { silent } from "../../src/core/log.js";
+import { modalityOf } from "../../src/core/model.js";
 import { never, outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
 import { functionTool } from "../support/tools.js";
@@ -436,6 +437,12 @@ describe("the entry", () => {
     expect(backend.models()[1]?.supports).toEqual(
       expect.arrayContaining(["seed", "loras", "safety_check", "include_previews"]),
     );
+    const supports = ["image_url", "temperature"];
+    const told = restAt("http://127.0.0.1:9/", { models: [{ id: "m", task: "chat", supports }] });
+    expect([...told.models(), ...backend.models()].map(modalityOf)).toEqual([
+      "text+image->text",
+      ...[undefined, undefined],
+    ]);
     const only = restAt("http://127.0.0.1:9/", { models: [{ id: "m", task: "chat" }] });
     onTestFinished(() => only.close());
     expect(Object.keys(only.handlers)).toEqual(["chat", "complete"]);

@@ -77,7 +77,10 @@ describe("a node on a socket", () => {
       cut: { state: "failed", size_bytes: 2_000_000, source: broken },
       text: { state: "failed", state_detail: "text.gguf: not a GGUF file" },
       missing: { state: "failed", state_detail: "missing.gguf: no such file", size_bytes: 0 },
-      pictures: { state: "ready", source: pictures, prompt_bar: "batch", defaults: {} },
+      pictures: {
+        ...{ state: "ready", source: pictures, prompt_bar: "batch", defaults: {} },
+        ...{ input_modalities: ["text"], output_modalities: ["image"] },
+      },
       "cut-unet": { state: "failed" },
       "no-decoder": { state: "failed", state_detail: "vae_decoder/model.onnx: is missing" },
       "other-layout": { state: "failed" },
@@ -110,9 +113,9 @@ describe("a node on a socket", () => {
     const { code, stdout } = await runHere(["models", "--server", `unix:${socket}`]);
     expect(code).toBe(0);
     const lines = stdout.split("\n");
-    expect(lines[0]).toMatch(/^MODEL +TASK +STATE +SIZE +CONTEXT +SOURCE$/);
+    expect(lines[0]).toMatch(/^MODEL +TASK +STATE +SIZE +CONTEXT +MODALITIES +SOURCE$/);
     expect(lines.find((line) => line.startsWith("tiny"))).toMatch(
-      new RegExp(`chat +ready +[\\d.]+ kB +128 +${tiny}$`),
+      new RegExp(`chat +ready +[\\d.]+ kB +128 +text->text +${tiny}$`),
     );
     expect(lines.filter((line) => line.includes("no such file"))).toEqual([
       "missing: missing.gguf: no such file",

@@ -1,5 +1,6 @@
 /** `GET /v1/models`. */
 import { describe, expect, test } from "vitest";
+import { modalitiesOf } from "../../src/core/model.js";
 import { chatModel, imageModel } from "../support/models.js";
 import { says, scripted } from "../support/scripted.js";
 import { hello, json, serve } from "./serve.js";
@@ -18,8 +19,32 @@ describe("GET /v1/models", () => {
         object: "model",
         created: 1_700_000_000,
         owned_by: "lintel",
+        ...(id === "image-1" && {
+          architecture: {
+            modality: "text->image",
+            input_modalities: ["text"],
+            output_modalities: ["image"],
+          },
+        }),
       })),
     });
+  });
+
+  test("tells what a model takes and gives, where that is known", async () => {
+    const drawing = modalitiesOf(["modalities", "image_url", "file", "input_audio"]);
+    const drawn = chatModel("draws", drawing);
+    const writes = chatModel("writes", modalitiesOf(["temperature"]));
+    const server = await serve(scripted({ chat: says("Hi") }, [drawn, writes, chatModel("any")]));
+    const { data } = await json(await server.get("/v1/models"));
+    expect(data.map(({ architecture }: { architecture: unknown }) => architecture)).toEqual([
+      undefined,
+      {
+        modality: "text+image+file+audio->text+image",
+        input_modalities: ["text", "image", "file", "audio"],
+        output_modalities: ["text", "image"],
+      },
+      { modality: "text->text", input_modalities: ["text"], output_modalities: ["text"] },
+    ]);
   });
 
   test("tells how much a model holds, where that is known", async () => {

@@ -8,7 +8,8 @@ import type { Backend } from "../../core/backend.js";
 import type { Call, Handle } from "../../core/call.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
-import { modelOf } from "../../core/model.js";
+import { modalitiesOf, modelOf } from "../../core/model.js";
+import { modalities } from "../../core/parameters.js";
 import { Guard } from "../http/guard.js";
 import { agentTo } from "../http/pools.js";
 import { Renewed } from "../http/renewed.js";
@@ -219,6 +220,8 @@ export class AiSdkBackend implements Backend {
         supports,
         defaults: sized ? { width: side, height: side } : {},
         maxTokens: config.max_tokens ?? 0,
+        // Of others the packages don't say which of their models look at images.
+        ...(supports.includes(modalities) && modalitiesOf(supports)),
       });
     });
     if (!isDeepStrictEqual(models, this.#models)) this.#models = models;

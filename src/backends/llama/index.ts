@@ -9,7 +9,7 @@ import { tokenCount } from "../../core/chat-messages.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import { once } from "../../core/iterate.js";
 import type { Output } from "../../core/methods.js";
-import { modelOf } from "../../core/model.js";
+import { modalitiesOf, modelOf } from "../../core/model.js";
 import type { EngineProgress } from "../engine-progress.js";
 import { KeepAlive } from "../keep-alive.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
@@ -91,6 +91,7 @@ class LlamaBackend implements ResidentBackend {
       defaults: defaultsOf(config),
       maxTokens: config.context_size ?? 0,
       contextLength: config.context_size ?? 0,
+      ...modalitiesOf(llamaSupports),
       created: Math.floor(Date.now() / 1000),
       source: config.path,
       sizeBytes: BigInt(this.#bytes),

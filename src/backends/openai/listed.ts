@@ -25,6 +25,8 @@ export interface Listed {
   readonly pictures?: boolean;
   /** Request fields that it knows, by their names; absent: the server does not say. */
   readonly fields?: ReadonlySet<string>;
+  /** What its prompts may have: `text`, `image`, `file`, `audio`, `video`; absent: the server does not say. */
+  readonly takes?: readonly string[];
   /** Most tokens of a conversation with its answer; absent: the server does not say. */
   readonly contextLength?: number;
 }
@@ -87,11 +89,14 @@ function listedIn(list: unknown): Listed[] {
 const otherUses =
   /video|^(?:embedding|moderation|rerank|audio|transcribe|tts|asr|music|upscale|inpaint|decision)$/i;
 
-function givenBy({ architecture }: JsonObject): Pick<Listed, "draws" | "pictures"> {
-  const gives = isObject(architecture) ? architecture.output_modalities : undefined;
+function givenBy({ architecture }: JsonObject): Pick<Listed, "draws" | "pictures" | "takes"> {
+  if (!isObject(architecture)) return {};
+  const { output_modalities: gives, input_modalities: all } = architecture;
+  const takes = Array.isArray(all) && all.includes("text") ? all.map(string) : undefined;
   if (!Array.isArray(gives)) return {};
   const pictures = gives.includes("image");
-  return pictures && gives.length === 1 ? { draws: true } : { pictures };
+  if (pictures && gives.length === 1) return { draws: true };
+  return { pictures, ...(takes && { takes }) };
 }
 
 /** Cohere's list, also on its OpenAI paths: names, and what each is for. No other's `models` have `endpoints`. */

@@ -6,7 +6,7 @@ import { unlessAborted } from "../../core/abort.js";
 import { type CallSignal, Cancellation } from "../../core/cancellation.js";
 import { toLintelError } from "../../core/errors.js";
 import type { Logger } from "../../core/log.js";
-import { modelOf } from "../../core/model.js";
+import { modalitiesOf, modelOf, supportedOf } from "../../core/model.js";
 import { logprobs } from "../../core/parameters.js";
 import { samplingFields } from "../completions/refusals/sampling.js";
 import { Listing } from "../http/listing.js";
@@ -199,7 +199,7 @@ export class Models {
   }
 
   #chat(listed: Listed, known: Partial<Model>): Model {
-    const { id, pictures = true, contextLength = this.#lengths.get(id) ?? 0 } = listed;
+    const { id, pictures = true, takes, contextLength = this.#lengths.get(id) ?? 0 } = listed;
     const { maxTokens = 0 } = this.#source;
     const refused = this.refusedFor(id);
     const said = this.dialect.listsFields ? listed.fields : undefined;
@@ -210,7 +210,10 @@ export class Models {
         (pictures || !drawing.includes(field)) &&
         (!said || said.has(field) || !saidOf.has(field)),
     );
-    return modelOf(id, Task.CHAT, { ...known, supports, maxTokens, contextLength });
+    const model = { ...known, maxTokens, contextLength };
+    if (!takes) return modelOf(id, Task.CHAT, { ...model, supports });
+    const told = supportedOf(supports, takes);
+    return modelOf(id, Task.CHAT, { ...model, supports: told, ...modalitiesOf(told) });
   }
 
   #image({ id }: Listed, known: Partial<Model>): Model {

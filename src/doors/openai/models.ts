@@ -1,6 +1,7 @@
 /** The models as OpenAI's clients list them. */
 import type { ListModelsResponse, Model } from "../../../gen/lintel/v1/models_pb.js";
 import { LintelError, noModel } from "../../core/errors.js";
+import { type Modalities, modalityOf } from "../../core/model.js";
 import { methods } from "../google/models.js";
 
 /** The list as JSON text. */
@@ -26,12 +27,20 @@ export function oneModel(
   throw noModel(id, "model");
 }
 
-/** One model. How much it holds OpenAI does not tell; clients look for it as OpenRouter and as vLLM have it. */
-export const modelObject = ({ id, created, contextLength, maxTokens }: Model) => ({
+/** One model. What it takes and how much it holds OpenAI does not tell; clients look for it as OpenRouter and as vLLM have it. */
+export const modelObject = ({ id, created, contextLength, maxTokens, ...model }: Model) => ({
   id,
   object: "model",
   created,
   owned_by: "lintel",
+  ...architectureOf(model),
   ...(contextLength > 0 && { context_length: contextLength, max_model_len: contextLength }),
   ...(maxTokens > 0 && { max_completion_tokens: maxTokens }),
 });
+
+function architectureOf(model: Modalities) {
+  const modality = modalityOf(model);
+  if (modality === undefined) return undefined;
+  const { inputModalities: input_modalities, outputModalities: output_modalities } = model;
+  return { architecture: { modality, input_modalities, output_modalities } };
+}

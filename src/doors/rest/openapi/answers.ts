@@ -37,6 +37,14 @@ export const answerSchemas = (contract: Contract): Record<string, Part> => ({
     object: { const: "model" },
     created: said("When it was made, Unix seconds; 0: nobody says.", count),
     owned_by: text,
+    "architecture?": said(
+      "What prompts and answers may have, where known.",
+      object("As OpenRouter has it.", {
+        modality: said("Both in a word: `text+image->text`.", text),
+        input_modalities: said("`text`, `image`, `file`, `audio`.", list(text)),
+        output_modalities: said("`text`, `image`.", list(text)),
+      }),
+    ),
     "context_length?": said("Most tokens of a conversation with its answer, where known.", count),
     "max_model_len?": said("The same, as other clients look for it.", count),
     "max_completion_tokens?": said("Most tokens of an answer, where known.", count),
