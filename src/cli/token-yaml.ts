@@ -20,10 +20,14 @@ export function tokenYaml({ name, models, from, limits, team, expiresAt }: NewTo
 }
 
 /** The token of an administrator, and the lines that make a configuration know it. */
-export function adminYaml({ name, expiresAt }: Pick<NewToken, "name" | "expiresAt">): string {
+export function adminYaml({
+  name,
+  from,
+  expiresAt,
+}: Pick<NewToken, "name" | "from" | "expiresAt">): string {
   const secret = createToken();
   const expires = expiresAt === undefined ? undefined : new Date(expiresAt).toISOString();
-  return shown(secret, { admin: { tokens: [{ name, hash: hashToken(secret), expires }] } });
+  return shown(secret, { admin: { tokens: [{ name, hash: hashToken(secret), from, expires }] } });
 }
 
 function shown(secret: string, configuration: object): string {

@@ -51,8 +51,8 @@ Tokens count where auth.mode is token.`,
     if (given.has("admin")) {
       if (!given.has("yaml"))
         throw new UsageError("--admin needs --yaml: no database has such tokens");
-      if (wish.models || wish.from || wish.limits || wish.team) {
-        throw new UsageError("--admin: administrators have no models, addresses, limits or team");
+      if (wish.models || wish.limits || wish.team) {
+        throw new UsageError("--admin: administrators have no models, limits or team");
       }
       out(adminYaml(wish));
       return 0;

@@ -1,7 +1,7 @@
 /** Who may administer a gateway over the network, and where. */
 import * as z from "zod";
 import type { AdminSettings, TokenPolicy } from "../core/admin/settings.js";
-import { hashSchema } from "./auth.js";
+import { fromSchema, hashSchema } from "./auth.js";
 import { name } from "./fields.js";
 import { listenAddress, listenMessage, time } from "./quantities.js";
 import type { Config } from "./schema.js";
@@ -12,6 +12,7 @@ const token = z.strictObject({
   hash: hashSchema(
     'must be "sha256:" and 64 hex digits, as "lintel tokens create --yaml --admin" prints it',
   ).describe("Hash of the token; the token itself is never stored."),
+  from: fromSchema("it may be used from"),
   expires: time.optional().describe("Until when it counts. Default: for ever."),
 });
 
@@ -35,7 +36,7 @@ export function adminSettings(config: Config): AdminSettings | undefined {
   const { admin, state, timeouts, usage } = config;
   if (!admin) return undefined;
   return {
-    tokens: admin.tokens.map(({ name, hash, expires }) => ({ name, hash, expiresAt: expires })),
+    tokens: admin.tokens.map(({ expires, ...token }) => ({ ...token, expiresAt: expires })),
     policy: tokenPolicy(config),
     refreshMs: state.refresh,
     keepsUsage: usage.enabled,

@@ -40,20 +40,24 @@ export const hashSchema = (error: string) =>
     .regex(/^sha256:[0-9a-fA-F]{64}$/, { error })
     .toLowerCase();
 
+/** Addresses. @param what is done from there, and by whom */
+export const fromSchema = (what: string, otherwise = "everywhere") =>
+  z
+    .array(z.string().refine(isNetwork, { error: networkMessage }))
+    .min(1)
+    .max(mostNetworks)
+    .optional()
+    .describe(
+      `Addresses and networks that ${what}, such as 10.0.0.0/8; behind a proxy trust_proxy has to name that. Default: ${otherwise}.`,
+    );
+
 const token = z.strictObject({
   name: name.describe("Who it was issued to; names the caller in logs and limits."),
   hash: hashSchema(
     'must be "sha256:" and 64 hex digits, as "lintel tokens create --yaml" prints it',
   ).describe("Hash of the token; the token itself is never stored."),
   models: models(),
-  from: z
-    .array(z.string().refine(isNetwork, { error: networkMessage }))
-    .min(1)
-    .max(mostNetworks)
-    .optional()
-    .describe(
-      "Addresses and networks that it may be used from, such as 10.0.0.0/8; behind a proxy trust_proxy has to name that. Default: everywhere.",
-    ),
+  from: fromSchema("it may be used from"),
   limits: ownLimitsSchema.optional().describe("Limits of this caller."),
   team: memberOf("its holder"),
   expires: time.optional().describe("Until when it counts. Default: for ever."),
@@ -80,6 +84,7 @@ const rule = z.strictObject({
     .optional()
     .describe("Limits of callers whom it fits. Default: those of all callers."),
   team: memberOf("callers whom it fits"),
+  from: fromSchema("callers whom it fits may call from", "those of the issuer"),
 });
 
 const oidc = z.strictObject({
@@ -129,6 +134,7 @@ const oidc = z.strictObject({
   models: models(),
   limits: ownLimitsSchema.optional().describe("Limits of callers that no rule fits."),
   team: memberOf("callers that no rule fits"),
+  from: fromSchema("its callers may call from, but for those whose rule has others"),
   otherwise: z
     .enum(["allow", "refuse"])
     .default("allow")
@@ -211,7 +217,11 @@ function oneIssuer(
       },
     },
     teams: teams.map(({ name }) => name),
-    rules: rules.map(({ limits, ...rest }) => ({ ...rest, limits: limits && ownLimitsOf(limits) })),
+    rules: rules.map(({ limits, from = issuer.from, ...rest }) => ({
+      ...rest,
+      limits: limits && ownLimitsOf(limits),
+      from,
+    })),
     otherwise:
       otherwise === "refuse"
         ? undefined
@@ -219,6 +229,7 @@ function oneIssuer(
             models: issuer.models,
             limits: issuer.limits && ownLimitsOf(issuer.limits),
             team: issuer.team,
+            from: issuer.from,
           },
   };
 }

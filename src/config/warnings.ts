@@ -35,12 +35,7 @@ export function warningsOf(config: Config): string[] {
   if (auth.mode !== "token" && auth.tokens.length > 0) {
     warnings.push(`auth.tokens are not looked at, because auth.mode is ${auth.mode}`);
   }
-  const bound = config.trust_proxy === true ? auth.tokens.filter(({ from }) => from) : [];
-  for (const { name } of bound) {
-    warnings.push(
-      `the token of ${JSON.stringify(name)} may be used from some addresses alone, and trust_proxy is true: ${anyAddress}`,
-    );
-  }
+  if (config.trust_proxy === true) warnings.push(...boundWarnings(config));
   if (auth.mode !== "token" && auth.teams.length > 0) {
     warnings.push(`auth.teams are not looked at, because auth.mode is ${auth.mode}`);
   }
@@ -84,3 +79,16 @@ export function warningsOf(config: Config): string[] {
 }
 
 const countsMemory = ({ type }: BackendConfig) => type === "llama" || type === "onnx";
+
+/** Who may call from some addresses alone, where everybody may write any into a header. */
+function boundWarnings({ auth, admin }: Config): string[] {
+  const bound = ({ from, rules = [] }: { from?: unknown; rules?: readonly { from?: unknown }[] }) =>
+    from !== undefined || rules.some((rule) => rule.from !== undefined);
+  const named = (what: string, verb: string) => (one: { readonly name: string }) =>
+    `${what} ${JSON.stringify(one.name)} may ${verb} from some addresses alone, and trust_proxy is true: ${anyAddress}`;
+  return [
+    ...auth.tokens.filter(bound).map(named("the token of", "be used")),
+    ...auth.oidc.filter(bound).map(named("callers of the issuer", "call")),
+    ...(admin?.tokens ?? []).filter(bound).map(named("the administrator's token", "be used")),
+  ];
+}

@@ -1,5 +1,6 @@
 /** Who calls? The first question, on every door. */
 import type { Admission, Call, Caller, Middleware } from "./call.js";
+import { inPlace } from "./callers/admit.js";
 import { ConfiguredTokens } from "./callers/configured.js";
 import type { CallerSource } from "./callers/source.js";
 import { LintelError, toLintelError } from "./errors.js";
@@ -51,15 +52,6 @@ export function admit<H, B>(
   } catch (thrown) {
     return toLintelError(thrown);
   }
-}
-
-/** @throws LintelError `address_not_allowed` where a caller may not call from an address */
-function inPlace(caller: Caller, client: string | undefined): Caller {
-  if (caller.from === undefined || caller.from.has(client)) return caller;
-  // For the log, which has the address beside it: the token may be in wrong hands.
-  const cause = new Error(`the token of ${JSON.stringify(caller.id)}`);
-  const message = "this token may not be used from this address";
-  throw new LintelError("address_not_allowed", message, { cause });
 }
 
 function withCaller(call: Call, caller: Caller): Call {

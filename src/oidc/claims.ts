@@ -36,6 +36,7 @@ export function callerFrom(payload: Payload, issuer: IssuerSettings): Caller {
     models: modelsFrom(payload, claims.models) ?? grant.models,
     limits: Object.keys(limits).length > 0 ? limits : undefined,
     team: teamFrom(payload, issuer, grant.team),
+    from: grant.from,
   });
 }
 

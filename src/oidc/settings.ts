@@ -26,6 +26,8 @@ export interface Grant {
   readonly limits?: OwnLimits | undefined;
   /** Name of the team; absent: none. */
   readonly team?: string | undefined;
+  /** Addresses and networks that they may call from; absent: everywhere. */
+  readonly from?: readonly string[] | undefined;
 }
 
 /** Limits that are one number each. */

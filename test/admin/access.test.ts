@@ -1,9 +1,10 @@
 /** Who may administer a gateway, where, and since when. */
 
-import { createClient } from "@connectrpc/connect";
-import { createConnectTransport } from "@connectrpc/connect-node";
+import { Code, createClient } from "@connectrpc/connect";
+import { createConnectTransport, createGrpcTransport } from "@connectrpc/connect-node";
 import { describe, expect, it } from "vitest";
 import { ServerReflection } from "../../gen/grpc/reflection/v1/reflection_pb.js";
+import { TokensService } from "../../gen/lintel/admin/v1/tokens_pb.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import { administered, adminLines, as, secret } from "./gateway.js";
 
@@ -74,6 +75,47 @@ it("an administrator's token that has expired opens nothing", async () => {
   await reload();
   expect((await post(list, {})).status).toBe(200);
 });
+
+it("an administrator's token opens nothing from elsewhere, and says nothing of what was asked", async () => {
+  const { url, lines } = await administered(
+    `trust_proxy: [127.0.0.1]
+admin: { tokens: [{ name: ops, hash: "${hashToken(secret)}", from: [203.0.113.0/24] }] }
+`,
+  );
+  const post = async (address: string, body: string) => {
+    const { status, json } = await ask(`${url}/lintel.admin.v1.${list}`, address, body);
+    return [status, json.code ?? "ok"];
+  };
+  expect(await post("203.0.113.7", "{}")).toEqual([200, "ok"]);
+  expect(await post("198.51.100.1", "{}")).toEqual([403, "permission_denied"]);
+  expect(await post("198.51.100.1", "{")).toEqual([403, "permission_denied"]);
+  const grpc = createClient(TokensService, createGrpcTransport({ baseUrl: url })).listTokens(
+    {},
+    { headers: { authorization: `Bearer ${secret}`, "x-forwarded-for": "::1" } },
+  );
+  await expect(grpc).rejects.toMatchObject({ code: Code.PermissionDenied });
+  const told = lines.filter(({ message }) => message === "admin call").map(({ fields }) => fields);
+  expect(told).toMatchObject([
+    { code: "ok", client: "203.0.113.7" },
+    ...["198.51.100.1", "198.51.100.1", "::1"].map((client) => ({
+      ...{ code: "address_not_allowed", client, cause: 'the token of "ops"' },
+    })),
+  ]);
+});
+
+async function ask(url: string, address: string, body: string) {
+  const response = await fetch(url, {
+    method: "POST",
+    headers: {
+      "content-type": "application/json",
+      authorization: `Bearer ${secret}`,
+      "x-forwarded-for": address,
+    },
+    body,
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: an answer, as a client looks at it
+  return { status: response.status, json: (await response.json()) as any };
+}
 
 it("an administrator's token of another form opens no calls either", async () => {
   const token = "not-made-by-lintel";

@@ -260,6 +260,26 @@ test("tokens for some addresses are warned of, where anybody may write one", asy
       /^the token of "a" may be used from some addresses alone, and trust_proxy is true: /,
     ),
   ]);
+  const cwd = folder({
+    "lintel.yaml": `trust_proxy: true
+auth:
+  mode: token
+  oidc:
+    - { name: corp, issuer: "https://a.example", audience: a, from: [10.0.0.0/8] }
+    - { name: free, issuer: "https://b.example", audience: a, rules: [{ claim: a, value: b }] }
+    - { name: some, issuer: "https://c.example", audience: a, rules: [{ claim: a, value: b, from: ["::1"] }] }
+admin:
+  listen: 127.0.0.1:9090
+  tokens: [{ name: ops, hash: "${hash}", from: [10.0.0.0/8] }]
+`,
+  });
+  expect(
+    (await loadConfig({ cwd, env: {} })).warnings.map((one) => one.split(" from ")[0]),
+  ).toEqual([
+    'callers of the issuer "corp" may call',
+    'callers of the issuer "some" may call',
+    'the administrator\'s token "ops" may be used',
+  ]);
   expect(await warnings("[127.0.0.1]", ", from: [10.0.0.0/8]")).toEqual([]);
   expect(await warnings("true", "")).toEqual([]);
 });

@@ -5,6 +5,22 @@ import { eachWithIssuer, who } from "./corp.js";
 const corp = eachWithIssuer();
 const { callersOf } = corp;
 
+test("callers may call from the addresses of their rule, or else of their issuer", async () => {
+  const callers = callersOf(`from: [10.0.0.0/8]
+rules:
+  - { claim: groups, value: guests, models: [small] }
+  - { claim: groups, value: branch, from: [192.0.2.0/24] }`);
+  const from = async (groups: string) => {
+    const caller = await callers.find(await corp.issuer.sign({ groups }));
+    return ["10.1.2.3", "192.0.2.1", undefined].map((address) => caller?.from?.has(address));
+  };
+  expect(await from("others")).toEqual([true, false, false]);
+  expect(await from("guests")).toEqual([true, false, false]);
+  expect(await from("branch")).toEqual([false, true, false]);
+  const anywhere = await callersOf().find(await corp.issuer.sign());
+  expect(anywhere).not.toHaveProperty("from");
+});
+
 describe("claims", () => {
   const mapping = `claims:
   id: email

@@ -5,6 +5,7 @@
 
 import { unlessAborted } from "../abort.js";
 import type { Admission } from "../call.js";
+import { inPlace } from "../callers/admit.js";
 import { ConfiguredTokens } from "../callers/configured.js";
 import { type CallSignal, Cancellation } from "../cancellation.js";
 import type { ErrorCode } from "../error-table.js";
@@ -29,8 +30,11 @@ import type { AdminState } from "./state.js";
 
 /** Administration, as doors see it. */
 export interface Administration {
-  /** Finds out who presents a credential, before anything is read for them. Never throws. */
-  admit(credential: string | undefined): Admission;
+  /**
+   * Finds out who presents a credential, before anything is read for them. Never throws.
+   * @param client the address that the request came from; asked only where that counts
+   */
+  admit(credential: string | undefined, client: () => string | undefined): Admission;
   /**
    * Runs a call, and logs how it ended.
    * @throws LintelError
@@ -95,13 +99,12 @@ export class GatewayAdministration implements Administration {
     return [...this.#ended.values()];
   }
 
-  admit(credential: string | undefined): Admission {
+  admit(credential: string | undefined, client: () => string | undefined): Admission {
     if (!credential) return new LintelError("invalid_token", noCredential);
     try {
-      return (
-        this.#administrators.find(credential) ??
-        new LintelError("invalid_token", notAnAdministrator)
-      );
+      const found = this.#administrators.find(credential);
+      if (!found) return new LintelError("invalid_token", notAnAdministrator);
+      return found.from ? inPlace(found, client()) : found;
     } catch (thrown) {
       return toLintelError(thrown);
     }
@@ -113,7 +116,7 @@ export class GatewayAdministration implements Administration {
     origin: Origin,
   ): Promise<AdminOutput<M>> {
     const began = performance.now();
-    const admission = origin.admission ?? this.admit(origin.credential);
+    const admission = origin.admission ?? this.admit(origin.credential, () => origin.client);
     const about: About = {};
     const work = this.#work(method, request, origin, admission, about);
     const { ended, end } = patience(origin, this.#settings.timeoutMs);

@@ -13,7 +13,7 @@ export interface MethodSettings {
 /** Who may administer a gateway, and what its configuration says of tokens. */
 export interface AdminSettings extends MethodSettings {
   /** Tokens of administrators. */
-  readonly tokens: readonly Pick<IssuedToken, "name" | "hash" | "expiresAt">[];
+  readonly tokens: readonly Pick<IssuedToken, "name" | "hash" | "from" | "expiresAt">[];
   /** Longest time that one call may take, milliseconds. */
   readonly timeoutMs: number;
 }

@@ -23,6 +23,24 @@ export function admit({ caller, revoked }: KnownToken): Caller {
   return caller;
 }
 
+/** @throws LintelError `address_not_allowed` where a caller may not call from an address */
+export function inPlace(caller: Caller, client: string | undefined): Caller {
+  if (caller.from === undefined || caller.from.has(client)) return caller;
+  // For the log, which has the address beside it: the token may be in wrong hands.
+  const cause = new Error(`the token of ${JSON.stringify(caller.id)}`);
+  const message = "this token may not be used from this address";
+  throw new LintelError("address_not_allowed", message, { cause });
+}
+
+/** Callers who may do the same have one list, which is made once. */
+const lists = new WeakMap<readonly string[], Addresses>();
+
+function addressesOf(networks: readonly string[]): Addresses {
+  const known = lists.get(networks) ?? new Addresses(networks);
+  lists.set(networks, known);
+  return known;
+}
+
 /** What a token gives its holder. */
 export interface Given extends Pick<Caller, "expiresAt" | "models" | "limits" | "team"> {
   /** Addresses and networks; absent: all. */
@@ -39,7 +57,7 @@ export function callerOf(
     id,
     token,
     ...(expiresAt !== undefined && { expiresAt }),
-    ...(from && { from: new Addresses(from) }),
+    ...(from && { from: addressesOf(from) }),
     ...(models && { models }),
     ...(limits && { limits }),
     ...(team !== undefined && { team }),

@@ -12,7 +12,7 @@ import {
 import { type LintelError, toLintelError } from "../../core/errors.js";
 import { credentialOf } from "../credential.js";
 import type { DoorOptions, DoorSettings } from "../door.js";
-import { type Asked, clientOf, headerIn, originFrom } from "../origin.js";
+import { type Asked, clientOf, clientOfRequest, headerIn, originFrom } from "../origin.js";
 import { retryAfterHeader } from "../retry-after.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { toldBy } from "./pushback.js";
@@ -36,11 +36,13 @@ export function addAdministration(router: ConnectRouter, options: Options): void
 
 /** How its methods are received: nothing is read for who may not. */
 export function adminReceptions({ administration, settings }: Options): Receptions {
+  const client = clientOfRequest(settings);
   const reception: Reception = {
     bodyLimit: adminBodyLimit,
     // A limit that is misspelt would be none.
     strict: true,
-    admit: ({ headers }) => administration.admit(credentialOf(headers.authorization)),
+    admit: ({ headers, raw }) =>
+      administration.admit(credentialOf(headers.authorization), () => client(headers, raw)),
     async refuse(method, error, request, arrival) {
       const door = doorOf(request.headers["content-type"]);
       const origin = originOf(door, request, { ...arrival, defect: error }, settings);
