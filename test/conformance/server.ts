@@ -50,7 +50,8 @@ function readAsked() {
 const ofLibrary = (context: HandlerContext): Surroundings => ({
   requestHeaders: context.requestHeader,
   timeoutMs: context.timeoutMs(),
-  isGet: context.requestMethod === "GET",
+  // A GET is handed on as a POST; its address stays.
+  isGet: new URL(context.url).search !== "",
   setHeader: (name, value) => context.responseHeader.append(name, value),
   setTrailer: (name, value) => context.responseTrailer.append(name, value),
   signal: context.signal,

@@ -22,10 +22,11 @@ import { bodyOf } from "./body.js";
 import { type Arrival, arrivalKey, requestKey } from "./context.js";
 import { answering, unreadableIsCallers } from "./defect.js";
 import { encodingNames, typeOf } from "./frames.js";
+import { asPost, isGet } from "./get.js";
 import type { Reception } from "./reception.js";
 import { dropEndlessTimeout, takeBrokenTimeout } from "./timeout.js";
 import { readable, sendFailed } from "./trailers.js";
-import { plainRefusal, unsupported } from "./unsupported.js";
+import { otherEncoding, plainRefusal, unsupported } from "./unsupported.js";
 import { inWebForm } from "./web-text.js";
 
 /**
@@ -40,12 +41,14 @@ export function guarded(
   const ours = reception && answering(handler, reception);
   const otherType = unsupported(handler);
   const refuse = async (request: FastifyRequest, arrival: Arrival) => {
-    const error = otherType(request.headers["content-type"]);
+    const error = isGet(request.raw) ? otherEncoding : otherType(request.headers["content-type"]);
     return reception?.refuse
       ? reception.refuse(handler.method, error, request, arrival)
       : plainRefusal(error);
   };
-  const guard = async (incoming: UniversalServerRequest): Promise<UniversalServerResponse> => {
+  const guard = async (came: UniversalServerRequest): Promise<UniversalServerResponse> => {
+    const inAddress = isGet(came) ? asPost(came) : undefined;
+    const incoming = inAddress?.request ?? came;
     const { signal, contextValues = createContextValues() } = incoming;
     const request = contextValues.get(requestKey);
     if (!request) throw new Error("an RPC came without Fastify's request");
@@ -54,7 +57,8 @@ export function guarded(
     dropParameters(incoming.header);
     lowerCodings(incoming.header);
     dropEndlessTimeout(incoming.header);
-    const defect = ours && takeBrokenTimeout(incoming.header);
+    const late = ours && takeBrokenTimeout(incoming.header);
+    const defect = late ?? inAddress?.defect;
     const asked = reception?.admit?.(request);
     const admission = asked instanceof Promise ? await asked : asked;
     // What nobody reads is dropped: the connection's next request comes after it.
@@ -68,7 +72,8 @@ export function guarded(
       reached: false,
     };
     contextValues.set(arrivalKey, arrival);
-    const readTwice = { ...incoming, body: bodyOf(request), contextValues };
+    const body = inAddress?.request.body ?? bodyOf(request);
+    const readTwice = { ...incoming, body, contextValues };
     const left = () => signal.aborted || isClosed(request);
     try {
       const response = await inWebForm(readTwice, (binary) =>
@@ -76,6 +81,8 @@ export function guarded(
       );
       if (left()) throw gone();
       const told = response.status === 415 ? await refuse(request, arrival) : response;
+      // What it is depends on who asks, and on when.
+      if (inAddress) told.header?.set("cache-control", "no-store");
       if (told.status === 401) told.header?.set("www-authenticate", "Bearer");
       const broken = (thrown: unknown) => {
         failed(thrown);

@@ -1,5 +1,6 @@
 /** gRPC, gRPC-Web and Connect. */
 import type { Registry } from "@bufbuild/protobuf";
+import { MethodOptions_IdempotencyLevel } from "@bufbuild/protobuf/wkt";
 import { type ConnectRouter, createContextValues } from "@connectrpc/connect";
 import { fastifyConnectPlugin } from "@connectrpc/connect-fastify";
 import { compressionGzip } from "@connectrpc/connect-node";
@@ -76,9 +77,11 @@ export async function mountRpc(
 ): Promise<void> {
   const own = contractReceptions(gateway, { bodyLimit, clientOf });
   const received = new Map([...own, ...(receptions ?? [])]);
+  /** Paths of methods without side effects. */
+  const asked = new Set<string>();
   // The plugin takes every HTTP method, to refuse them in words of its own.
   app.addHook("onRoute", (route) => {
-    route.method = "POST";
+    route.method = asked.has(route.url) ? ["GET", "POST"] : "POST";
   });
   app.addHook("onRequest", async ({ raw }, reply) => {
     failAsLeft(reply.raw);
@@ -101,6 +104,11 @@ export async function mountRpc(
     contextValues: (request) => createContextValues().set(requestKey, request),
     routes(router) {
       routes(router);
+      for (const { method, requestPath } of router.handlers) {
+        if (method.idempotency === MethodOptions_IdempotencyLevel.NO_SIDE_EFFECTS) {
+          asked.add(requestPath);
+        }
+      }
       router.handlers.splice(
         0,
         Infinity,

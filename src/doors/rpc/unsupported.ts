@@ -39,6 +39,12 @@ export function unsupported(handler: UniversalHandler): (type?: string) => Linte
   return (type = "") => (isUtf8(type) ? other : otherCharset);
 }
 
+/** The same of a GET, whose address says it. */
+export const otherEncoding = new LintelError(
+  "unsupported_media_type",
+  "encoding of the address has to be json or proto",
+);
+
 /** Refuses a call of the contract as all else is refused: by a call that is told of. */
 export async function refuseType(
   method: DescMethod,
