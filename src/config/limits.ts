@@ -85,6 +85,11 @@ const priceSchema = z
     cache_write_input: anyPrice()
       .optional()
       .describe("Per million of those that the model server wrote to a cache. Default: as input."),
+    cache_write_1h_input: anyPrice()
+      .optional()
+      .describe(
+        "Per million of those of these that are kept for an hour, where the model server tells. Default: as cache_write_input.",
+      ),
     output: price().describe("Per million tokens of completions."),
     image: price().describe("Per image."),
   })
@@ -92,9 +97,10 @@ const priceSchema = z
     ({
       cached_input: cachedInput,
       cache_write_input: cacheWriteInput,
+      cache_write_1h_input: cacheWrite1hInput,
       prompt_above: promptAbove,
       ...one
-    }) => ({ ...one, cachedInput, cacheWriteInput, promptAbove }),
+    }) => ({ ...one, cachedInput, cacheWriteInput, cacheWrite1hInput, promptAbove }),
   );
 
 /** The section `prices` of the configuration. */

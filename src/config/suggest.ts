@@ -12,6 +12,7 @@ const otherNames: Readonly<Record<string, readonly string[]>> = {
   backends: ["providers", "upstreams", "servers"],
   ca: ["cafile", "cacert", "rootca", "root"],
   cache_write_input: ["cachewrite", "cachecreationinputtokencost", "inputcachewrite"],
+  cache_write_1h_input: ["cachecreationinputtokencostabove1hr", "cachewrite1h"],
   cached_input: ["cacheread", "cachereadinputtokencost", "inputcached"],
   cert: ["certfile", "certificate"],
   client_ca: ["ca", "clientcafile", "clientca", "trustedca"],

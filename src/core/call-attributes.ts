@@ -75,6 +75,8 @@ export interface Attributes {
   cachedTokens?: number | undefined;
   /** Of the others of it those that the model server wrote to a cache, where it tells. */
   cacheWriteTokens?: number | undefined;
+  /** Of these, those that are kept for an hour, where it tells. */
+  cacheWrite1hTokens?: number | undefined;
   /** Of the completion's tokens those of thoughts, where the model server tells. */
   reasoningTokens?: number | undefined;
   /** Whether these counts are estimates. */
@@ -130,6 +132,7 @@ export const newAttributes = (door: string, guarded?: null, client?: string): At
   completionTokens: undefined,
   cachedTokens: undefined,
   cacheWriteTokens: undefined,
+  cacheWrite1hTokens: undefined,
   reasoningTokens: undefined,
   estimated: undefined,
   finishReason: undefined,

@@ -86,17 +86,22 @@ export const inOneText = (message: LLMMessage): LLMMessage =>
 /** Which of the tokens were in a cache, were written to one, and are thoughts; `undefined` where nobody tells. */
 export type UsageDetails = Pick<
   LLMTokenUsage,
-  "cachedTokens" | "cacheWriteTokens" | "reasoningTokens"
+  "cachedTokens" | "cacheWriteTokens" | "cacheWrite1hTokens" | "reasoningTokens"
 >;
 
-/** Such details; `undefined` where nobody tells any. */
+/**
+ * Such details; `undefined` where nobody tells any.
+ * @param cacheWrite1hTokens of those written to a cache, those that are kept for an hour
+ */
 export function detailsOf(
   cachedTokens: number | undefined,
   cacheWriteTokens: number | undefined,
   reasoningTokens: number | undefined,
+  cacheWrite1hTokens?: number | undefined,
 ): UsageDetails | undefined {
   const told = cachedTokens ?? cacheWriteTokens ?? reasoningTokens;
-  return told === undefined ? undefined : { cachedTokens, cacheWriteTokens, reasoningTokens };
+  if (told === undefined) return undefined;
+  return { cachedTokens, cacheWriteTokens, cacheWrite1hTokens, reasoningTokens };
 }
 
 /** So many of all tokens, and no more than there are; `undefined` where nobody tells. */

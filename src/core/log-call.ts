@@ -53,6 +53,7 @@ export function logCall(
     completionTokens: noted.completionTokens,
     cachedTokens: noted.cachedTokens,
     cacheWriteTokens: noted.cacheWriteTokens,
+    cacheWrite1hTokens: noted.cacheWrite1hTokens,
     reasoningTokens: noted.reasoningTokens,
     estimated: noted.estimated,
     finishReason: noted.finishReason,

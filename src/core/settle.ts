@@ -35,9 +35,11 @@ export function settle(
   // A node may be of anyone's making: more of them in a cache than there are would earn money.
   const cached = promptMissing ? undefined : partOf(reported.promptTokens, reported.cachedTokens);
   attributes.cachedTokens = cached;
-  attributes.cacheWriteTokens = promptMissing
+  const written = promptMissing
     ? undefined
     : partOf(reported.promptTokens - (cached ?? 0), reported.cacheWriteTokens);
+  attributes.cacheWriteTokens = written;
+  attributes.cacheWrite1hTokens = partOf(written ?? 0, reported?.cacheWrite1hTokens);
   attributes.reasoningTokens = completionMissing
     ? undefined
     : partOf(reported.completionTokens, reported.reasoningTokens);
@@ -56,7 +58,7 @@ export const takenBy = (attributes: Attributes): Partial<Attributes> =>
 /** The counts that were noted down. */
 export const settled = ({ attributes }: Call): LLMTokenUsage => {
   const { promptTokens = 0, completionTokens = 0 } = attributes;
-  const { cachedTokens, cacheWriteTokens, reasoningTokens } = attributes;
-  const details = detailsOf(cachedTokens, cacheWriteTokens, reasoningTokens);
+  const { cachedTokens, cacheWriteTokens, cacheWrite1hTokens, reasoningTokens } = attributes;
+  const details = detailsOf(cachedTokens, cacheWriteTokens, reasoningTokens, cacheWrite1hTokens);
   return tokenUsage(promptTokens, completionTokens, details);
 };

@@ -56,6 +56,7 @@ describe.each(methods)("Anthropic: %s", (method) => {
     ]);
     expect(answer.text).toBe("Let me look.");
     expect(answer.tokens).toEqual([7, 2, 20]);
+    expect(answer.hour).toBe(1);
     expect(second.warnings).toEqual([]);
     expect(body.messages[1].content).toEqual(blocks);
   });

@@ -24,6 +24,7 @@ export async function thought(backend: Backend, method: Method, request: object)
     reasoning: { reasoningContent, reasoningDetails },
     details: reasoningDetails === undefined ? undefined : JSON.parse(reasoningDetails),
     tokens: [usage?.cachedTokens, usage?.cacheWriteTokens, usage?.reasoningTokens],
+    hour: usage?.cacheWrite1hTokens,
   };
 }
 
@@ -57,6 +58,7 @@ const event = (data: { type: string }) => `event: ${data.type}\ndata: ${JSON.str
 
 const anthropicUsage = {
   ...{ input_tokens: 5, cache_read_input_tokens: 7, cache_creation_input_tokens: 2 },
+  cache_creation: { ephemeral_5m_input_tokens: 1, ephemeral_1h_input_tokens: 1 },
   output_tokens: 30,
   output_tokens_details: { thinking_tokens: 20 },
 };

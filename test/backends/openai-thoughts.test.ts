@@ -177,6 +177,51 @@ describe("counts", () => {
       ...[cached, written, thoughts],
     ]);
   });
+
+  it.each<[string, object, number | undefined]>([
+    ["a Lintel", { prompt_tokens_details: { cache_write_tokens: 9, cache_write_1h_tokens: 4 } }, 4],
+    [
+      "LiteLLM",
+      {
+        prompt_tokens_details: {
+          cache_creation_tokens: 9,
+          cache_creation_token_details: {
+            ...{ ephemeral_5m_input_tokens: 5, ephemeral_1h_input_tokens: 4 },
+          },
+        },
+      },
+      4,
+    ],
+    [
+      "Anthropic, with what it has beside",
+      {
+        cache_creation_input_tokens: 9,
+        cache_creation: { ephemeral_5m_input_tokens: 9, ephemeral_1h_input_tokens: 0 },
+      },
+      0,
+    ],
+    [
+      "Bedrock",
+      {
+        cache_creation_input_tokens: 9,
+        cacheDetails: [
+          { ttl: "5m", inputTokens: 5 },
+          { ttl: "1h", inputTokens: 4 },
+        ],
+      },
+      4,
+    ],
+    ["nobody", { cache_creation_input_tokens: 9 }, undefined],
+    [
+      "more than were written",
+      { prompt_tokens_details: { cache_write_tokens: 3, cache_write_1h_tokens: 9 } },
+      3,
+    ],
+    ["no number", { cache_creation_input_tokens: 9, cache_creation: "4" }, undefined],
+  ])("of those that are kept for an hour, of %s", async (_, more, hour) => {
+    const { usage } = await answered(wholeOf({ content: "a" }, { ...counts, ...more }), "complete");
+    expect(usage?.cacheWrite1hTokens).toBe(hour);
+  });
 });
 
 const conversation = [

@@ -21,7 +21,7 @@ describe("limits", () => {
 prices:
   - { model: gpt-4o, input: 2.5, output: 10 }
   - { model: gpt-5*, input: 2.5, cached_input: 0.25 }
-  - { model: claude-*, input: 3, cached_input: 0.3, cache_write_input: 3.75 }
+  - { model: claude-*, input: 3, cached_input: 0.3, cache_write_input: 3.75, cache_write_1h_input: 6 }
   - { model: flux, image: 0.04 }
   - { model: chat, target: { backend: cloud, model: g* }, prompt_above: 200000, output: 2 }
 `);
@@ -40,7 +40,13 @@ prices:
       prices: [
         { model: "gpt-4o", input: 2.5, output: 10, image: 0 },
         { model: "gpt-5*", input: 2.5, cachedInput: 0.25, output: 0, image: 0 },
-        { model: "claude-*", input: 3, cachedInput: 0.3, cacheWriteInput: 3.75, output: 0 },
+        {
+          model: "claude-*",
+          input: 3,
+          cachedInput: 0.3,
+          cacheWriteInput: 3.75,
+          cacheWrite1hInput: 6,
+        },
         { model: "flux", input: 0, output: 0, image: 0.04 },
         {
           model: "chat",

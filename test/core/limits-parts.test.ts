@@ -21,6 +21,11 @@ it("counts budgets to the billionth", () => {
   // Stores count whole ones.
   expect(costOf({ model: "m", input: 0.0375 }, { promptTokens: 1 })).toBe(38);
   expect(costOf({ model: "m", output: 1.1 }, { completionTokens: 3 })).toBe(3300);
+  // What is kept for an hour has the price of all that is written, where it has none of its own.
+  const written = { promptTokens: 3, cacheWriteTokens: 3, cacheWrite1hTokens: 2 };
+  expect(costOf({ model: "m", input: 1 }, written)).toBe(3000);
+  expect(costOf({ model: "m", input: 1, cacheWriteInput: 2 }, written)).toBe(6000);
+  expect(costOf({ model: "m", input: 1, cacheWrite1hInput: 4 }, written)).toBe(9000);
 });
 
 it("finds the first price that fits", () => {

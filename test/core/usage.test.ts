@@ -138,11 +138,18 @@ describe("one record for each call", () => {
     ["all of it in a cache", detailsOf(50, 50, 80), [7, 0], 93_500],
     ["all the others written", detailsOf(5, 50, 80), [5, 2], 100_500],
     ["all of it written", detailsOf(undefined, 50, 80), [undefined, 7], 118_000],
+    // 1 at 4, and 6 at 8; 7 at 8.
+    ["some of it for an hour", detailsOf(undefined, 50, 80, 6), [undefined, 7], 142_000],
+    ["all of it for an hour", detailsOf(undefined, 50, 80, 50), [undefined, 7], 146_000],
+    ["none written, and all for an hour", detailsOf(50, undefined, 80, 50), [7, undefined], 93_500],
   ])(
     "with no more in a cache, written to one, or thought, than all of them, whatever a node tells: %s",
     async (_, details, [cachedTokens, cacheWriteTokens], spend) => {
       const sink = new Sink();
-      const price = { model: "*", input: 2, cachedInput: 0.5, cacheWriteInput: 4, output: 10 };
+      const price = {
+        ...{ model: "*", input: 2, cachedInput: 0.5, cacheWriteInput: 4, output: 10 },
+        cacheWrite1hInput: 8,
+      };
       const chat: Handle<"chat"> = async function* () {
         yield [piece("a")];
         yield [{ ...piece("", "stop"), usage: tokenUsage(7, 9, details) }];

@@ -70,13 +70,13 @@ describe.each(forms)("chunks in the form: %s", (_name, form) => {
     const counted = {
       ...piece("Hi", "", [1, 2]),
       usageEstimated: true,
-      usage: { ...tokenUsage(1, 2), cacheWriteTokens: 1 },
+      usage: { ...tokenUsage(1, 2), cacheWriteTokens: 1, cacheWrite1hTokens: 1 },
     };
     const all = encode(messages(encoder, [counted, piece("", "stop")]) + encoder.end());
     const { usage, usage_estimated } = all.at(-1);
     if (form.usage === "none")
       return expect([usage, usage_estimated]).toEqual([undefined, undefined]);
-    const prompt_tokens_details = { cache_write_tokens: 1 };
+    const prompt_tokens_details = { cache_write_tokens: 1, cache_write_1h_tokens: 1 };
     const told = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3, prompt_tokens_details };
     expect([usage, usage_estimated]).toEqual([told, true]);
   });

@@ -1,6 +1,8 @@
 /** Thoughts in the Messages API: as blocks, and back again. */
 import { describe, expect, test } from "vitest";
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type { Handle } from "../../src/core/call.js";
+import { detailsOf, tokenUsage } from "../../src/core/chat-messages.js";
 import { piece, says, scripted, thinks, thought } from "../support/scripted.js";
 import { adaptive, streamed, usage, whole } from "./messages-asked.js";
 import { hello, path } from "./messages-request.js";
@@ -16,6 +18,20 @@ describe("thoughts", () => {
     ...usage(1, 4, { output_tokens_details: { thinking_tokens: 3 } }),
     ...{ cache_read_input_tokens: 4, cache_creation_input_tokens: 2 },
   };
+
+  test("tells how long what was written to a cache is kept, where that is told", async () => {
+    const chat: Handle<"chat"> = async function* () {
+      yield [piece("42")];
+      yield [{ ...piece("", "stop"), usage: tokenUsage(9, 1, detailsOf(4, 3, undefined, 2)) }];
+    };
+    const told = {
+      ...{ input_tokens: 2, cache_creation_input_tokens: 3, cache_read_input_tokens: 4 },
+      cache_creation: { ephemeral_5m_input_tokens: 1, ephemeral_1h_input_tokens: 2 },
+      output_tokens: 1,
+    };
+    expect((await whole(chat)).usage).toEqual(told);
+    expect((await streamed(chat)).message.usage).toEqual(told);
+  });
 
   test("are not told to who does not ask for them", async () => {
     const content = [{ type: "text", text: "42" }];

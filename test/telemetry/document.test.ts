@@ -20,7 +20,7 @@ const thinking = {
   message: { reasoning_content: "hm" },
   usage: {
     ...{ prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
-    prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 2 },
+    prompt_tokens_details: { cached_tokens: 4, cache_write_tokens: 2, cache_write_1h_tokens: 1 },
     completion_tokens_details: { reasoning_tokens: 2 },
   },
 };

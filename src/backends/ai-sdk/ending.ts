@@ -2,7 +2,13 @@
 import type { LanguageModelV3FinishReason, LanguageModelV3Usage } from "@ai-sdk/provider";
 import { detailsOf } from "../../core/chat-messages.js";
 import { isObject } from "../../core/json.js";
-import { gaveUp, readFinishReason, readUsageDetails, usageOf } from "../completions/completion.js";
+import {
+  gaveUp,
+  readFinishReason,
+  readUsageDetails,
+  usageOf,
+  writtenForAnHourIn,
+} from "../completions/completion.js";
 import { uint32 } from "../http/json.js";
 
 const finishReasons: Readonly<Record<string, string>> = {
@@ -48,6 +54,7 @@ export function countsOf(
           toldOf(inputTokens.cacheRead ?? cached),
           toldOf(inputTokens.cacheWrite),
           toldOf(outputTokens.reasoning),
+          isObject(raw) ? writtenForAnHourIn(raw) : undefined,
         );
   return usageOf(
     uint32(inputTokens.total),

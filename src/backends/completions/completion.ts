@@ -123,7 +123,7 @@ export function readUsage(usage: unknown): LLMTokenUsage | undefined {
 
 /** Which tokens were in a cache, were written to one, and are thoughts, in `usage`; nothing where that is not told. */
 export const readUsageDetails = (usage: JsonObject): UsageDetails | undefined =>
-  detailsOf(cachedIn(usage), writtenIn(usage), thoughtsIn(usage));
+  detailsOf(cachedIn(usage), writtenIn(usage), thoughtsIn(usage), writtenForAnHourIn(usage));
 
 /** Of the prompt's tokens those in a cache: DeepSeek and Moonshot have a name of their own for them. */
 const cachedIn = (usage: JsonObject) =>
@@ -136,6 +136,22 @@ const writtenIn = (usage: JsonObject) =>
   countIn(usage.prompt_tokens_details, "cache_write_tokens") ??
   countIn(usage.prompt_tokens_details, "cache_creation_tokens") ??
   countIn(usage, "cache_creation_input_tokens");
+
+/**
+ * Of those the ones that are kept for an hour, in any of the forms in which `usage` may tell them: a Lintel's, LiteLLM's,
+ * Anthropic's and Bedrock's.
+ */
+export function writtenForAnHourIn(usage: JsonObject): number | undefined {
+  const { prompt_tokens_details: details, cacheDetails: all } = usage;
+  const ofLiteLlm = isObject(details) ? details.cache_creation_token_details : undefined;
+  const ofBedrock = Array.isArray(all) ? all.find((one) => isObject(one) && one.ttl === "1h") : {};
+  return (
+    countIn(details, "cache_write_1h_tokens") ??
+    countIn(ofLiteLlm, "ephemeral_1h_input_tokens") ??
+    countIn(usage.cache_creation, "ephemeral_1h_input_tokens") ??
+    countIn(ofBedrock, "inputTokens")
+  );
+}
 
 /** Of the completion's tokens those of thoughts: SGLang has them beside the others. */
 const thoughtsIn = (usage: JsonObject) =>
@@ -166,7 +182,8 @@ export function usageOf(
 function within(details: UsageDetails, prompt: number, completion: number) {
   const cached = partOf(prompt, details.cachedTokens);
   const written = partOf(prompt - (cached ?? 0), details.cacheWriteTokens);
-  return detailsOf(cached, written, partOf(completion, details.reasoningTokens));
+  const hour = partOf(written ?? 0, details.cacheWrite1hTokens);
+  return detailsOf(cached, written, partOf(completion, details.reasoningTokens), hour);
 }
 
 /** Text of a message or of a piece of one. OpenAI says in `refusal` why it says nothing else. */

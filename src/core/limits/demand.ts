@@ -15,7 +15,7 @@ import type { Amounts } from "./prices.js";
 export function demandOf(
   call: Call,
   bounds: Bounds,
-): Required<Omit<Amounts, "cachedTokens" | "cacheWriteTokens">> {
+): Required<Omit<Amounts, "cachedTokens" | "cacheWriteTokens" | "cacheWrite1hTokens">> {
   switch (call.method) {
     case "chat":
     case "complete": {

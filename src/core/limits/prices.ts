@@ -12,6 +12,8 @@ export interface Amounts {
   readonly cachedTokens?: number | undefined;
   /** Of the others those that it wrote to a cache. */
   readonly cacheWriteTokens?: number | undefined;
+  /** Of these, those that are kept there for an hour. */
+  readonly cacheWrite1hTokens?: number | undefined;
   readonly completionTokens?: number | undefined;
   readonly images?: number | undefined;
 }
@@ -52,15 +54,23 @@ export const isConditional = ({ target, promptAbove }: Price): boolean =>
 
 /** What something costs, in billionths of a unit. */
 export function costOf(
-  { input = 0, cachedInput = input, cacheWriteInput = input, output = 0, image = 0 }: Price,
+  {
+    input = 0,
+    cachedInput = input,
+    cacheWriteInput = input,
+    cacheWrite1hInput = cacheWriteInput,
+    output = 0,
+    image = 0,
+  }: Price,
   amounts: Amounts,
 ): number {
   const { promptTokens = 0, completionTokens = 0, images = 0 } = amounts;
-  const { cachedTokens = 0, cacheWriteTokens = 0 } = amounts;
+  const { cachedTokens = 0, cacheWriteTokens = 0, cacheWrite1hTokens = 0 } = amounts;
   const prompt =
     (promptTokens - cachedTokens - cacheWriteTokens) * input +
     cachedTokens * cachedInput +
-    cacheWriteTokens * cacheWriteInput;
+    (cacheWriteTokens - cacheWrite1hTokens) * cacheWriteInput +
+    cacheWrite1hTokens * cacheWrite1hInput;
   // A price per million in billionths is one per token in thousandths.
   return Math.round((prompt + completionTokens * output) * 1000 + images * image * unit);
 }

@@ -90,6 +90,8 @@ export interface Price {
   readonly cachedInput?: number | undefined;
   /** Per million of those that it wrote to a cache. Default: as `input`. */
   readonly cacheWriteInput?: number | undefined;
+  /** Per million of those of these that are kept for an hour. Default: as `cacheWriteInput`. */
+  readonly cacheWrite1hInput?: number | undefined;
   /** Per million tokens of completions. Default 0. */
   readonly output?: number | undefined;
   /** Per image. Default 0. */

@@ -189,6 +189,7 @@ function lineOf({ of, record, attributes, spend }: Mirrored, failure: LintelErro
     completionTokens: attributes.completionTokens,
     cachedTokens: attributes.cachedTokens,
     cacheWriteTokens: attributes.cacheWriteTokens,
+    cacheWrite1hTokens: attributes.cacheWrite1hTokens,
     reasoningTokens: attributes.reasoningTokens,
     estimated: attributes.estimated,
     images: attributes.images,

@@ -83,9 +83,14 @@ export function toolBlock({ id, function: called, extraContent }: ToolCall, inpu
 export function usageText(usage: LLMTokenUsage | undefined): string {
   const { promptTokens = 0, completionTokens = 0 } = usage ?? {};
   const { cachedTokens = 0, cacheWriteTokens = 0, reasoningTokens } = usage ?? {};
+  const hour = usage?.cacheWrite1hTokens;
+  const written =
+    hour === undefined
+      ? ""
+      : `,"cache_creation":{"ephemeral_5m_input_tokens":${cacheWriteTokens - hour},"ephemeral_1h_input_tokens":${hour}}`;
   const thoughts =
     reasoningTokens === undefined
       ? ""
       : `,"output_tokens_details":{"thinking_tokens":${reasoningTokens}}`;
-  return `{"input_tokens":${promptTokens - cachedTokens - cacheWriteTokens},"cache_creation_input_tokens":${cacheWriteTokens},"cache_read_input_tokens":${cachedTokens},"output_tokens":${completionTokens}${thoughts}}`;
+  return `{"input_tokens":${promptTokens - cachedTokens - cacheWriteTokens},"cache_creation_input_tokens":${cacheWriteTokens},"cache_read_input_tokens":${cachedTokens}${written},"output_tokens":${completionTokens}${thoughts}}`;
 }

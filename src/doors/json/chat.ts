@@ -28,19 +28,21 @@ export function usageText(usage: LLMTokenUsage | undefined): string {
 /** What a model server tells of the tokens besides, as it follows other members. */
 function detailsText(usage: LLMTokenUsage | undefined): string {
   if (!usage) return "";
-  const { cachedTokens: cached, cacheWriteTokens: written, reasoningTokens: thoughts } = usage;
-  const prompt = promptDetails(cached, written);
+  const { reasoningTokens: thoughts } = usage;
+  const prompt = promptDetails(usage);
   return thoughts === undefined
     ? prompt
     : `${prompt},"completion_tokens_details":{"reasoning_tokens":${thoughts}}`;
 }
 
-function promptDetails(cached: number | undefined, written: number | undefined): string {
+function promptDetails(usage: LLMTokenUsage): string {
+  const { cachedTokens: cached, cacheWriteTokens: written, cacheWrite1hTokens: hour } = usage;
   if (written === undefined) {
     return cached === undefined ? "" : `,"prompt_tokens_details":{"cached_tokens":${cached}}`;
   }
   const read = cached === undefined ? "" : `"cached_tokens":${cached},`;
-  return `,"prompt_tokens_details":{${read}"cache_write_tokens":${written}}`;
+  const kept = hour === undefined ? "" : `,"cache_write_1h_tokens":${hour}`;
+  return `,"prompt_tokens_details":{${read}"cache_write_tokens":${written}${kept}}`;
 }
 
 /** What the model thought, where it says so, as it follows other members. */

@@ -159,6 +159,7 @@ function chatSchemas(contract: Contract): Record<string, Part> {
       "prompt_tokens_details?": object("More about the prompt.", {
         "cached_tokens?": usage("cached_tokens", count),
         "cache_write_tokens?": usage("cache_write_tokens", count),
+        "cache_write_1h_tokens?": usage("cache_write_1h_tokens", count),
       }),
       "completion_tokens_details?": object("More about the answer.", {
         reasoning_tokens: usage("reasoning_tokens", count),
