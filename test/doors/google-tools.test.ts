@@ -56,6 +56,17 @@ test.each([
   expect(warnings).toEqual(said);
 });
 
+test.each<[object, readonly string[]]>([
+  [{ serviceTier: "flex" }, ["serviceTier: not supported, ignored"]],
+  [{ service_tier: "SERVICE_TIER_PRIORITY" }, ["serviceTier: not supported, ignored"]],
+  [{ serviceTier: {} }, ["serviceTier: not supported, ignored"]],
+  [{ serviceTier: "standard" }, []],
+  [{ serviceTier: "SERVICE_TIER_UNSPECIFIED" }, []],
+  [{ serviceTier: null }, []],
+])("another tier than the ordinary one is dropped, and said: %j", async (more, said) => {
+  expect((await asked(hello(more))).warnings).toEqual(said);
+});
+
 test("what asks for nothing here is ignored", async () => {
   const { warnings } = await asked(hello({ safetySettings: [{}], labels: {}, surprise: [1] }));
   expect(warnings).toEqual([]);

@@ -111,6 +111,7 @@ describe("settings", () => {
     const more = {
       ...{ tools, mcp_servers: [{}], container: "c", context_management: null },
       ...{ fallbacks: [{ model: "m" }], inference_geo: "us", fallback_credit_token: "t" },
+      service_tier: "standard_only",
       ...{ speed: "fast", diagnostics: { previous_message_id: null } },
       output_config: { task_budget: { type: "tokens", total: 20_000 } },
     };
@@ -123,6 +124,7 @@ describe("settings", () => {
       "fallback_credit_token: not supported, ignored",
       "inference_geo: not supported, ignored",
       "speed: not supported, ignored",
+      "service_tier: not supported, ignored",
       "diagnostics: not supported, ignored",
       "tools: web_search_20250305 is not supported, ignored",
       "tools: bash_20250124 is not supported, ignored",
@@ -143,7 +145,13 @@ describe("settings", () => {
 
   test("are not told of where they ask for what is done anyway", async () => {
     const billing_policy = { type: "billing_policy", bill_to: "self" };
-    const more = { speed: "standard", diagnostics: null, billing_policy, safeguards: [] };
+    const more = {
+      speed: "standard",
+      service_tier: "auto",
+      diagnostics: null,
+      billing_policy,
+      safeguards: [],
+    };
     expect((await asked(hello(more))).warnings).toEqual([]);
   });
 

@@ -166,6 +166,31 @@ describe("POST /v1/chat/completions", () => {
     await stream.text();
   });
 
+  test.each(["flex", "priority", "scale", "fast"])(
+    "another tier of service than the ordinary one is dropped, and said: %s",
+    async (service_tier) => {
+      const server = await serveChat(says("Hi"));
+      for (const [path, body] of [
+        [completions, hello({ service_tier })],
+        ["/v1/responses", { input: "Hello", service_tier }],
+      ] as const) {
+        const answer = await server.post(path, body);
+        expect(answer.headers.get("x-lintel-warnings")).toBe(
+          "service_tier: not supported, ignored",
+        );
+      }
+    },
+  );
+
+  test.each(["auto", "default", "standard", "on_demand", null, ""])(
+    "the ordinary tier of service asks for nothing: %s",
+    async (service_tier) => {
+      const server = await serveChat(says("Hi"));
+      const answer = await server.post(completions, hello({ service_tier }));
+      expect([answer.status, answer.headers.get("x-lintel-warnings")]).toEqual([200, null]);
+    },
+  );
+
   test("an image in its original detail is shown in the closest there is, and that is said", async () => {
     const backend = scripted({ chat: says("Hi") });
     const server = await serve(backend);

@@ -69,6 +69,7 @@ export const messagesFields = fieldsOf(
     metadata: fields({ user_id: true }),
     ...{ container: true, mcp_servers: true, context_management: true, fallbacks: true },
     ...{ inference_geo: true, speed: true, diagnostics: true, fallback_credit_token: true },
+    service_tier: true,
     billing_policy: fields({ bill_to: true }),
     ...{ thread: fields({ type: true }), compaction: fields({ type: true }) },
     safeguards: fields({ type: true }),
@@ -79,10 +80,10 @@ export const messagesFields = fieldsOf(
 /** What Anthropic does itself, and nothing here does. */
 const hosted = [
   ...["container", "mcp_servers", "context_management", "fallbacks", "fallback_credit_token"],
-  ...["inference_geo", "speed", "diagnostics"],
+  ...["inference_geo", "speed", "service_tier", "diagnostics"],
 ];
 /** Values of these that ask for nothing. */
-const usual: JsonObject = { speed: "standard" };
+const usual: JsonObject = { speed: "standard", service_tier: "auto" };
 
 /** What a client looks for in the answer, or leaves out of what it sends, and why there is nothing like it. */
 const refusals: Readonly<Record<string, string>> = {

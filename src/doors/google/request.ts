@@ -36,7 +36,7 @@ const parts: Known = either({ ...inPart, functionResponse: either(returned) });
 const inRequest: Readonly<Record<string, Known>> = {
   contents: either({ role: true, parts }),
   systemInstruction: either({ parts }),
-  ...{ cachedContent: true, continuationToken: true, modelArmorConfig: true },
+  ...{ cachedContent: true, continuationToken: true, modelArmorConfig: true, serviceTier: true },
   tools: either({
     functionDeclarations: either({
       ...{ name: true, description: true },
@@ -73,6 +73,9 @@ const refusals: Readonly<Record<string, string>> = {
   modelArmorConfig: "this gateway supports nothing of the kind",
 };
 
+/** What asks for the price that a call has anyway, as SDKs and as protobuf write it. */
+const ordinaryTier = /^$|(^|_)(standard|unspecified)$/i;
+
 /** What is read of a request. */
 export const generateFields = either(inRequest);
 
@@ -89,6 +92,8 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
   const conversation = readConversation(json);
   const offer = readTools(json, warnings, wrong);
   const generation = readGeneration(json, warnings, wrong);
+  const tier = member(json, "serviceTier") ?? "";
+  if (!ordinaryTier.test(String(tier))) warnings.push("serviceTier: not supported, ignored");
   if (conversation.hasResolution) {
     warnings.push("contents: mediaResolution of what is no image is not supported, ignored");
   }

@@ -32,9 +32,12 @@ type Rules = ReadonlyMap<string, Rule>;
 
 const rules = (table: Readonly<Record<string, Rule>>): Rules => new Map(Object.entries(table));
 
+/** Another tier has another price than the operator's: the ordinary one, by the names that OpenAI, Google and Groq have for it. */
+const service_tier = warn("auto", "default", "standard", "on_demand");
+
 /**
  * Of `POST /v1/chat/completions`. What is neither here nor in the contract
- * (`metadata`, `store`, `service_tier`…) does not change the answer and is ignored.
+ * (`metadata`, `store`…) does not change the answer and is ignored.
  */
 export const chatParameters = rules({
   n: refuse(1),
@@ -48,6 +51,7 @@ export const chatParameters = rules({
   // Who has an answer checked, or blocked, must not take one that nobody looked at for such.
   moderation: refuse(),
   prediction: warn(),
+  service_tier,
   web_search_options: { ...warn(), emptyAsks: true },
 });
 
@@ -78,6 +82,7 @@ export const responseParameters = rules({
   multi_agent: { ...warn(false), member: "enabled" },
   previous_response_id: refuseSince(nothingKept),
   prompt: refuseSince("no prompts are kept here, send it in input"),
+  service_tier,
   truncation: warn("disabled"),
 });
 
