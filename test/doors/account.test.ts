@@ -9,8 +9,11 @@ import {
   LimitWindow,
 } from "../../gen/lintel/v1/account_pb.js";
 import type { CoreParts } from "../../src/core/core.js";
+import { periodAt } from "../../src/core/limits/period.js";
+import { TimeZone } from "../../src/core/time-zone.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import { memoryLimits } from "../../src/state/limits/memory.js";
+import { gateway } from "../support/gateway.js";
 import { says, scripted } from "../support/scripted.js";
 import { faultsOfAnswer } from "./openapi-document.js";
 import { transportOf, wires } from "./rpc-server.js";
@@ -185,4 +188,25 @@ test.each(wires)("%s", async (wire) => {
     code: Code.Unauthenticated,
     rawMessage: "the bearer token is not known",
   });
+});
+
+test("GET /account tells when days and months begin anew by the clocks of time_zone", async () => {
+  const { url } = await gateway(`auth: { mode: public }
+time_zone: Asia/Kathmandu
+limits: { caller: { images_per_day: 5, budget: { amount: 1, period: month } } }
+`);
+  const zone = new TimeZone("Asia/Kathmandu");
+  const before = Date.now();
+  const { limits } = await json(await fetch(`${url}/account`, { headers }));
+  const after = Date.now();
+  for (const [i, period] of (["day", "month"] as const).entries()) {
+    const { reset_seconds } = limits[i];
+    // As of some moment between the two, up to a whole second.
+    expect(reset_seconds).toBeGreaterThanOrEqual(
+      (periodAt(period, before, zone).end - after) / 1000,
+    );
+    expect(reset_seconds).toBeLessThanOrEqual(
+      Math.ceil((periodAt(period, after, zone).end - before) / 1000),
+    );
+  }
 });

@@ -21,14 +21,18 @@ end
 
 -- What the argument of a counter says, which is the name of its period, and where the calendar is not UTC's how far clocks
 -- are ahead of it, and by turns from when on and how far they are then.
-local told = {}
+local calendars = {}
 local function calendarOf(argument)
-  local calendar = told[argument]
+  local calendar = calendars[argument]
   if calendar then return calendar end
-  calendar = { kind = string.match(argument, '^%a+') }
-  for n in string.gmatch(argument, '-?%d+') do calendar[#calendar + 1] = tonumber(n) end
-  if #calendar == 0 then calendar[1] = 0 end
-  told[argument] = calendar
+  local blank = string.find(argument, ' ', 1, true)
+  if blank then
+    calendar = { kind = string.sub(argument, 1, blank - 1) }
+    for n in string.gmatch(argument, '-?%d+') do calendar[#calendar + 1] = tonumber(n) end
+  else
+    calendar = { 0, kind = argument }
+  end
+  calendars[argument] = calendar
   return calendar
 end
 
