@@ -40,6 +40,7 @@ export function adminSettings(config: Config): AdminSettings | undefined {
     policy: tokenPolicy(config),
     refreshMs: state.refresh,
     keepsUsage: usage.enabled,
+    timeZone: config.time_zone,
     timeoutMs: timeouts.total,
   };
 }

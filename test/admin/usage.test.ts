@@ -50,6 +50,21 @@ it("sums are of one team or one end user alone, where that is asked", async () =
   expect(await told({ team: "red", user: "u1" })).toEqual(["a"]);
 });
 
+it("days are those of the configuration's time zone, which is told", async () => {
+  const { usage, tokens, chat } = await administered(
+    `time_zone: Pacific/Kiritimati\n${adminLines()}`,
+  );
+  const date = () => new Date(Date.now() + 14 * 3_600_000).toISOString().slice(0, 10);
+  const { secret } = await tokens.createToken({ name: "a" }, as());
+  const before = date();
+  await (await chat("chat", "Hello", secret)).text();
+  const { rows, timeZone } = await usage.queryUsage({ groupBy: ["day"] }, as());
+  expect(timeZone).toBe("Pacific/Kiritimati");
+  expect([before, date()]).toContain(rows[0]?.group.day);
+  const utc = await (await administered()).usage.queryUsage({}, as());
+  expect(utc.timeZone).toBe("UTC");
+});
+
 it("a call of long ago is found by its request's id, and is in no sum of the last week", async () => {
   vi.useFakeTimers({ toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());

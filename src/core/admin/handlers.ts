@@ -17,6 +17,7 @@ import type { NotRotated } from "../callers/registry.js";
 import { graceEnd, type StoredToken } from "../callers/store.js";
 import { invalidFields, LintelError, type Violation } from "../errors.js";
 import { stars } from "../pattern.js";
+import { utc } from "../time-zone.js";
 import { holdsToken } from "../tokens.js";
 import { type Group, groups } from "../usage/sums.js";
 import { durationOf, expiryOf, type Into, limitsOf, pageToken, placeIn, timeOf } from "./fields.js";
@@ -194,6 +195,7 @@ export const handlers: Handlers = {
       rows: rows.slice(0, limit).map(rowMessage),
       nextPageToken: rows.length > limit ? pageToken([page.from + limit]) : "",
       warnings: settings.keepsUsage ? [] : [noUsage],
+      timeZone: settings.timeZone ?? utc.name,
     });
   },
 };

@@ -8,6 +8,8 @@ export interface MethodSettings {
   readonly refreshMs?: number | undefined;
   /** Whether records of calls are kept. */
   readonly keepsUsage: boolean;
+  /** By whose clocks hours, days and months of usage are, by its name. Default: UTC. */
+  readonly timeZone?: string | undefined;
 }
 
 /** Who may administer a gateway, and what its configuration says of tokens. */
