@@ -21,10 +21,20 @@ export interface Usage {
   readonly completion_tokens: number;
 }
 
+/** A token of an answer, or one that might have stood there. */
+export interface TokenLogprob {
+  readonly token: string;
+  /** Natural logarithm of its probability. */
+  readonly logprob: number;
+  /** The likeliest at its place. */
+  readonly top_logprobs?: readonly TokenLogprob[];
+}
+
 /** One event of `/llm`. */
 export interface ChatChunk extends ErrorBody {
   readonly choices?: readonly {
     readonly finish_reason: string | null;
+    readonly logprobs?: { readonly content?: readonly TokenLogprob[] | null } | null;
     readonly delta?: {
       readonly content?: string;
       readonly reasoning_content?: string;

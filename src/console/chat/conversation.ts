@@ -1,6 +1,6 @@
 /** A conversation, and how one answer of it comes in. */
 import { eventsOf, failureIn, type Gateway } from "../gateway.js";
-import type { ChatChunk, Message, Part, Usage } from "../wire.js";
+import type { ChatChunk, Message, Part, TokenLogprob, Usage } from "../wire.js";
 
 /** How one answer went. */
 export interface Course {
@@ -23,6 +23,8 @@ export interface Turn {
   /** Pictures, as addresses. */
   readonly images: readonly string[];
   readonly thoughts: string;
+  /** How likely its tokens were, where that was asked for. */
+  readonly tokens?: readonly TokenLogprob[];
   /** Of answers. */
   readonly course?: Course;
 }
@@ -67,13 +69,14 @@ export async function answer(
     const response = await gateway.call("llm", request, signal);
     for await (const chunk of eventsOf<ChatChunk>(response)) {
       if (chunk.error) throw failureIn(chunk);
-      const { delta, finish_reason: finish } = chunk.choices?.[0] ?? {};
+      const { delta, finish_reason: finish, logprobs } = chunk.choices?.[0] ?? {};
       const { content = "", reasoning_content: thought = "", images = [] } = delta ?? {};
       const says = content !== "" || thought !== "" || images.length > 0;
       change(
         {
           text: now.text + content,
           thoughts: now.thoughts + thought,
+          ...(logprobs?.content && { tokens: [...(now.tokens ?? []), ...logprobs.content] }),
           images: [...now.images, ...images.map(({ image_url }) => image_url.url)],
         },
         {

@@ -2,6 +2,7 @@
 import { Alert, Copy, Warnings } from "../notes.js";
 import type { Course, Turn } from "./conversation.js";
 import { Prose } from "./prose.js";
+import { Tokens } from "./tokens.js";
 
 interface Shown {
   readonly turn: Turn;
@@ -15,7 +16,7 @@ interface Shown {
 
 /** What was said, what was thought before, how it went, and what can be done with it. */
 export function TurnView({ turn, busy, onEdit, onRetry }: Shown) {
-  const { role, text, images, thoughts, course } = turn;
+  const { role, text, images, thoughts, tokens = [], course } = turn;
   const own = role === "user";
   const running = course !== undefined && course.total === undefined;
   return (
@@ -27,6 +28,7 @@ export function TurnView({ turn, busy, onEdit, onRetry }: Shown) {
         </details>
       )}
       {own ? <p class="prose">{text}</p> : <Prose text={text} />}
+      {tokens.length > 0 && <Tokens tokens={tokens} />}
       {images.map((url, index) => (
         <img
           key={index}

@@ -1,5 +1,5 @@
 /** How a model is to answer. */
-import { Area, Choice, Line, numberIn } from "../fields.js";
+import { Area, Choice, Line, numberIn, Tick } from "../fields.js";
 import type { Model } from "../wire.js";
 import type { Settings } from "./conversation.js";
 
@@ -7,13 +7,21 @@ import type { Settings } from "./conversation.js";
 export interface ChatForm {
   readonly model: string;
   readonly system: string;
+  /** Whether the answer tells how likely its tokens were. */
+  readonly logprobs: boolean;
   /** Of what is one of several words, by the names of their fields. */
   readonly words: Readonly<Record<string, string>>;
   /** Of numbers, by the names of their fields. */
   readonly numbers: Readonly<Record<string, string>>;
 }
 
-export const emptyForm: ChatForm = { model: "", system: "", words: {}, numbers: {} };
+export const emptyForm: ChatForm = {
+  model: "",
+  system: "",
+  logprobs: false,
+  words: {},
+  numbers: {},
+};
 
 const numbers = [
   { name: "temperature", label: "Temperature", usual: 0.7 },
@@ -39,6 +47,9 @@ const words = [
 /** As much as a person wants to read: the contract's 256 tokens would end in the middle of most answers. */
 const readable = 2048;
 
+/** How many tokens that might have stood at a place are told. */
+const likeliest = 5;
+
 const mostTokens = ({ max_tokens }: Model): number =>
   max_tokens === 0 ? readable : Math.min(max_tokens, readable);
 
@@ -55,6 +66,8 @@ export function settingsOf(form: ChatForm, model: Model | undefined): Settings {
     model: form.model,
     ...(model && supports.includes("max_tokens") && { max_tokens: mostTokens(model) }),
     ...Object.fromEntries(said),
+    ...(form.logprobs &&
+      supports.includes("logprobs") && { logprobs: true, top_logprobs: likeliest }),
   };
 }
 
@@ -117,6 +130,13 @@ export function ChatSettings({
               />
             ))}
       </div>
+      {supports.includes("logprobs") && (
+        <Tick
+          label="Tell how likely tokens were"
+          checked={form.logprobs}
+          onChange={(logprobs) => change({ logprobs })}
+        />
+      )}
     </form>
   );
 }
