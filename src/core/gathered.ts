@@ -1,7 +1,13 @@
 /** The pieces of a streamed completion, joined to a whole one. */
-import type { ContentPart, LLMResponse, ToolCall } from "../../gen/lintel/v1/chat_pb.js";
+import type {
+  ContentPart,
+  LLMResponse,
+  TokenLogprob,
+  ToolCall,
+} from "../../gen/lintel/v1/chat_pb.js";
 import { messageChoice, noParts, stoppedBy } from "./chat-messages.js";
 import { lengthOfImages } from "./drawn.js";
+import { lengthOfTokens, withLogprobs } from "./logprobs.js";
 import { Thoughts } from "./reasoning.js";
 import { joinCalls } from "./tool-calls.js";
 
@@ -15,9 +21,11 @@ export class Gathered {
   /** Of all pictures; as a rule there are none, and none is made. */
   #images: ContentPart[] = noParts;
   readonly #thoughts = new Thoughts();
+  /** Absent: nothing is told of them, as a rule. */
+  #tokens: TokenLogprob[] | undefined;
   #length = 0;
 
-  /** Letters so far, of all that was said, thought, called and drawn. */
+  /** Letters so far, of all that was said, thought, called and drawn, and of its tokens. */
   get length(): number {
     return this.#length;
   }
@@ -36,6 +44,7 @@ export class Gathered {
     const { delta, finishReason, stopSequence } = choice;
     if (finishReason) this.#finishReason = finishReason;
     if (stopSequence !== undefined) this.#stopSequence = stopSequence;
+    if (choice.logprobs) this.#note(choice.logprobs.content);
     if (!delta) return;
     const { content, toolCalls, images, reasoningContent = "", reasoningDetails = "" } = delta;
     if (images.length > 0) {
@@ -49,13 +58,20 @@ export class Gathered {
     this.#thoughts.add(delta);
   }
 
+  #note(tokens: readonly TokenLogprob[]): void {
+    this.#tokens ??= [];
+    for (const token of tokens) this.#tokens.push(token);
+    this.#length += lengthOfTokens(tokens);
+  }
+
   /** The whole answer; `undefined` as long as nothing said why it ended. */
   get whole(): LLMResponse | undefined {
     const reason = this.#finishReason;
     if (!this.#last || reason === "") return undefined;
     const calls = joinCalls(this.#calls);
     const choice = messageChoice(this.#content, reason, calls, this.#thoughts.all, this.#images);
-    return { ...this.#last, choices: [stoppedBy(choice, this.#stopSequence)] };
+    withLogprobs(stoppedBy(choice, this.#stopSequence), this.#tokens);
+    return { ...this.#last, choices: [choice] };
   }
 }
 

@@ -11,20 +11,30 @@ import {
 } from "../../core/chat-messages.js";
 import type { LintelError } from "../../core/errors.js";
 import { isObject, type JsonObject, jsonOf, parseJson } from "../../core/json.js";
+import { withLogprobs } from "../../core/logprobs.js";
 import { saidIn, soleObject } from "../http/error-body.js";
 import { failureIn, nonsense, notJson } from "../http/failure.js";
 import { string, uint32, word } from "../http/json.js";
 import { readCalls } from "./calls.js";
 import { readImages } from "./images.js";
 import { LeftOut } from "./left-out.js";
+import { readLogprobs } from "./logprobs.js";
 import { readThoughts } from "./thoughts.js";
 
 /** A body or event as an object; some have their errors in a list of one. @throws LintelError `upstream_failed` */
 export function readObject(text: string): JsonObject {
-  const value = soleObject(parseJson(text));
+  const value = soleObject(parseJson(text)) ?? soleObject(parseJson(withoutInfinity(text)));
   if (value) return value;
   throw notJson(text);
 }
+
+/** Python writes numbers that JSON does not have, of tokens that can't be there: they are null. */
+const withoutInfinity = (text: string): string =>
+  /\b(?:Infinity|NaN)\b/.test(text)
+    ? text.replace(/"(?:[^"\\]|\\.)*(?:"|$)|-?\b(?:Infinity|NaN)\b/gs, (found) =>
+        found.startsWith('"') ? found : "null",
+      )
+    : "";
 
 /**
  * Reads a whole completion.
@@ -48,6 +58,14 @@ export function readCompletion(text: string): LLMResponse {
   }
   const { id, model, created } = stampOf(answer);
   const { images, warnings } = besideText(answer);
+  const told = messageChoice(
+    readText(message),
+    // Ollama and others leave the reason null in whole answers that are complete.
+    finishReason ?? "stop",
+    readCalls(message),
+    readThoughts(message),
+    images,
+  );
   return {
     $typeName: "lintel.v1.LLMResponse",
     id,
@@ -56,19 +74,7 @@ export function readCompletion(text: string): LLMResponse {
     usageEstimated: isEstimated(answer),
     warnings,
     usage: readUsage(answer.usage),
-    // Ollama and others leave the reason null in whole answers that are complete.
-    choices: [
-      stoppedBy(
-        messageChoice(
-          readText(message),
-          finishReason ?? "stop",
-          readCalls(message),
-          readThoughts(message),
-          images,
-        ),
-        stopSequence,
-      ),
-    ],
+    choices: [withLogprobs(stoppedBy(told, stopSequence), choice && readLogprobs(choice))],
   };
 }
 

@@ -8,6 +8,7 @@ import type {
 import { deltaChoice, stoppedBy } from "../../core/chat-messages.js";
 import { imagesChoice } from "../../core/drawn.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import { WaitingTokens, withLogprobs } from "../../core/logprobs.js";
 import { type Reasoning, reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { brokenOff, failureIn } from "../http/failure.js";
 import { string } from "../http/json.js";
@@ -26,6 +27,7 @@ import {
 import type { ServerEvent } from "./events.js";
 import { readImages } from "./images.js";
 import { LeftOut } from "./left-out.js";
+import { readLogprobs } from "./logprobs.js";
 import { untag } from "./tagged.js";
 import { ChunkTemplate, contents, thinking } from "./template.js";
 import { readThoughts } from "./thoughts.js";
@@ -52,6 +54,8 @@ export class CompletionStream {
   /** Of chunks that have thoughts. */
   readonly #thinking = new ChunkTemplate(thinking);
   #calls: CallPieces | undefined;
+  /** Of which no message tells so far; absent: the server tells none, as a rule. */
+  #tokens: WaitingTokens | undefined;
   readonly #leftOut = new LeftOut();
   /** Finds thoughts in the text, until there can be none. */
   #tagged: MarkedThoughts | undefined;
@@ -106,15 +110,24 @@ export class CompletionStream {
     const isText = images.length > 0 || !this.#leftOut.ofKind(string(chunk.modality));
     const content = isText ? readText(said) : "";
     const calls = said.tool_calls || said.function_call ? this.#callsIn(said) : [];
+    const tokens = readLogprobs(choice, content || thought?.reasoningContent);
+    const from = out.length;
     if (thought) this.#add(thoughtPiece(this.#stamp, thought), out);
     if (content !== "") this.#add(piece(this.#stamp, content), out);
     if (images.length > 0) this.#add(imagesPiece(this.#stamp, images), out);
     if (calls.length > 0) this.#add(callPiece(this.#stamp, calls), out);
+    if (this.#tokens || tokens.length > 0) {
+      this.#tokens ??= new WaitingTokens();
+      this.#tokens.add(tokens);
+      this.#tokens.giveTo(out, from);
+    }
     const finishReason = readEnd(choice);
     if (finishReason) {
       this.#finishReason = finishReason;
       this.#stopSequence = readStop(choice);
-    } else if (calls.length + images.length === 0 && !usage) this.#learn(data, content, thought);
+    } else if (calls.length + images.length + tokens.length === 0 && !usage) {
+      this.#learn(data, content, thought);
+    }
   }
 
   /** A chunk that is like an earlier one but for its text. */
@@ -167,7 +180,9 @@ export class CompletionStream {
     }
     const warnings = this.#leftOut.warnings();
     const stamp = { ...this.#stamp, usageEstimated: this.#estimated, warnings };
+    const from = out.length;
     this.#add(lastPiece(stamp, this.#finishReason, this.#usage, this.#stopSequence), out);
+    this.#tokens?.giveTo(out, from);
   }
 }
 
@@ -227,11 +242,15 @@ export function asStream(whole: LLMResponse): LLMResponse[] {
   const { message } = choices[0] ?? {};
   const { content = "", toolCalls = [], images = [] } = message ?? {};
   const thought = reasoningOf(message?.reasoningContent ?? "", message?.reasoningDetails);
-  return [
+  const tokens = choices[0]?.logprobs?.content;
+  const messages = [
     ...(Object.keys(thought).length === 0 ? [] : [thoughtPiece(stamp, thought)]),
     ...(content === "" ? [] : [piece(stamp, content)]),
     ...(images.length === 0 ? [] : [imagesPiece(stamp, images)]),
     ...(toolCalls.length === 0 ? [] : [callPiece(stamp, toolCalls)]),
     lastPiece(stamp, choices[0]?.finishReason, usage, choices[0]?.stopSequence),
   ];
+  const told = messages.find((one) => one.choices[0]?.delta?.content) ?? messages.at(-1);
+  for (const choice of told?.choices ?? []) withLogprobs(choice, tokens);
+  return messages;
 }

@@ -1,6 +1,7 @@
 /** Thoughts that a server leaves in the text, since nobody told it to take them out. */
 import type { LLMChoice, LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import { deltaChoice, messageChoice, stoppedBy } from "../../core/chat-messages.js";
+import { WaitingTokens, withLogprobs } from "../../core/logprobs.js";
 import { reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { MarkedThoughts, thinkTags, thoughtTags } from "../marked-thoughts.js";
 
@@ -33,13 +34,14 @@ export function untagged(whole: LLMResponse, reader: MarkedThoughts | undefined)
   const text = said.text + held.text;
   if (text === message.content) return whole;
   const reasoning = reasoningOf(said.thought + held.thought);
-  const { finishReason, stopSequence } = choice;
+  const { finishReason, stopSequence, logprobs } = choice;
   const told = messageChoice(text, finishReason, message.toolCalls, reasoning, message.images);
-  return { ...whole, choices: [stoppedBy(told, stopSequence)] };
+  const tokens = logprobs?.content;
+  return { ...whole, choices: [withLogprobs(stoppedBy(told, stopSequence), tokens)] };
 }
 
 /**
- * Adds what a message of a stream says, the thoughts in its text taken out.
+ * Adds what a message of a stream says, the thoughts in its text taken out; of its tokens it tells nothing.
  * @returns what reads the text that comes; `undefined` once all of it is said
  */
 export function untag(
@@ -68,11 +70,19 @@ export async function* untaggedStream(
   reader: MarkedThoughts | undefined,
 ): AsyncGenerator<readonly LLMResponse[]> {
   let left = reader;
+  let tokens: WaitingTokens | undefined;
   for await (const batch of stream) {
     const out: LLMResponse[] = [];
     for (const message of batch) {
+      const from = out.length;
+      const told = message.choices[0]?.logprobs;
+      if (told) {
+        tokens ??= new WaitingTokens();
+        tokens.add(told.content);
+      }
       if (left) left = untag(message, left, out);
       else out.push(message);
+      tokens?.giveTo(out, from);
     }
     if (out.length > 0) yield out;
   }

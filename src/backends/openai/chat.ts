@@ -29,6 +29,11 @@ import {
   withoutBlank,
 } from "../completions/refusals/blank.js";
 import { conversationFor, conversationToRefuse } from "../completions/refusals/conversation.js";
+import {
+  logprobsBesideTools,
+  logprobsToRefuse,
+  tellsBesideTools,
+} from "../completions/refusals/logprobs.js";
 import { streams, wholeAnswers } from "../completions/refusals/one-form.js";
 import { aboutNeeded, endUser } from "../completions/refusals/refusal.js";
 import { samplingToRefuse } from "../completions/refusals/sampling.js";
@@ -111,12 +116,13 @@ export function complete(
 
 /** What a request can go without. */
 function fieldsOf(
-  request: LLMRequest,
+  call: ChatCall,
   stream: boolean,
   user: string | undefined,
   cacheKey: string | undefined,
   refused: ReadonlySet<string>,
 ): readonly string[] {
+  const { request } = call;
   const fields = stream ? streamed : whole;
   const offers = onlyOffersTools(request);
   // Without its calls a message may say nothing.
@@ -135,9 +141,14 @@ function fieldsOf(
     ...conversationToRefuse(sent),
     ...toolSchemasToRefuse(request).filter((field) => !refused.has(field)),
     ...(hasNullContent(sent) && !refused.has(nullContent) ? [nullContent] : []),
+    ...logprobsToRefuse(call, stream),
   ];
   return more.length === 0 ? fields : [...fields, ...more];
 }
+
+/** Whether a server has to be asked for a whole answer, of which the caller's stream is made. */
+const isWhole = (request: LLMRequest, refused: ReadonlySet<string>): boolean =>
+  refused.has(streams) || (refused.has(logprobsBesideTools) && tellsBesideTools(request));
 
 const noThoughtsBesideTools = `${effort}: not supported by this model beside tools, ignored`;
 
@@ -157,11 +168,11 @@ function ask(server: Server, call: ChatCall, stream: boolean, refused?: Refused)
       : { [header]: told, ...callHeaders(call) };
   const learn = (field: string) => models.refuse(request.model, field);
   const question: Question<Answer, string> = {
-    fields: (refused) => fieldsOf(request, stream, user, cacheKey, refused),
+    fields: (refused) => fieldsOf(call, stream, user, cacheKey, refused),
     named: (words, refused) => keywordsToRefuse(words, withToldSchemas(request, refused), refused),
     known: () => models.refusedFor(request.model),
     ask: async (refused) => {
-      const asStream = stream ? !refused.has(streams) : refused.has(wholeAnswers);
+      const asStream = stream ? !isWhole(request, refused) : refused.has(wholeAnswers);
       const options = { dialect: models.dialect, stream: asStream, refused, cap, user, cacheKey };
       const body = writeRequest(request, options);
       if (refused.has(strictness) && isStrict(request)) call.warnings.add(notSupported(strictness));

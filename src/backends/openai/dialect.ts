@@ -1,6 +1,6 @@
 /** What the OpenAI-compatible servers take, as their own sources and references have it. */
 import { files } from "../../core/documents.js";
-import { modalities } from "../../core/parameters.js";
+import { logprobs as logprobsField, modalities } from "../../core/parameters.js";
 import { cacheControl } from "../../core/prompt-marks.js";
 import { imageConfig } from "../completions/images.js";
 import { type SamplingField, samplingFields } from "../completions/refusals/sampling.js";
@@ -49,6 +49,11 @@ export interface Dialect {
   readonly marks?: boolean;
   /** Whether models of it may draw in their answers, and be asked to (`modalities`). */
   readonly draws?: boolean;
+  /**
+   * How it is asked for logprobs: by the number of tokens that are told at each place, or not at all, since it drops
+   * the field. Absent: as OpenAI is.
+   */
+  readonly logprobs?: "count" | "none";
   /** What has to stand with a call of a tool that lost what the server gave with it. */
   readonly unsigned?: (model: string) => object | undefined;
 }
@@ -124,7 +129,10 @@ const dialects = {
     tag: ":latest",
     lacks: plain,
   },
-  lmstudio: { ...openSource, lacks: lacking("min_p", "verbosity"), penalty: "repeat_penalty" },
+  lmstudio: {
+    ...openSource,
+    ...{ lacks: lacking("min_p", "verbosity"), penalty: "repeat_penalty", logprobs: "none" },
+  },
   tgi: {
     ...openSource,
     // It has no `top_k` in this API, and takes the one penalty for the other.
@@ -139,7 +147,7 @@ const dialects = {
     ...{ images: "openrouter", listed: "output_modalities=text,image", files: true, marks: true },
     ...{ draws: true, lacks: lacking(), listsFields: true },
   },
-  together: { ...openSource, images: "together" },
+  together: { ...openSource, images: "together", logprobs: "count" },
   nebius: { ...openSource, images: "nebius" },
   siliconflow: {
     ...openSource,
@@ -247,6 +255,7 @@ export function supportedBy(dialect: Dialect): string[] {
     ...(dialect.files ? [files] : []),
     ...(dialect.marks ? [cacheControl] : []),
     ...(dialect.draws ? drawing : []),
+    ...(dialect.logprobs === "none" ? [] : [logprobsField, "top_logprobs"]),
   ];
   return dialect.topK ? supported : supported.filter((field) => field !== "top_k");
 }

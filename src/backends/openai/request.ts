@@ -1,6 +1,7 @@
 /** Writes requests as OpenAI-compatible servers read them. */
 
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
+import { logprobs as logprobsField } from "../../core/parameters.js";
 import { promptCacheKey } from "../cache-key.js";
 import { type IdOf, idsFor } from "../call-ids.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
@@ -56,6 +57,10 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
   const messages = refused.size > 0 ? conversationFor(request.messages, refused) : request.messages;
   const idOf = idsFor(refused);
   const user = refused.has(endUser) ? undefined : options.user;
+  const { logprobs: tells = false, topLogprobs: beside = 0 } = refused.has(logprobsField)
+    ? none
+    : request;
+  const counted = dialect.logprobs === "count";
   const fields = {
     model: request.model,
     messages: messages.map((message) => writeMessage(message, dialect, refused, unsigned, idOf)),
@@ -87,6 +92,8 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
     verbosity: takes("verbosity") ? verbosity || undefined : undefined,
     image_config:
       request.imageConfig && takes(imageConfig) ? writeImageConfig(request.imageConfig) : undefined,
+    logprobs: tells ? (counted ? Math.max(beside, 1) : true) : undefined,
+    top_logprobs: tells && beside > 0 && !counted && takes("top_logprobs") ? beside : undefined,
     stream,
     stream_options: stream && takes("stream_options") ? includeUsage : undefined,
   };
@@ -96,6 +103,8 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
 
 /** TGI adds 2 to what it is told. */
 const shifted = (penalty: number | undefined) => (penalty === undefined ? undefined : penalty - 2);
+
+const none: Pick<LLMRequest, "logprobs" | "topLogprobs"> = {};
 
 /** A request with tools and schemas as a server takes them. */
 const told = (request: LLMRequest, refused: ReadonlySet<string>): LLMRequest =>

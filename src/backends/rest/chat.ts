@@ -73,6 +73,7 @@ function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object 
   const { reasoningEffort, includeReasoning, user, promptCacheKey, modalities, imageConfig } =
     request;
   const { frequencyPenalty, presencePenalty, repetitionPenalty, minP, verbosity } = request;
+  const { logprobs, topLogprobs } = request;
   return {
     model,
     messages: messages.map((message) => ({
@@ -103,6 +104,7 @@ function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object 
     min_p: minP || undefined,
     verbosity: verbosity || undefined,
     ...(imageConfig && { image_config: writeImageConfig(imageConfig) }),
+    ...(logprobs && { logprobs, top_logprobs: topLogprobs }),
     stream,
   };
 }

@@ -18,6 +18,7 @@ import { hidesReasoning } from "../unseen.js";
 import { WholeCharacters, wellFormed } from "../well-formed.js";
 import { isCut } from "./reasons.js";
 import { type Batch, detailsFor, Shaped, type Step, tooLarge } from "./shaped.js";
+import { type ToldTokens, toldTokensOf } from "./told-tokens.js";
 
 /**
  * Most bytes of a streamed answer with its thoughts, a hundred times what any model says: some doors, and
@@ -40,11 +41,14 @@ export class Stream extends Shaped {
   #thinking: WholeCharacters | undefined;
   readonly #hidesThoughts: boolean;
   #calls: ToolCalls | undefined;
+  /** Absent: nobody asks how likely they were. */
+  readonly #tokens: ToldTokens | undefined;
 
   constructor(call: Call, source: AsyncIterator<Batch>) {
     super(call, source);
     this.#stamp = newStamp(call.attributes.model ?? "");
     this.#hidesThoughts = hidesReasoning(call.request);
+    this.#tokens = toldTokensOf(call);
   }
 
   override return(): Promise<Step> {
@@ -56,7 +60,8 @@ export class Stream extends Shaped {
     if (step.done) return this.#last();
     const out: LLMResponse[] = [];
     for (const message of step.value) this.#take(message, out);
-    if (this.#said + this.#details + (this.#calls?.beside ?? 0) > longestAnswer) this.#refuse();
+    const beside = this.#details + (this.#calls?.beside ?? 0) + (this.#tokens?.length ?? 0);
+    if (this.#said + beside > longestAnswer) this.#refuse();
     if (out.length === 0) return undefined;
     // What was delivered counts, also if the caller leaves or upstream fails from here on.
     settle(this.call, undefined, this.#said);
@@ -77,6 +82,7 @@ export class Stream extends Shaped {
     const choice = message.choices[0];
     if (!choice) return;
     const { delta } = choice;
+    const from = out.length;
     if (delta?.reasoningContent || delta?.reasoningDetails) this.#think(delta, out);
     const text = this.#text.push(delta?.content ?? "");
     if (text !== "") this.#say(text, out);
@@ -86,6 +92,7 @@ export class Stream extends Shaped {
       this.#finishReason = choice.finishReason;
       this.#stopSequence = choice.stopSequence;
     }
+    this.#tokens?.take(choice, out, from);
   }
 
   #think({ reasoningContent = "", reasoningDetails = "" }: Reasoning, out: LLMResponse[]): void {
@@ -156,8 +163,10 @@ export class Stream extends Shaped {
     const choice = stoppedBy(deltaChoice("", reason), stop);
     const last = response(this.#stamp, settled(this.call), choice);
     last.usageEstimated = estimated;
-    last.warnings = [...this.call.warnings];
     out.push(last);
+    this.#tokens?.give(out, 0);
+    this.#tokens?.end(this.#bytes > 0);
+    last.warnings = [...this.call.warnings];
     return { done: false, value: out };
   }
 }

@@ -2,6 +2,7 @@
 import { cutShort } from "../adapt.js";
 import { messageChoice, noParts, stoppedBy } from "../chat-messages.js";
 import { textOfImages } from "../drawn.js";
+import { withLogprobs } from "../logprobs.js";
 import { type Reasoning, reasoningOf } from "../reasoning.js";
 import { mostItems } from "../rules.js";
 import { settle, settled } from "../settle.js";
@@ -11,6 +12,7 @@ import { hidesReasoning } from "../unseen.js";
 import { wellFormed } from "../well-formed.js";
 import { isCut } from "./reasons.js";
 import { detailsFor, Shaped, type Step, tooLarge } from "./shaped.js";
+import { toldTokensOf } from "./told-tokens.js";
 
 /** The one message of a whole completion. */
 export class Whole extends Shaped {
@@ -39,6 +41,11 @@ export class Whole extends Shaped {
     const whole = response(newStamp(this.call.attributes.model ?? ""), settled(this.call), answer);
     whole.usageEstimated = estimated;
     for (const text of message.warnings) this.call.warnings.add(text);
+    const tokens = toldTokensOf(this.call);
+    if (tokens) {
+      withLogprobs(answer, tokens.ofWhole(choice, content));
+      tokens.end(content !== "");
+    }
     whole.warnings = [...this.call.warnings];
     return { done: false, value: [whole] };
   }

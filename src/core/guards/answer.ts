@@ -7,6 +7,7 @@ import { drawnIn } from "./images.js";
 import { JsonMarks } from "./json-marks.js";
 import { lookThrough } from "./look-through.js";
 import { mapMessage } from "./texts.js";
+import { tokensLeft } from "./tokens.js";
 
 type Batch = readonly LLMResponse[];
 
@@ -36,7 +37,8 @@ async function looked(
     const marks = new JsonMarks();
     message.content = marks.pass(content, true) + marks.end();
   }
-  return { ...answer, choices: [{ ...choice, message }] };
+  const logprobs = tokensLeft(choice, message.content, call);
+  return { ...answer, choices: [{ ...choice, message, logprobs }] };
 }
 
 /**

@@ -24,6 +24,7 @@ import { ask, heed } from "./ask.js";
 import type { Guard, Verdict } from "./guard.js";
 import { drawnIn } from "./images.js";
 import { JsonMarks } from "./json-marks.js";
+import { GuardedTokens } from "./tokens.js";
 
 type Batch = readonly LLMResponse[];
 type Kind = "content" | "reasoning";
@@ -114,6 +115,8 @@ class GuardedStream {
   readonly #marks: JsonMarks | undefined;
   #thoughts = new Thoughts();
   readonly #calls: ToolCall[] = [];
+  /** Absent: nothing is told of them, as a rule. */
+  #tokens: GuardedTokens | undefined;
 
   constructor(call: Call, guard: Guard) {
     this.#call = call;
@@ -126,11 +129,16 @@ class GuardedStream {
     this.#last = message;
     const [choice] = message.choices;
     const { delta, finishReason = "", stopSequence } = choice ?? {};
+    if (choice?.logprobs) {
+      this.#tokens ??= new GuardedTokens(this.#call);
+      this.#tokens.add(choice);
+    }
     if (delta) await this.#takeDelta(delta, out);
     if (finishReason === "") return;
     await this.#end(out);
     // Its text is among those that were looked at.
-    out.push({ ...message, choices: [stoppedBy(deltaChoice("", finishReason), stopSequence)] });
+    const last = stoppedBy(deltaChoice("", finishReason), stopSequence);
+    out.push({ ...message, choices: [this.#tokens?.with(last) ?? last] });
   }
 
   /** The last message of an answer that was blocked, with what the model took so far. */
@@ -215,16 +223,20 @@ class GuardedStream {
     const looked = await this.#look(kind, more);
     it.seen = it.held.length - looked.length;
     if (looked.length === 0) return;
-    it.before = endOf(it.before + it.held.slice(0, looked.length));
-    it.held = it.held.slice(looked.length);
     const { text, replaced } = looked;
+    const original = it.held.slice(0, looked.length);
+    if (kind === "content") this.#tokens?.look(original, !replaced);
+    it.before = endOf(it.before + original);
+    it.held = it.held.slice(looked.length);
     if (text === "") return;
     if (kind === "reasoning") {
       out.push(this.#piece(reasoningChoice(reasoningOf(text))));
       return;
     }
     const told = this.#marks?.pass(text, replaced) ?? text;
-    if (told !== "") out.push(this.#piece(deltaChoice(told, "")));
+    if (told === "") return;
+    const piece = deltaChoice(told, "");
+    out.push(this.#piece(this.#tokens?.with(piece) ?? piece));
   }
 
   /** How much of what is held was looked at, what it became, and whether something in it was replaced. */

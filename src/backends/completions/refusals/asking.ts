@@ -1,6 +1,7 @@
 /** Asks again without what a server refuses, of every backend that can go without. */
 import type { Call } from "../../../core/call.js";
 import { chatDefaults } from "../../../core/defaults.js";
+import { logprobs as logprobsField } from "../../../core/parameters.js";
 import { notSupported, type Warnings } from "../../../core/warnings.js";
 import type { Refused } from "../../http/refused.js";
 import { tools } from "../fields.js";
@@ -20,6 +21,7 @@ export const optionalFields = [
   "seed",
   "parallel_tool_calls",
   imageConfig,
+  "top_logprobs",
 ] as const;
 
 /** Fields that are sent with the contract's default, or the operator's, where a caller chose no value. */
@@ -128,6 +130,9 @@ const ofOneCaller: ReadonlySet<string> = new Set([endUser, beyondContext]);
 
 const nothing: ReadonlySet<string> = new Set();
 
+/** Of these nobody else chooses a value. */
+const chosenAlways: ReadonlySet<string> = new Set([tools, signedThoughts, logprobsField]);
+
 /** Whether the caller of a completion chose the value of a field; none of what is no field. */
 export function chosenForChat(
   { request, modelSettings }: Call<"chat"> | Call<"complete">,
@@ -151,7 +156,8 @@ export function chosenForChat(
     repetition_penalty: choseSampling("repetition_penalty", request, modelSettings),
     min_p: choseSampling("min_p", request, modelSettings),
     verbosity: choseSampling("verbosity", request),
+    top_logprobs: (request.topLogprobs ?? 0) > 0,
     reasoning_effort: request.reasoningEffort !== (modelSettings?.reasoningEffort ?? ""),
   };
-  return values[field as Optional] ?? (field === tools || field === signedThoughts);
+  return values[field as Optional] ?? chosenAlways.has(field);
 }

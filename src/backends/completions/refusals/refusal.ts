@@ -5,7 +5,7 @@ import { isJson } from "../../../core/chat-messages.js";
 import { areReadable, files } from "../../../core/documents.js";
 import { unsupported } from "../../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
-import { modalities } from "../../../core/parameters.js";
+import { logprobs as logprobsField, modalities } from "../../../core/parameters.js";
 import { mustCall } from "../../../core/tool-calls.js";
 import { callIds } from "../../call-ids.js";
 import { errorBodies, messageIn, wordsIn } from "../../http/error-body.js";
@@ -16,6 +16,7 @@ import { refusesOfThoughts, signedThoughts, thinkingBesideTools } from "../thoug
 import { beyondContext, refusesBeyondContext } from "./beyond-context.js";
 import { blankMessages, nullContent, refusesBlank, refusesNull } from "./blank.js";
 import { brokenArguments, refusesBroken } from "./broken-arguments.js";
+import { logprobsBesideTools, refusesBesideTools, refusesLogprobs } from "./logprobs.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 import { partedResults, refusesParted } from "./results.js";
 import { refusesToolNames } from "./tool-names.js";
@@ -130,6 +131,8 @@ const inWords: Readonly<Record<string, RegExp>> = {
   [nullContent]: refusesNull,
   [streams]: refusesStreams,
   [wholeAnswers]: refusesWhole,
+  [logprobsField]: refusesLogprobs,
+  [logprobsBesideTools]: refusesBesideTools,
   [partedResults]: refusesParted,
   ...refusesTurns,
   ...refusesToolSchemas,
@@ -142,7 +145,7 @@ const inWordsAlone: ReadonlySet<string> = new Set([endUser, thinkingBesideTools]
 /** What is told with other statuses, too. */
 const inOddWords: ReadonlySet<string> = new Set([
   ...[tools, images, files, sounds, callIds, blankMessages, brokenArguments, partedResults],
-  ...Object.keys(refusesTurns),
+  ...[logprobsField, ...Object.keys(refusesTurns)],
 ]);
 
 /**
@@ -159,8 +162,11 @@ export function refusedField<F extends string>(
 ): F | undefined {
   // OpenRouter and mlx-lm have no such model then, llama.cpp thinks that it failed, and vLLM that it will do so later.
   const odd = status === 404 || status === 500 || status === 501;
-  if (status !== 400 && status !== 422 && !odd) return undefined;
+  const isForbidden = status === 403;
+  if (status !== 400 && status !== 422 && !odd && !isForbidden) return undefined;
   const text = wordsOf(body);
+  if (isForbidden)
+    return fields.find((field) => field === logprobsField && refusesLogprobs.test(text));
   if (odd) return fields.find((field) => inOddWords.has(field) && inWords[field]?.test(text));
   // Words of these name them alone; others may stand behind or within, as those that are known.
   const alone = fields.find((field) => inWordsAlone.has(field) && inWords[field]?.test(text));
@@ -179,7 +185,8 @@ export function refusedField<F extends string>(
 /**
  * A refusal whose error names what the caller can't be answered without, such as `stop`: another
  * target may take it.
- * @param learn hears of files that are refused, though they can be told as text: to later calls at once
+ * @param learn hears of files that are refused, though they can be told as text, to later calls at once; and of
+ *   logprobs, for which the model is asked no more
  */
 export function aboutNeeded(
   refused: Refused,
@@ -189,7 +196,7 @@ export function aboutNeeded(
   const { status, body } = refused;
   const param = refusedField(status, body, neededBy(request));
   if (!param) return refused;
-  if (param === files && areReadable(request)) learn(files);
+  if ((param === files && areReadable(request)) || param === logprobsField) learn(param);
   return {
     ...refused,
     failure() {
@@ -212,6 +219,7 @@ export function neededBy(request: LLMRequest): string[] {
     ...(mustCall(request) ? [tools, "tool_choice"] : []),
     ...(isJson(request) ? ["response_format"] : []),
     ...(request.modalities.includes("image") ? [modalities] : []),
+    ...(request.logprobs ? [logprobsField] : []),
     ...[images, files, sounds].filter((type) => hasPart(messages, type)),
   ];
 }
