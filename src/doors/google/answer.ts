@@ -4,12 +4,14 @@ import type {
   LLMMessage,
   LLMResponse,
   LLMTokenUsage,
+  Logprobs,
   ToolCall,
 } from "../../../gen/lintel/v1/chat_pb.js";
 import { inlineImage } from "../../core/image-urls.js";
 import { toJsonString } from "../../core/json-string.js";
 import { argumentsText } from "../../core/tool-calls.js";
 import { extras } from "../json/chat.js";
+import { Likelihood, logprobsText } from "./logprobs.js";
 import { callSignatureOf, signatureOf } from "./signature.js";
 
 /** Why a candidate ended, by the contract's reasons; a call is no reason of its own. */
@@ -25,9 +27,9 @@ export const finishReasonOf = (reason: string): string => finishReasons[reason] 
 
 /** What stands around the parts of the one candidate, up to these, and behind them. */
 export const candidateHead = '"candidates":[{"content":{"role":"model","parts":[';
-/** @param reason absent while it goes on */
-export const candidateTail = (reason?: string): string =>
-  `]}${reason === undefined ? "" : `,"finishReason":"${reason}"`},"index":0}]`;
+/** @param reason absent while it goes on @param beside what is told besides, as it follows other members */
+export const candidateTail = (reason?: string, beside = ""): string =>
+  `]}${reason === undefined ? "" : `,"finishReason":"${reason}"`}${beside},"index":0}]`;
 
 /** What says which answer it is, as it follows other members. */
 export const answerStamp = ({ id, model }: Pick<LLMResponse, "id" | "model">): string =>
@@ -36,10 +38,17 @@ export const answerStamp = ({ id, model }: Pick<LLMResponse, "id" | "model">): s
 /** A whole answer as JSON text. */
 export function wholeGenerated(response: LLMResponse, warnings: readonly string[]): string {
   const { choices, usage, usageEstimated } = response;
-  const { message, finishReason = "stop" } = choices[0] ?? {};
+  const { message, finishReason = "stop", logprobs } = choices[0] ?? {};
   const parts = message ? partsOf(message).join(",") : "";
-  const candidate = candidateHead + parts + candidateTail(finishReasonOf(finishReason));
+  const tokens = logprobs ? tokensText(logprobs) : "";
+  const candidate = candidateHead + parts + candidateTail(finishReasonOf(finishReason), tokens);
   return `{${candidate},"usageMetadata":${usageText(usage)}${answerStamp(response)}${extras(usageEstimated, warnings)}}`;
+}
+
+function tokensText({ content }: Logprobs): string {
+  const likelihood = new Likelihood();
+  likelihood.add(content);
+  return likelihood.text() + logprobsText(content);
 }
 
 function partsOf({

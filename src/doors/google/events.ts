@@ -1,5 +1,11 @@
 /** Answers of the Gemini API as streams of events, each an answer that goes on with the one before. */
-import type { ContentPart, LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import type {
+  ContentPart,
+  LLMMessage,
+  LLMResponse,
+  TokenLogprob,
+  ToolCall,
+} from "../../../gen/lintel/v1/chat_pb.js";
 import type { LintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
 import { toJsonLine } from "../../core/json-string.js";
@@ -22,6 +28,7 @@ import {
   usageText,
 } from "./answer.js";
 import { generateError } from "./error.js";
+import { Likelihood, logprobsText } from "./logprobs.js";
 import { signatureOf } from "./signature.js";
 
 /**
@@ -48,6 +55,9 @@ class GenerateEncoder implements EventEncoder<"chat"> {
   readonly #calls: ToolCall[] = [];
   /** What the model server wants to see again of what it thought. */
   #details: Thoughts | undefined;
+  /** How likely its tokens were, and those that go with the last event; absent: nobody tells, or asks. */
+  #likelihood: Likelihood | undefined;
+  #tokens: TokenLogprob[] = [];
   #stamp: string | undefined;
   #finishReason = "";
 
@@ -65,16 +75,34 @@ class GenerateEncoder implements EventEncoder<"chat"> {
       const choice = message.choices[0];
       if (!choice) continue;
       const { delta } = choice;
-      if (delta?.reasoningContent) this.#thoughts.write(delta.reasoningContent, to);
+      if (choice.logprobs) to.add(this.#told(delta, choice.logprobs.content));
+      else if (delta?.reasoningContent) this.#thoughts.write(delta.reasoningContent, to);
       if (delta?.reasoningDetails) {
         this.#details ??= new Thoughts();
         this.#details.add({ reasoningDetails: delta.reasoningDetails });
       }
-      if (delta?.content) this.#texts.write(delta.content, to);
+      if (delta?.content && !choice.logprobs) this.#texts.write(delta.content, to);
       for (const image of delta?.images ?? []) to.add(this.#picture(image));
       if (delta && delta.toolCalls.length > 0) this.#calls.push(...delta.toolCalls);
       if (choice.finishReason !== "") this.#finishReason = choice.finishReason;
     }
+  }
+
+  /** What is said and thought in a message, with its tokens; those of calls come with these. */
+  #told(delta: LLMMessage | undefined, tokens: readonly TokenLogprob[]): string {
+    this.#likelihood ??= new Likelihood();
+    this.#likelihood.add(tokens);
+    const { content = "", reasoningContent = "" } = delta ?? {};
+    const parts = [
+      ...(reasoningContent === "" ? [] : [thoughtPart(reasoningContent, "")]),
+      ...(content === "" ? [] : [textPart(content)]),
+    ];
+    if (parts.length === 0) {
+      for (const token of tokens) this.#tokens.push(token);
+      return "";
+    }
+    const tail = candidateTail(undefined, logprobsText(tokens));
+    return event(`{${candidateHead}${parts.join(",")}${tail}${this.#stamp}}`);
   }
 
   #picture(image: ContentPart): string {
@@ -90,7 +118,9 @@ class GenerateEncoder implements EventEncoder<"chat"> {
     ];
     // Many a client looks for a part in any answer.
     const said = parts.length === 0 ? textPart("") : parts.join(",");
-    const candidate = candidateHead + said + candidateTail(finishReasonOf(this.#finishReason));
+    const told = (this.#likelihood?.text() ?? "") + logprobsText(this.#tokens);
+    const tail = candidateTail(finishReasonOf(this.#finishReason), told);
+    const candidate = candidateHead + said + tail;
     return event(
       `{${candidate},"usageMetadata":${usageText(usage)}${this.#stamp ?? this.#begin()}${extras(estimated, warnings)}}`,
     );

@@ -3,14 +3,15 @@ import type { LLMResponse, LLMTokenUsage, ToolCall } from "../../../gen/lintel/v
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { detailsIn, type Reasoning } from "../../core/reasoning.js";
 import { extraText, imagesText } from "./drawn.js";
+import { logprobsText } from "./logprobs.js";
 
 /** A whole answer as JSON text. Strings are never null and there is no `delta`: SDKs throw. */
 export function wholeChat(response: LLMResponse, warnings: readonly string[]): string {
   const { id, created, model, choices, usage, usageEstimated } = response;
   // Only texts are left to JSON.stringify, which takes twice as long for the whole object.
   const text = choices.map(
-    ({ index, message, finishReason, stopSequence }) =>
-      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}${reasoningText(message)}${imagesText(message?.images)}${callsText(message?.toolCalls, false)}},"finish_reason":${JSON.stringify(finishReason)}${stopText(stopSequence)}}`,
+    ({ index, message, finishReason, stopSequence, logprobs }) =>
+      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}${reasoningText(message)}${imagesText(message?.images)}${callsText(message?.toolCalls, false)}},"finish_reason":${JSON.stringify(finishReason)}${stopText(stopSequence)}${logprobsText(logprobs)}}`,
   );
   return `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${created},"model":${JSON.stringify(model)},"choices":[${text.join(",")}],"usage":${usageText(usage)}${extras(usageEstimated, warnings)}}`;
 }

@@ -1,5 +1,10 @@
 /** Chat completions as JSON, in chunks. */
-import type { LLMMessage, LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
+import type {
+  LLMChoice,
+  LLMMessage,
+  LLMResponse,
+  ToolCall,
+} from "../../../gen/lintel/v1/chat_pb.js";
 import type { TokenCounts } from "../../core/call-attributes.js";
 import { tokenUsage } from "../../core/chat-messages.js";
 import type { LintelError } from "../../core/errors.js";
@@ -10,6 +15,7 @@ import { newStamp, type Stamp } from "../../core/stamp.js";
 import { callsText, extras, reasoningText, stopText, usageText } from "./chat.js";
 import { imagesText } from "./drawn.js";
 import { errorObject } from "./error.js";
+import { logprobsText } from "./logprobs.js";
 import { type EventEncoder, type EventSink, event } from "./sse.js";
 import { TextEvents } from "./text-events.js";
 import { Totals } from "./totals.js";
@@ -67,6 +73,10 @@ class ChunkEncoder implements EventEncoder<"chat"> {
       this.#totals.take(message);
       const choice = message.choices[0];
       if (!choice) continue;
+      if (choice.logprobs) {
+        to.add(event(this.#open + this.#withTokens(choice)));
+        continue;
+      }
       const { delta, finishReason } = choice;
       const { content = "", toolCalls = [] } = delta ?? {};
       if (delta?.reasoningContent) {
@@ -113,6 +123,22 @@ class ChunkEncoder implements EventEncoder<"chat"> {
     // Of another form than the contract's, the first one alone says the role.
     if (!this.#started && !fullDelta) events.forget();
     this.#started = true;
+  }
+
+  /** All that a message says, in one chunk: its tokens are none of the text's alone. */
+  #withTokens({ delta, finishReason, stopSequence, logprobs }: LLMChoice): string {
+    const { content = "", toolCalls = [], images = [] } = delta ?? {};
+    const role = this.#full ? ',"role":"assistant"' : "";
+    const said = this.#full || content !== "" ? `,"content":${toJsonString(content)}` : "";
+    const others = reasoningText(delta) + imagesText(images, this.#drawn);
+    const members = (role + said + others + callsText(toolCalls, true)).slice(1);
+    this.#started = true;
+    this.#drawn += images.length;
+    const isLast = finishReason !== "";
+    const reason = isLast ? toJsonString(finishReason) : "null";
+    const beside = stopText(stopSequence) + logprobsText(logprobs);
+    const more = isLast ? this.#ending() : middleUsage[this.#form.usage];
+    return `{"index":0,"delta":{${members}},"finish_reason":${reason}${beside}}]${more}}`;
   }
 
   #calls(calls: readonly ToolCall[]): string {

@@ -9,6 +9,7 @@ import { extraText } from "../../json/drawn.js";
 import { sealed } from "../../json/kept-thoughts.js";
 import type { Echo } from "./echo.js";
 import type { Failure } from "./failures.js";
+import { tokensOf, tokensText } from "./logprobs.js";
 import type { Namespaces } from "./namespaces.js";
 import { imageItem } from "./picture.js";
 import { type Loads, searchCall, searchItems } from "./tool-search.js";
@@ -57,7 +58,7 @@ export function wholeResponse(
   warnings: readonly string[],
 ): string {
   const { choices, usage, usageEstimated: estimated } = response;
-  const { message, finishReason = "stop" } = choices[0] ?? {};
+  const { message, finishReason = "stop", logprobs } = choices[0] ?? {};
   const { content = "", toolCalls = [], images = [] } = message ?? {};
   const { reasoningContent, reasoningDetails } = message ?? {};
   const ending = endingOf(finishReason);
@@ -69,7 +70,10 @@ export function wholeResponse(
   const statusOf = (number: number) => (number === last ? ending.status : "completed");
   const output: string[] = [];
   if (thought === 1) output.push(reasoningItem(response, 0, message ?? {}, statusOf(0)));
-  if (said === 1) output.push(messageItem(response, thought, content, statusOf(thought)));
+  if (said === 1) {
+    const tokens = logprobs ? tokensText(tokensOf(content, logprobs.content)) : "[]";
+    output.push(messageItem(response, thought, content, statusOf(thought), tokens));
+  }
   for (const image of images) {
     const id = idOf("ig", response, output.length);
     output.push(imageItem(id, image, statusOf(output.length)));
@@ -110,15 +114,21 @@ export function reasoningItem(
 export const summaryPart = (text: string): string =>
   `{"type":"summary_text","text":${toJsonString(text)}}`;
 
-/** What is said, as an item; one that begins has no parts. */
-export function messageItem(stamp: Stamp, number: number, text: string, status: Status): string {
-  const content = status === "in_progress" ? "" : textPart(text);
+/** What is said, as an item; one that begins has no parts. @param tokens of it, as JSON text */
+export function messageItem(
+  stamp: Stamp,
+  number: number,
+  text: string,
+  status: Status,
+  tokens = "[]",
+): string {
+  const content = status === "in_progress" ? "" : textPart(text, tokens);
   return `{"id":"${idOf("msg", stamp, number)}","type":"message","status":"${status}","role":"assistant","content":[${content}]}`;
 }
 
-/** Text as a part of a message. */
-export const textPart = (text: string): string =>
-  `{"type":"output_text","text":${toJsonString(text)},"annotations":[],"logprobs":[]}`;
+/** Text as a part of a message. @param tokens of it, as JSON text */
+export const textPart = (text: string, tokens = "[]"): string =>
+  `{"type":"output_text","text":${toJsonString(text)},"annotations":[],"logprobs":${tokens}}`;
 
 /** What is told of calls of one type, and how it is called. */
 export interface CallWords {

@@ -1,5 +1,5 @@
 /** Answers of the Responses API as streams of events. */
-import type { LLMResponse, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
+import type { LLMResponse, TokenLogprob, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
 import { isOverflow, type LintelError, overflow } from "../../../core/errors.js";
 import type { Running } from "../../../core/gateway.js";
 import { toJsonLine } from "../../../core/json-string.js";
@@ -77,7 +77,7 @@ class ResponseEncoder implements EventEncoder<"chat"> {
       const { delta } = choice;
       const { content = "", toolCalls = [] } = delta ?? {};
       if (delta?.reasoningContent || delta?.reasoningDetails) this.#think(delta, to);
-      if (content !== "") this.#say(content, to);
+      if (content !== "") this.#say(content, choice.logprobs?.content, to);
       for (const image of delta?.images ?? []) {
         const before = this.#endText();
         to.add(before + this.#open(new ImageItem(this.#place(), image)));
@@ -132,13 +132,14 @@ class ResponseEncoder implements EventEncoder<"chat"> {
     );
   }
 
-  #say(content: string, to: EventSink): void {
+  #say(content: string, tokens: readonly TokenLogprob[] | undefined, to: EventSink): void {
     if (!this.#saying) {
       const before = this.#endText();
       this.#saying = new MessageItem(this.#place());
       to.add(before + this.#open(this.#saying));
     }
-    this.#saying.add(content, this.#number++, to);
+    if (tokens) to.add(this.#written([this.#saying.addTold(content, tokens)]));
+    else this.#saying.add(content, this.#number++, to);
   }
 
   #think(thought: Reasoning, to: EventSink): void {

@@ -1,5 +1,5 @@
 /** Items of an answer while they come, and the events that tell of each. */
-import type { ContentPart, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
+import type { ContentPart, TokenLogprob, ToolCall } from "../../../../gen/lintel/v1/chat_pb.js";
 import { toJsonString } from "../../../core/json-string.js";
 import type { Stamp } from "../../../core/stamp.js";
 import { toolCall } from "../../../core/tool-calls.js";
@@ -14,6 +14,7 @@ import {
   textPart,
   wordsOf,
 } from "./answer.js";
+import { tokensText } from "./logprobs.js";
 import type { Namespaces } from "./namespaces.js";
 import { begunImage, imageItem } from "./picture.js";
 
@@ -53,11 +54,15 @@ export const done = ({ index }: Where, item: string): Said => [
   `"output_index":${index},"item":${item}`,
 ];
 
+const deltaType = "response.output_text.delta";
+
 /** What the model says. */
 export class MessageItem implements Item {
   readonly #where: Where;
   #status: Status = "in_progress";
   #text = "";
+  /** Its tokens; absent: nobody asks for them, or tells. */
+  #tokens: TokenLogprob[] | undefined;
   readonly #deltas = new TextEvents();
 
   constructor(where: Where) {
@@ -81,18 +86,27 @@ export class MessageItem implements Item {
   add(text: string, number: number, to: EventSink): void {
     this.#text += text;
     if (!this.#deltas.begun) {
-      const type = "response.output_text.delta";
-      this.#deltas.begin(deltaHead(type, this.#part), '","logprobs":[],"sequence_number":');
+      this.#deltas.begin(deltaHead(deltaType, this.#part), '","logprobs":[],"sequence_number":');
     }
     this.#deltas.write(text, to, `${number}}\n\n`);
   }
 
+  /** The same with its tokens: an event. */
+  addTold(text: string, tokens: readonly TokenLogprob[]): Said {
+    this.#text += text;
+    this.#tokens ??= [];
+    for (const token of tokens) this.#tokens.push(token);
+    const told = `"delta":${toJsonString(text)},"logprobs":${tokensText(tokens)}`;
+    return [deltaType, `${this.#part},${told}`];
+  }
+
   close(status: Status): Said[] {
     this.#status = status;
-    const text = `"text":${toJsonString(this.#text)},"logprobs":[]`;
+    const tokens = tokensText(this.#tokens ?? []);
+    const text = `"text":${toJsonString(this.#text)},"logprobs":${tokens}`;
     return [
       ["response.output_text.done", `${this.#part},${text}`],
-      ["response.content_part.done", `${this.#part},"part":${textPart(this.#text)}`],
+      ["response.content_part.done", `${this.#part},"part":${textPart(this.#text, tokens)}`],
       done(this.#where, this.text()),
     ];
   }
@@ -100,7 +114,7 @@ export class MessageItem implements Item {
   text(): string {
     const { stamp, index } = this.#where;
     const status = this.isOpen ? "incomplete" : this.#status;
-    return messageItem(stamp, index, this.#text, status);
+    return messageItem(stamp, index, this.#text, status, tokensText(this.#tokens ?? []));
   }
 
   get #part(): string {

@@ -1,6 +1,7 @@
 /** What answers of REST look like, as JSON Schema. Where members have a field in the contract, its comment describes them. */
 import type { DescMessage } from "@bufbuild/protobuf";
 import { finishReasons } from "../../../core/completion/reasons.js";
+import { leastLogprob } from "../../../core/logprobs.js";
 import { quantityWords, scopeWords, windowWords } from "../account.js";
 import { type Contract, commentOf, fieldOf } from "./contract.js";
 import { errorSchemas } from "./errors.js";
@@ -63,6 +64,7 @@ function chatSchemas(contract: Contract): Record<string, Part> {
   const call = fieldsOf(contract.message("ToolCall"));
   const called = fieldsOf(contract.message("FunctionCall"));
   const usage = fieldsOf(contract.message("LLMTokenUsage"));
+  const token = fieldsOf(contract.message("TokenLogprob"));
   const stamp = (kind: string) => ({
     id: response("id", text),
     object: { const: kind },
@@ -101,7 +103,23 @@ function chatSchemas(contract: Contract): Record<string, Part> {
       message: refer("CompletionMessage"),
       finish_reason: choice("finish_reason", { enum: finishReasons }),
       "stop_sequence?": choice("stop_sequence", text),
+      "logprobs?": choice("logprobs", refer("Logprobs")),
     }),
+    Logprobs: object(commentOf(contract.message("Logprobs")), {
+      content: fieldsOf(contract.message("Logprobs"))(
+        "content",
+        list(refer("TokenLogprob"), { minItems: 1 }),
+      ),
+      refusal: said("Always null: what a model refuses with is content here.", { type: "null" }),
+    }),
+    TokenLogprob: object(commentOf(contract.message("TokenLogprob")), {
+      ...tokenMembers(contract.message("TokenLogprob")),
+      top_logprobs: token("top_logprobs", list(refer("TopLogprob"))),
+    }),
+    TopLogprob: object(
+      commentOf(contract.message("TopLogprob")),
+      tokenMembers(contract.message("TopLogprob")),
+    ),
     CompletionMessage: object("The answer, to be handed back as a message of the conversation.", {
       role,
       content: message("content", text),
@@ -144,6 +162,7 @@ function chatSchemas(contract: Contract): Record<string, Part> {
       }),
       finish_reason: choice("finish_reason", { enum: [...finishReasons, "error", null] }),
       "stop_sequence?": choice("stop_sequence", text),
+      "logprobs?": choice("logprobs", refer("Logprobs")),
     }),
     ChunkCall: object("A piece of a call: those with one `index` are one call.", {
       index: call("index", count),
@@ -164,6 +183,18 @@ function chatSchemas(contract: Contract): Record<string, Part> {
       "completion_tokens_details?": object("More about the answer.", {
         reasoning_tokens: usage("reasoning_tokens", count),
       }),
+    }),
+  };
+}
+
+/** A token, and how likely it was. */
+function tokenMembers(message: DescMessage): Record<string, Part> {
+  const token = fieldsOf(message);
+  return {
+    token: token("token", text),
+    logprob: token("logprob", { type: "number", minimum: leastLogprob, maximum: 0 }),
+    bytes: said("The bytes of its text in UTF-8; null where the model server does not tell.", {
+      anyOf: [list({ ...count, maximum: 255 }), { type: "null" }],
     }),
   };
 }

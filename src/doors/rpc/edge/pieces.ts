@@ -81,6 +81,7 @@ function isPlain(message: LLMResponse, choice: LLMChoice): boolean {
     index === 0 &&
     finishReason === "" &&
     choice.message === undefined &&
+    choice.logprobs === undefined &&
     !message.usageEstimated &&
     message.warnings.length === 0 &&
     // Fields that this version does not know.
