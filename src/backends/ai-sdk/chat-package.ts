@@ -4,6 +4,7 @@ import type { Counts } from "./counts.js";
 import type { Format } from "./details.js";
 import type { Drawing } from "./drawing.js";
 import type { Thinking } from "./efforts.js";
+import type { TokenOptions } from "./logprobs.js";
 import type { Marking } from "./marks.js";
 import type { WrittenIn } from "./written.js";
 
@@ -63,6 +64,8 @@ export interface ChatPackage {
   readonly unmarked?: RegExp;
   /** How its models are told to draw in their answers; absent: none does. */
   readonly drawing?: Drawing;
+  /** How it is told to tell how likely tokens were; absent: it has no such thing. */
+  readonly tokens?: TokenOptions;
   /** How its vendor counts tokens of prompts; absent: it does not, or not in a way that is known here. */
   readonly counts?: Counts;
 }

@@ -1,7 +1,7 @@
 /** What is known of the packages of chat providers besides their common interface. */
 import { files } from "../../core/documents.js";
 import type { JsonObject } from "../../core/json.js";
-import { modalities } from "../../core/parameters.js";
+import { logprobs, modalities } from "../../core/parameters.js";
 import { cacheControl } from "../../core/prompt-marks.js";
 import { besideCalls, tools } from "../completions/fields.js";
 import { strictness } from "../completions/refusals/tool-schemas.js";
@@ -23,6 +23,7 @@ import {
   perplexity,
 } from "./efforts.js";
 import { jsonObject } from "./heed.js";
+import { compatibleTokens, openaiTokens, togetherTokens } from "./logprobs.js";
 import { bedrockMark, claudeMark } from "./marks.js";
 
 /** All that is built on the provider for any server of OpenAI's form, which also reads this key. */
@@ -34,6 +35,7 @@ const compatible: ChatPackage = {
   thinking: levels(),
   thoughts: "fields",
   user: (user) => ({ user }),
+  tokens: compatibleTokens,
 };
 
 /** Without being stored thoughts come back encrypted, and nothing of a conversation is bound to an account. */
@@ -87,7 +89,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
   "@ai-sdk/cerebras": compatible,
   "@ai-sdk/deepinfra": { ...compatible, extras: true },
   "@ai-sdk/fireworks": { ...compatible, extras: true, max: "xhigh" },
-  "@ai-sdk/togetherai": { ...compatible, extras: true },
+  "@ai-sdk/togetherai": { ...compatible, extras: true, tokens: togetherTokens },
   "@ai-sdk/google-vertex/maas": compatible,
   "@ai-sdk/openai": {
     keys: ["openai"],
@@ -102,6 +104,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     verbosity: textVerbosity,
     parallel: parallelCalls,
     counts: openaiCounts,
+    tokens: openaiTokens,
   },
   "@ai-sdk/azure": {
     keys: ["openai", "azure"],
@@ -115,6 +118,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     cacheKey: openaiKey,
     verbosity: textVerbosity,
     parallel: parallelCalls,
+    tokens: openaiTokens,
   },
   "@ai-sdk/xai": {
     keys: ["xai"],
@@ -223,5 +227,6 @@ export function fieldsOfChat(name: string, model: string, thinks: boolean): stri
     ...(known.marking && !known.unmarked?.test(model) ? [cacheControl] : []),
     ...(thinks ? ["reasoning_effort"] : []),
     ...(known.drawing?.models.test(model) ? [modalities, "image_config"] : []),
+    ...(known.tokens ? [logprobs, "top_logprobs"] : []),
   ];
 }

@@ -4,6 +4,7 @@ import type { LanguageModelV3CallOptions, LanguageModelV3StreamPart } from "@ai-
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { messageChoice, stoppedBy } from "../../core/chat-messages.js";
+import { WaitingTokens, withLogprobs } from "../../core/logprobs.js";
 import { reasoningOf } from "../../core/reasoning.js";
 import { LeftOut } from "../completions/left-out.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/refusals/asking.js";
@@ -26,6 +27,7 @@ import {
   reportedBy,
 } from "./failure.js";
 import { heed, refuseLost } from "./heed.js";
+import { tokensIn } from "./logprobs.js";
 import { ThoughtParts, thoughtsIn } from "./reasoning.js";
 import { type ChatCall, type Configured, optionalFieldsOf, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
@@ -65,15 +67,21 @@ async function* streamed(
     const calls = new CallParts();
     const thoughts = new ThoughtParts();
     const left = new LeftOut();
+    const tokens = call.request.logprobs ? new WaitingTokens() : undefined;
+    const tell = (message: LLMResponse) => {
+      const step = [message];
+      tokens?.giveTo(step, 0);
+      return step;
+    };
     for (;;) {
       const { done, value } = await asked(signal, reader.read());
       if (done) throw noReason();
       const part: LanguageModelV3StreamPart = value;
       const thought = thoughts.read(part);
-      if (thought) yield [thoughtPiece(stamp, thought)];
+      if (thought) yield tell(thoughtPiece(stamp, thought));
       if (part.type === "stream-start") heed(known, call, part.warnings);
       else if (part.type === "raw") {
-        if (refusal !== "") yield [piece(stamp, refusal)];
+        if (refusal !== "") yield tell(piece(stamp, refusal));
         heedFailure(part.rawValue);
         const images = imagesOf(part.rawValue, left);
         if (images.length > 0) yield [imagesPiece(stamp, images)];
@@ -84,6 +92,7 @@ async function* streamed(
           cached = told.cached ?? cached;
           if (told.modelId !== stamp.model) stamp = stampOf(stamp, told);
         }
+        tokens?.add(tokensIn(part.rawValue));
         refusal = refusalOf(part.rawValue);
         const details = untoldDetails(known, part.rawValue);
         if (details !== "") yield [thoughtPiece(stamp, reasoningOf("", details))];
@@ -94,23 +103,23 @@ async function* streamed(
       } else if (part.type === "response-metadata") stamp = stampOf(stamp, part);
       else if (part.type === "text-delta" && part.delta !== "") {
         if (part.delta === refusal) refusal = "";
-        yield [piece(stamp, part.delta)];
+        yield tell(piece(stamp, part.delta));
       } else if (part.type === "file") {
         const picture = pictureIn(part, left);
         if (picture) yield [imagesPiece(stamp, [picture])];
         else call.alive?.();
       } else if (part.type === "finish") {
-        if (refusal !== "") yield [piece(stamp, refusal)];
+        if (refusal !== "") yield tell(piece(stamp, refusal));
         if (brokeOff(part.finishReason)) throw noReason();
         const counts = countsOf(part.usage, cached);
         const last = { ...stamp, warnings: left.warnings() };
-        yield [lastPiece(last, finishReasonOf(part.finishReason), counts, stop)];
+        yield tell(lastPiece(last, finishReasonOf(part.finishReason), counts, stop));
         return;
       } else {
         const called = calls.read(part);
         if (called) {
           restoreCallNames([called], call.request, known.refused);
-          yield [callPiece(stamp, [called])];
+          yield tell(callPiece(stamp, [called]));
         } else if (!thought) call.alive?.();
       }
     }
@@ -153,22 +162,20 @@ async function generated(
     ...imagesOf(result.response?.body, left),
     ...result.content.flatMap((part) => (part.type === "file" && pictureIn(part, left)) || []),
   ];
+  const choice = messageChoice(
+    content,
+    finishReasonOf(result.finishReason, told.incomplete),
+    callsIn(result.content),
+    details === "" ? thought : { ...thought, reasoningDetails: details },
+    images,
+  );
+  const { logprobs } = call.request;
+  withLogprobs(choice, logprobs ? tokensIn(result.response?.body) : undefined);
   return {
     ...stampOf(stampOf({ model: call.request.model }, told), result.response),
     warnings: left.warnings(),
     usage: countsOf(result.usage, told.cached),
-    choices: [
-      stoppedBy(
-        messageChoice(
-          content,
-          finishReasonOf(result.finishReason, told.incomplete),
-          callsIn(result.content),
-          details === "" ? thought : { ...thought, reasoningDetails: details },
-          images,
-        ),
-        stopOf(result.response?.body),
-      ),
-    ],
+    choices: [stoppedBy(choice, stopOf(result.response?.body))],
   };
 }
 

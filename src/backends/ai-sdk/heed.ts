@@ -68,6 +68,8 @@ export function heed(
     [effort]: !chosenForChat(call, effort),
     // Asked for with the effort, of which the same is said.
     [summaries]: request.reasoningEffort !== "",
+    // One is asked for where nobody wants any.
+    top_logprobs: !request.topLogprobs,
   };
   for (const { fields, ignored, thinking, another, text } of said.map(readWarning)) {
     for (const field of ignored ? fields : []) {

@@ -17,6 +17,7 @@ import { besideCalls, tools } from "../completions/fields.js";
 import { beyondContext } from "../completions/refusals/beyond-context.js";
 import { blankMessages } from "../completions/refusals/blank.js";
 import { conversationFor, conversationToRefuse } from "../completions/refusals/conversation.js";
+import { logprobsToRefuse } from "../completions/refusals/logprobs.js";
 import { endUser } from "../completions/refusals/refusal.js";
 import {
   type SamplingField,
@@ -34,6 +35,7 @@ import { chatPackage } from "./chat-packages.js";
 import { saysEffort } from "./efforts.js";
 import { askingForUsage } from "./fetch.js";
 import { isV4 } from "./load.js";
+import { tokenOptions } from "./logprobs.js";
 import { losesDetail } from "./parts.js";
 import { promptOf } from "./prompt.js";
 import { replayTo } from "./replay.js";
@@ -41,7 +43,7 @@ import { type Effort, effortOf } from "./request-effort.js";
 import { formatOf, toolOptions } from "./tools.js";
 
 const optionalFields = [
-  ...["temperature", "top_p", "top_k", "seed", "parallel_tool_calls"],
+  ...["temperature", "top_p", "top_k", "seed", "parallel_tool_calls", "top_logprobs"],
   beyondContext,
 ] as const;
 
@@ -53,24 +55,28 @@ export type Asked = ChatCall | Call<"countTokens">;
 
 /** What a vendor may refuse and the request can go without. @param refused what it has refused */
 export const optionalFieldsOf = (
-  { affinity, request }: ChatCall,
+  call: ChatCall,
   configured: Configured,
   refused: ReadonlySet<string>,
-): readonly string[] => [
-  ...optionalFields,
-  ...samplingToRefuse(request, refused),
-  ...toolNamesToRefuse(request, refused),
-  ...(onlyOffersTools(request) ? [tools] : []),
-  ...(hasStrictTools(request) ? [strictness] : []),
-  ...(chatPackage(configured.package).asksUsage ? [streamOptions] : []),
-  ...(hasOtherIds(request.messages) ? [callIds] : []),
-  ...(Object.keys(userOf(request, configured, none)).length > 0 ? [endUser] : []),
-  ...(cacheKeyOf({ affinity, request }, configured, none) ? [promptCacheKey] : []),
-  ...(request.reasoningEffort === "" ? [] : [summaries]),
-  ...(request.messages.some(({ reasoningDetails }) => reasoningDetails) ? [signedThoughts] : []),
-  ...thoughtsToRefuse(request),
-  ...conversationToRefuse(told(request.messages, configured, refused)),
-];
+): readonly string[] => {
+  const { affinity, request } = call;
+  return [
+    ...optionalFields,
+    ...samplingToRefuse(request, refused),
+    ...toolNamesToRefuse(request, refused),
+    ...(onlyOffersTools(request) ? [tools] : []),
+    ...(hasStrictTools(request) ? [strictness] : []),
+    ...(chatPackage(configured.package).asksUsage ? [streamOptions] : []),
+    ...(hasOtherIds(request.messages) ? [callIds] : []),
+    ...(Object.keys(userOf(request, configured, none)).length > 0 ? [endUser] : []),
+    ...(cacheKeyOf({ affinity, request }, configured, none) ? [promptCacheKey] : []),
+    ...(request.reasoningEffort === "" ? [] : [summaries]),
+    ...(request.messages.some(({ reasoningDetails }) => reasoningDetails) ? [signedThoughts] : []),
+    ...thoughtsToRefuse(request),
+    ...conversationToRefuse(told(request.messages, configured, refused)),
+    ...logprobsToRefuse(call, false),
+  ];
+};
 
 /** A conversation as a provider is told it: hardly one takes images in what tools said, and none what says nothing. */
 const told = (
@@ -116,6 +122,7 @@ export async function optionsOf(
   // While a model thinks its provider leaves it out, and says so.
   const writeTopK = thinks(effort, configured) ? undefined : known.topK?.(configured.model.modelId);
   const replay = replayTo(known, isStored(configured), refused);
+  const tokens = tokenOptions(request, known.tokens, refused);
   return {
     prompt: promptOf(told(request.messages, configured, refused), {
       files: { fetched: await supportedUrls, tagged: isV4(configured.model) },
@@ -146,9 +153,10 @@ export async function optionsOf(
     providerOptions: providerOptionsOf(
       configured,
       request,
-      extrasOf(request, configured, refused),
+      extrasOf(request, configured, refused, tokens.passedOn),
       {
         ...effort.options,
+        ...tokens.ofKeys,
         ...userOf(request, configured, refused),
         ...cacheKeyOf(call, configured, refused),
         ...(topK >= 1 && takes("top_k") && writeTopK?.(topK)),
@@ -194,20 +202,26 @@ function isStored({ package: name, providerOptions }: Configured): boolean {
 
 const none: ReadonlySet<string> = new Set();
 
-/** What its provider hands on to its vendor, unknown to it, under its own name; `undefined`: nothing. */
+/**
+ * What its provider hands on to its vendor, unknown to it, under its own name; `undefined`: nothing.
+ * @param more what it does besides
+ */
 function extrasOf(
   { repetitionPenalty, minP }: LLMRequest,
   { model, package: name }: Configured,
   refused: ReadonlySet<string>,
+  more: JsonObject | undefined,
 ): readonly [name: string, options: JsonObject] | undefined {
+  const { extras } = chatPackage(name);
   const penalty = refused.has("repetition_penalty") ? undefined : saidPenalty(repetitionPenalty);
   const least = refused.has("min_p") ? undefined : minP || undefined;
-  if (!chatPackage(name).extras || (penalty === undefined && least === undefined)) return undefined;
-  const [key = ""] = model.provider.split(".");
   const options = {
-    ...(penalty !== undefined && { repetition_penalty: penalty }),
-    ...(least !== undefined && { min_p: least }),
+    ...(extras && penalty !== undefined && { repetition_penalty: penalty }),
+    ...(extras && least !== undefined && { min_p: least }),
+    ...more,
   };
+  if (Object.keys(options).length === 0) return undefined;
+  const [key = ""] = model.provider.split(".");
   // By the other spelling it warns.
   return [key.replace(/[_-]([a-z])/g, (it) => it.slice(1).toUpperCase()), options];
 }

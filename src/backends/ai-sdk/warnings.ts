@@ -1,5 +1,6 @@
 /** What a provider left out, in words for the caller. */
 import type { SharedV3Warning } from "@ai-sdk/provider";
+import { logprobs as logprobsField } from "../../core/parameters.js";
 import { withoutAddresses } from "../../core/withheld.js";
 import { effort, summaries } from "../completions/thoughts.js";
 
@@ -19,7 +20,12 @@ const fields: Readonly<Record<string, readonly string[]>> = {
   reasoningSummary: [summaries],
   size: ["width", "height"],
   n: ["num_images_per_prompt"],
+  logprobs: [logprobsField],
+  topLogprobs: ["top_logprobs"],
 };
+
+/** Of these OpenAI's provider tells in words alone. */
+const inWords = /^(logprobs|topLogprobs) is not supported\b/;
 
 /** A provider's warning. */
 export interface Dropped {
@@ -38,9 +44,11 @@ export interface Dropped {
 /** Reads a warning; interfaces after v3 may add kinds of them. */
 export function readWarning(warning: SharedV3Warning): Dropped {
   const said = "message" in warning ? warning.message : (warning.details ?? "");
-  const about = "feature" in warning ? fieldsOf(warning.feature) : [];
-  const named = about.join(", ") || ("feature" in warning ? warning.feature : "");
-  const ignored = warning.type === "unsupported" && !isBent(said, about);
+  const [, worded = ""] = inWords.exec(said) ?? [];
+  const feature = "feature" in warning ? warning.feature : worded;
+  const about = feature === "" ? [] : fieldsOf(feature);
+  const named = about.join(", ") || feature;
+  const ignored = (warning.type === "unsupported" || worded !== "") && !isBent(said, about);
   const thinking = /\bwhen thinking is enabled\b/i.test(said);
   const lost = thinking ? "not supported while this model thinks, ignored" : unsupported;
   const words = ignored && about.length > 0 ? lost : said;
