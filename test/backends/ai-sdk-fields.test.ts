@@ -86,6 +86,7 @@ describe("OpenAI's Responses API, for which its provider leaves fields out", () 
       ...["temperature", "max_tokens", "top_p", "stop"],
       ...["tools", "tool_choice", "response_format", "image_url"],
       ...["verbosity", "parallel_tool_calls", "file", "reasoning_effort"],
+      ...["logprobs", "top_logprobs"],
     ]);
   });
 });

@@ -67,6 +67,7 @@ describe("the body", () => {
       // Nobody knows what stands behind a server that nobody knows.
       ...(["auto", "openai"].includes(dialect) ? ["file"] : []),
       ...(["auto", "vllm"].includes(dialect) ? ["modalities", "image_config"] : []),
+      ...(dialect === "lmstudio" ? [] : ["logprobs", "top_logprobs"]),
     ];
     expect(server.backend.models()[0]?.supports).toEqual(
       supports.filter((field) => field !== "top_k" || "top_k" in own),

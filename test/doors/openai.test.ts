@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
 import { imagePart, say } from "../support/messages.js";
 import { breaksAfter, says, scripted } from "../support/scripted.js";
+import { saysTokens } from "../support/tokens.js";
 import { chunks, hello, json, serve, serveChat } from "./serve.js";
 
 const completions = "/v1/chat/completions";
@@ -112,7 +113,7 @@ describe("POST /v1/chat/completions", () => {
   });
 
   test("how tokens are chosen and told is taken, as OpenAI's and vLLM's clients say it", async () => {
-    const backend = scripted({ chat: says("Hi") });
+    const backend = scripted({ chat: saysTokens("Hi") });
     const { post } = await serve(backend);
     const response = await post(
       "/v1/chat/completions",

@@ -1,6 +1,7 @@
 /** Requests to `POST /v1/responses`, and what a backend is asked for them. */
 import { expect } from "vitest";
 import { says, scripted } from "../support/scripted.js";
+import { saysTokens } from "../support/tokens.js";
 import { json, serve } from "./serve.js";
 
 export const path = "/v1/responses";
@@ -14,7 +15,7 @@ export async function posting() {
 
 /** What a backend is asked for a request that is answered, without any warning. */
 export async function askedFor(body: object) {
-  const backend = scripted({ chat: says("Hi") });
+  const backend = scripted({ chat: saysTokens("Hi") });
   const { post } = await serve(backend);
   const response = await post(path, body);
   expect(await json(response)).toMatchObject({ object: "response" });

@@ -74,6 +74,8 @@ class ChunkEncoder implements EventEncoder<"chat"> {
       const choice = message.choices[0];
       if (!choice) continue;
       if (choice.logprobs) {
+        // OpenAI's client counts tokens of a first chunk twice: as OpenAI's does, it says who speaks and nothing else.
+        if (!this.#started && !this.#form.fullDelta) to.add(event(this.#open + this.#delta("")));
         to.add(event(this.#open + this.#withTokens(choice)));
         continue;
       }
