@@ -15,8 +15,8 @@ function bytesOf({ token, bytes }: TokenLogprob): Uint8Array {
 }
 
 /**
- * The tokens of a whole answer that spell its text, which they do at their last place: thoughts stand ahead of it.
- * `undefined` where they spell it nowhere: some servers tell no bytes of tokens that are parts of characters.
+ * The tokens of an answer, or a piece of one, that spell its text, which they do at their last place: thoughts stand
+ * ahead of it. `undefined` where they spell it nowhere: some servers tell no bytes of tokens that are parts of characters.
  */
 export function spelling(
   tokens: readonly TokenLogprob[],
@@ -28,11 +28,16 @@ export function spelling(
   if (begin < 0) return undefined;
   const end = begin + said.length;
   let at = 0;
-  return tokens.filter((_, i) => {
+  let length = 0;
+  const spelled = tokens.filter((_, i) => {
     const from = at;
-    at += all[i]?.length ?? 0;
-    return from >= begin && at <= end && from < end;
+    const bytes = all[i]?.length ?? 0;
+    at += bytes;
+    const isWithin = from >= begin && at <= end && from < end;
+    if (isWithin) length += bytes;
+    return isWithin;
   });
+  return length === said.length ? spelled : undefined;
 }
 
 /** Tokens of a text that goes on. */

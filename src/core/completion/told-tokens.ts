@@ -27,7 +27,9 @@ export class ToldTokens {
   /** Absent: all that the model made is for the caller. */
   readonly #spelled: SpelledTokens | undefined;
   readonly #waiting = new WaitingTokens();
+  /** Whether the server tells any, and whether the caller gets one. */
   #any = false;
+  #told = false;
   #length = 0;
 
   constructor(beside: number, hidesThoughts: boolean, warnings: Warnings) {
@@ -46,13 +48,22 @@ export class ToldTokens {
    * @param made the messages of the answer, the piece's from a place on
    */
   take({ delta, logprobs }: LLMChoice, made: readonly LLMResponse[], from: number): void {
-    const isThought = delta?.content === "" && Boolean(delta.reasoningContent);
+    const { content = "", reasoningContent = "" } = delta ?? {};
     if (logprobs && logprobs.content.length > 0) {
       this.#any = true;
       const tokens = tokensFor(logprobs.content, this.#beside);
       this.#length += lengthOfTokens(tokens);
-      if (!this.#spelled) this.#waiting.add(tokens);
-      else if (!isThought) this.#spelled.add(tokens);
+      // What came as a whole is one piece: thoughts stand ahead of what is said.
+      const isWhole = content !== "" && reasoningContent !== "";
+      const [first] = (isWhole && spelling(tokens, content)) || [];
+      const thoughts = first ? tokens.indexOf(first) : 0;
+      const thought = made[from]?.choices[0];
+      if (!this.#spelled) {
+        if (thoughts > 0 && thought) withLogprobs(thought, tokens.slice(0, thoughts));
+        this.#waiting.add(tokens.slice(thoughts));
+      } else if (content !== "" || reasoningContent === "") {
+        this.#spelled.add(tokens.slice(thoughts));
+      }
     }
     this.give(made, from);
   }
@@ -65,7 +76,9 @@ export class ToldTokens {
     }
     for (const { choices } of made.slice(from)) {
       for (const choice of choices) {
-        withLogprobs(choice, this.#spelled.take(choice.delta?.content ?? "", true));
+        const tokens = this.#spelled.take(choice.delta?.content ?? "", true);
+        if (tokens.length > 0) this.#told = true;
+        withLogprobs(choice, tokens);
       }
     }
   }
@@ -75,17 +88,18 @@ export class ToldTokens {
     if (!logprobs || logprobs.content.length === 0) return undefined;
     this.#any = true;
     const tokens = tokensFor(logprobs.content, this.#beside);
-    if (!this.#spelled) return tokens;
-    const told = spelling(tokens, content);
-    if (!told) this.#warnings.add(untold);
+    const told = this.#spelled ? spelling(tokens, content) : tokens;
+    this.#told = told !== undefined;
     return told;
   }
 
   /** The answer is over. @param said whether it has a text */
   end(said: boolean): void {
+    if (!said) return;
     // A model that supports none, and a server that refused to tell them, have a warning of their own.
     const known = [...this.#warnings].some((text) => text.startsWith(`${logprobsField}:`));
-    if (said && !this.#any && !known) this.#warnings.add(missing);
+    if (!this.#any && !known) this.#warnings.add(missing);
+    if (this.#any && this.#spelled && !this.#told) this.#warnings.add(untold);
   }
 }
 

@@ -38,6 +38,9 @@ export class GuardedTokens {
   readonly #spelled = new SpelledTokens();
   /** Tokens that may be told, and wait for a piece. */
   #waiting: TokenLogprob[] = [];
+  /** Whether some text was told as it is, and whether a token of it was. */
+  #said = false;
+  #told = false;
 
   constructor(call: Call) {
     this.#call = call;
@@ -51,8 +54,10 @@ export class GuardedTokens {
 
   /** The guard has looked at the text that follows. @param isLeft whether it is told as it is */
   look(text: string, isLeft: boolean): void {
+    if (isLeft) this.#said = true;
     for (const token of this.#spelled.take(text, isLeft)) {
       this.#waiting.push(alone(token, this.#call));
+      this.#told = true;
     }
   }
 
@@ -60,6 +65,7 @@ export class GuardedTokens {
   with(choice: LLMChoice): LLMChoice {
     const tokens = this.#waiting;
     this.#waiting = [];
+    if (choice.finishReason !== "" && this.#said && !this.#told) this.#call.warnings.add(untold);
     return withLogprobs(choice, tokens);
   }
 }
