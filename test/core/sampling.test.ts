@@ -8,10 +8,11 @@ import { coreOf, run } from "../support/core.js";
 import { chatModel } from "../support/models.js";
 import { hello } from "../support/routing.js";
 import { says, scripted } from "../support/scripted.js";
+import { saysTokens } from "../support/tokens.js";
 
 /** Asks a core before one model. */
 function asking(model: Partial<Model> = {}, settings: Partial<CoreSettings> = {}) {
-  const backend = scripted({ chat: says("x") }, [chatModel("m", model)]);
+  const backend = scripted({ chat: saysTokens("x") }, [chatModel("m", model)]);
   const core = coreOf([backend], settings);
   const ask = async (request: Partial<LLMRequest> = {}) => {
     const came = await outcome(core, "complete", { ...hello, ...request });
@@ -77,7 +78,7 @@ describe("of how tokens are chosen and told", () => {
   it("only one of two targets may know: it is asked", async () => {
     for (const unsupported of ["default", "ignore"] as const) {
       const plain = scripted({ chat: says("a") }, [chatModel("m", { supports: [] })], "a");
-      const able = scripted({ chat: says("b") }, [chatModel("m")], "b");
+      const able = scripted({ chat: saysTokens("b") }, [chatModel("m")], "b");
       const core = coreOf([plain, able], { models: [{ name: "m", unsupported }] });
       const [answer] = await run(core, "complete", { ...hello, model: "m", logprobs: true });
       expect(answer?.warnings, unsupported).toEqual([]);

@@ -28,5 +28,12 @@ export function logprobsToRefuse(
 export const refusesLogprobs =
   /\blogprobs\b(?!.{0,40}\btools\b).{0,60}\b(?:un(?:supported|known|expected|recognized)|not (?:yet )?(?:supported|enabled|available|allowed|permitted)|extra)|\b(?:un(?:supported|known|expected|recognized)|extra|not (?:allowed|support|supported|permitted)|doesn't support)\b.{0,60}\blogprobs\b(?!.{0,40}\btools\b)/is;
 
+/** Name of the field: who takes the other may not take this one. */
+export const topLogprobs = "top_logprobs";
+
+/** That alone: a value that can't be is the caller's to hear of. */
+export const refusesOthers =
+  /^(?!.*\blogprobs\b)(?=.*\btop_logprobs\b).*\b(?:un(?:supported|known|expected|recognized)|extra|(?:not|n't) (?:yet )?(?:support|supported|enabled|available|allowed|permitted))\b/is;
+
 /** llama.cpp's words. */
 export const refusesBesideTools = /\blogprobs\b.{0,40}\bnot supported\b.{0,20}\btools\b/is;

@@ -16,7 +16,13 @@ import { refusesOfThoughts, signedThoughts, thinkingBesideTools } from "../thoug
 import { beyondContext, refusesBeyondContext } from "./beyond-context.js";
 import { blankMessages, nullContent, refusesBlank, refusesNull } from "./blank.js";
 import { brokenArguments, refusesBroken } from "./broken-arguments.js";
-import { logprobsBesideTools, refusesBesideTools, refusesLogprobs } from "./logprobs.js";
+import {
+  logprobsBesideTools,
+  refusesBesideTools,
+  refusesLogprobs,
+  refusesOthers,
+  topLogprobs,
+} from "./logprobs.js";
 import { refusesStreams, refusesWhole, streams, wholeAnswers } from "./one-form.js";
 import { partedResults, refusesParted } from "./results.js";
 import { refusesToolNames } from "./tool-names.js";
@@ -133,6 +139,7 @@ const inWords: Readonly<Record<string, RegExp>> = {
   [wholeAnswers]: refusesWhole,
   [logprobsField]: refusesLogprobs,
   [logprobsBesideTools]: refusesBesideTools,
+  [topLogprobs]: refusesOthers,
   [partedResults]: refusesParted,
   ...refusesTurns,
   ...refusesToolSchemas,
@@ -185,8 +192,8 @@ export function refusedField<F extends string>(
 /**
  * A refusal whose error names what the caller can't be answered without, such as `stop`: another
  * target may take it.
- * @param learn hears of files that are refused, though they can be told as text, to later calls at once; and of
- *   logprobs, for which the model is asked no more
+ * @param learn hears of files that are refused, though they can be told as text: to later calls at once; and, where
+ *   the call fails for them, of logprobs, for which the model is asked no more
  */
 export function aboutNeeded(
   refused: Refused,
@@ -196,10 +203,11 @@ export function aboutNeeded(
   const { status, body } = refused;
   const param = refusedField(status, body, neededBy(request));
   if (!param) return refused;
-  if ((param === files && areReadable(request)) || param === logprobsField) learn(param);
+  if (param === files && areReadable(request)) learn(files);
   return {
     ...refused,
     failure() {
+      if (param === logprobsField) learn(param);
       const failure = refused.failure();
       const odd = failure.code !== "invalid_value";
       if (odd && !inOddWords.has(param)) return failure;
