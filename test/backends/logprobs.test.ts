@@ -218,6 +218,12 @@ describe.each(compatibleKinds)("a server of OpenAI's form, by %s,", (_kind, back
     }
   });
 
+  it("may say the same again and again, in chunks that are alike", async () => {
+    const pieces = Array.from({ length: 5 }, () => ["Hi", content(hi)] as const);
+    const { told } = await came("chat", pieces, null);
+    expect(told).toEqual(Array(5).fill(usual[0]));
+  });
+
   it("may leave thoughts in its text: tokens are told as they came", async () => {
     const texts = ["<think>", "Hm", "</think>", "\n\n", "Hi"];
     const one = (token: string) => ({ token, logprob: -1, bytes: [...Buffer.from(token)] });
