@@ -1,76 +1,23 @@
-/** How likely tokens were, as servers of OpenAI's form tell it: asked for, read, and where they refuse to. */
+/** How likely tokens were, as servers of OpenAI's form tell it: asked for, and read. */
 import { describe, expect, it, test } from "vitest";
-import type { Model } from "../../gen/lintel/v1/models_pb.js";
-import type { Backend } from "../../src/core/backend.js";
-import { json, serve as serveLintel } from "../doors/serve.js";
-import { outcome } from "../support/calls.js";
-import { coreOf } from "../support/core.js";
-import { gateway } from "../support/gateway.js";
-import { hello } from "../support/routing.js";
-import { scripted, thought } from "../support/scripted.js";
-import { saysTokens, textsOf, token, tokensIn, withTokens } from "../support/tokens.js";
+import { textsOf } from "../support/tokens.js";
 import { bodies } from "./ai-sdk-calls.js";
-import { aiSdkBackend, compatibleKinds } from "./ai-sdk-subject.js";
+import { compatibleKinds } from "./ai-sdk-subject.js";
+import {
+  ask,
+  bang,
+  both,
+  content,
+  hi,
+  methods,
+  others,
+  plain,
+  tells,
+  told,
+  usual,
+} from "./logprobs-server.js";
 import { backendFor, chunk } from "./openai-subject.js";
 import { opened, serve } from "./serve.js";
-import type { Script } from "./upstream.js";
-
-const methods = ["complete", "chat"] as const;
-const both = [["complete"], ["chat"]] as const;
-
-/** A server that says "Hi!", in two pieces, with so much of each beside it, and all of it beside a whole answer. */
-const tells =
-  (pieces: readonly (readonly [text: string, logprobs: unknown])[], all: unknown): Script =>
-  async (exchange) => {
-    const content = pieces.map(([text]) => text).join("");
-    const end = { finish_reason: "stop", logprobs: null };
-    if (!exchange.json().stream) {
-      const message = { role: "assistant", content };
-      const choices = [{ index: 0, message, ...end, logprobs: all }];
-      return exchange.sendJson(200, { id: "1", created: 1, model: "m", choices });
-    }
-    const said = (delta: object, more: object) => ({
-      ...chunk({}),
-      choices: [{ index: 0, delta, finish_reason: null, ...more }],
-    });
-    await exchange.stream(
-      said({ role: "assistant", content: "" }, { logprobs: null }),
-      ...pieces.map(([content, logprobs]) => said({ content }, { logprobs })),
-      said({}, end),
-      "data: [DONE]\n\n",
-    );
-    await exchange.end();
-  };
-
-const ask = async (backend: Backend, method: (typeof methods)[number], more: object = {}) => {
-  const core = coreOf([backend]);
-  return outcome(core, method, { ...hello, model: "m", logprobs: true, ...more });
-};
-
-/** Texts, logarithms, bytes where there are any, and others, of what was told. */
-const told = (messages: readonly object[]) =>
-  tokensIn(messages).map(({ token, logprob, bytes, topLogprobs }) => [
-    token,
-    logprob,
-    bytes && [...bytes],
-    topLogprobs.map((top) => [top.token, top.logprob]),
-  ]);
-
-const content = (...tokens: object[]) => ({ content: tokens, refusal: null });
-const hi = { token: "Hi", logprob: -0.5, bytes: [72, 105] };
-const bang = { token: "!", logprob: -1, bytes: [33] };
-const others = [
-  { token: "Hi", logprob: -0.5, bytes: [72, 105] },
-  { token: "Ho", logprob: -2, bytes: [72, 111] },
-];
-const plain = [
-  ["Hi", -0.5, undefined, []],
-  ["!", -1, undefined, []],
-];
-const usual = [
-  ["Hi", -0.5, [72, 105], []],
-  ["!", -1, [33], []],
-];
 
 describe.each(compatibleKinds)("a server of OpenAI's form, by %s,", (_kind, backendAt) => {
   const came = async (
@@ -238,67 +185,6 @@ describe.each(compatibleKinds)("a server of OpenAI's form, by %s,", (_kind, back
       expect(textsOf(unseen.messages), method).toEqual(["Hi"]);
     }
   });
-
-  const supports = (backend: Backend) => (backend.models()[0] as Model).supports;
-
-  it.each([
-    ["Groq", 400, "`logprobs` is not supported with this model"],
-    ["OpenAI", 400, "Unsupported parameter: 'logprobs' is not supported with this model."],
-    ["OpenAI, with another status", 403, "You are not allowed to request logprobs from this model"],
-    ["Google", 400, "Logprobs is not enabled for models/gemini-2.5-pro"],
-    [
-      "vLLM on Gaudi",
-      400,
-      "Gaudi doesn't support logprobs. Please remove 'logprobs'/'top_logprobs' from your request to receive a response.",
-    ],
-    ["DeepSeek", 400, "deepseek-reasoner does not support the parameter `logprobs`"],
-  ])(
-    "that refuses it (%s) does so once, and is left out where the operator says so",
-    async (_, status, message) => {
-      const refusing: Script = (exchange) =>
-        "logprobs" in exchange.json()
-          ? exchange.sendJson(status, { error: { message, type: "invalid_request_error" } })
-          : tells([["Hi", null]], null)(exchange);
-      const server = await serve(refusing);
-      const backend = opened(backendAt(server.url));
-      const { code, error } = await ask(backend, "chat");
-      expect([code, error?.param]).toEqual(["unsupported_parameter", "logprobs"]);
-      expect(supports(backend)).not.toContain("logprobs");
-      expect((await ask(backend, "chat")).code).toBe("unsupported_parameter");
-      expect(server.requests).toHaveLength(1);
-      const other = opened(backendAt(server.url));
-      const core = coreOf([other], { models: [{ name: "m", unsupported: "ignore" }] });
-      for (const time of ["first", "second"]) {
-        const { code, warnings } = await outcome(core, "chat", {
-          ...hello,
-          model: "m",
-          logprobs: true,
-        });
-        expect([code, warnings], time).toEqual([
-          "ok",
-          ["logprobs: not supported by this model, ignored"],
-        ]);
-      }
-      // Once refused, and twice left out.
-      expect(server.requests).toHaveLength(4);
-    },
-  );
-
-  it("that tells no others is asked for the tokens alone", async () => {
-    const refusing: Script = (exchange) =>
-      "top_logprobs" in exchange.json()
-        ? exchange.sendJson(400, { error: { message: "property 'top_logprobs' is unsupported" } })
-        : tells([["Hi", content(hi)]], content(hi))(exchange);
-    const server = await serve(refusing);
-    const backend = opened(backendAt(server.url));
-    const { messages, warnings } = await ask(backend, "chat", { topLogprobs: 2 });
-    expect([textsOf(messages), warnings]).toEqual([
-      ["Hi"],
-      ["top_logprobs: not supported by this model, ignored"],
-    ]);
-    expect(supports(backend)).toContain("logprobs");
-    expect(supports(backend)).not.toContain("top_logprobs");
-  });
 });
 
 test.each(both)(
@@ -324,42 +210,6 @@ test.each(both)(
   },
 );
 
-test("llama.cpp streams them beside no tools: it is asked for a whole answer, and streamed", async () => {
-  const server = await serve((exchange) => {
-    const { stream, tools, logprobs } = exchange.json();
-    return stream && tools && logprobs
-      ? exchange.sendJson(400, {
-          error: {
-            code: 400,
-            message: "logprobs is not supported with tools + stream",
-            type: "invalid_request_error",
-          },
-        })
-      : tells([["Hi", content(hi)]], content(hi))(exchange);
-  });
-  const backend = opened(backendFor(server.url));
-  const tools = [{ type: "function", function: { name: "f" } }];
-  for (const time of ["first", "second"]) {
-    const { code, messages, warnings } = await ask(backend, "chat", { tools });
-    expect([code, textsOf(messages), warnings], time).toEqual(["ok", ["Hi"], []]);
-  }
-  await ask(backend, "chat");
-  await ask(backend, "chat", { tools, logprobs: false });
-  expect(bodies(server).map(({ stream }) => stream)).toEqual([true, false, false, true, true]);
-  expect(backend.models()[0]?.supports).toContain("logprobs");
-});
-
-test("Together is told a number, LM Studio nothing", async () => {
-  const server = await serve(tells([["Hi", -0.5]], null));
-  const at = (dialect: string) => opened(backendFor(server.url, { dialect }));
-  const { messages } = await ask(at("together"), "chat", { topLogprobs: 4 });
-  expect(textsOf(messages)).toEqual(["Hi"]);
-  await ask(at("together"), "chat");
-  expect(bodies(server)).toMatchObject([{ logprobs: 4 }, { logprobs: 1 }]);
-  expect(bodies(server).some((body) => "top_logprobs" in body)).toBe(false);
-  expect(at("lmstudio").models()[0]?.supports).not.toContain("logprobs");
-});
-
 test("DeepSeek's of thoughts are those of thoughts", async () => {
   const server = await serve(async (exchange) => {
     const said = (delta: object, logprobs: object | null, finish_reason: string | null = null) => ({
@@ -381,123 +231,4 @@ test("DeepSeek's of thoughts are those of thoughts", async () => {
   expect(textsOf((await ask(backend, "chat")).messages)).toEqual(["Hm", "Hi"]);
   const { messages } = await ask(backend, "chat", { includeReasoning: false });
   expect(textsOf(messages)).toEqual(["Hi"]);
-});
-
-describe("the AI SDK's provider of OpenAI", () => {
-  const at = (url: string, id = "gpt-4o-mini") =>
-    opened(
-      aiSdkBackend({
-        package: "@ai-sdk/openai",
-        options: { apiKey: "secret", baseURL: url },
-        models: [{ id, task: "chat" }],
-      }),
-    );
-  const parts = [
-    {
-      type: "output_text",
-      text: "Hi",
-      annotations: [],
-      logprobs: [{ ...hi, top_logprobs: others }],
-    },
-  ];
-  const item = { id: "msg_1", type: "message", role: "assistant", status: "completed" };
-  const response = {
-    ...{
-      id: "resp_1",
-      object: "response",
-      created_at: 1,
-      model: "gpt-4o-mini",
-      status: "completed",
-    },
-    usage: { input_tokens: 1, output_tokens: 1 },
-  };
-  const responses: Script = async (exchange) => {
-    const output = [{ ...item, content: parts }];
-    if (!exchange.json().stream) return exchange.sendJson(200, { ...response, output });
-    const at = { item_id: "msg_1", output_index: 0, content_index: 0 };
-    const logprobs = parts[0]?.logprobs;
-    const events = [
-      { type: "response.created", response },
-      { type: "response.output_item.added", output_index: 0, item: { ...item, content: [] } },
-      { type: "response.output_text.delta", ...at, delta: "Hi", logprobs },
-      { type: "response.output_text.done", ...at, text: "Hi", logprobs },
-      { type: "response.output_item.done", output_index: 0, item: { ...item, content: parts } },
-      { type: "response.completed", response: { ...response, output } },
-    ];
-    await exchange.stream(...events.map((it) => `data: ${JSON.stringify(it)}\n\n`));
-    await exchange.end();
-  };
-
-  it.each(both)("asks the Responses API, and tells what that tells once: %s", async (method) => {
-    const server = await serve(responses);
-    const core = coreOf([at(server.url)]);
-    const asked = { ...hello, model: "gpt-4o-mini", logprobs: true, topLogprobs: 2 };
-    const { messages, warnings } = await outcome(core, method, asked);
-    expect(told(messages)).toEqual([
-      [
-        "Hi",
-        -0.5,
-        [72, 105],
-        [
-          ["Hi", -0.5],
-          ["Ho", -2],
-        ],
-      ],
-    ]);
-    expect(warnings).toEqual([]);
-    expect(bodies(server)).toMatchObject([
-      { top_logprobs: 2, include: expect.arrayContaining(["message.output_text.logprobs"]) },
-    ]);
-  });
-
-  it("leaves them out of what it asks models that think: they support none", async () => {
-    const server = await serve(responses);
-    const backend = at(server.url, "gpt-6");
-    const core = coreOf([backend]);
-    const { code, error } = await outcome(core, "chat", {
-      ...hello,
-      model: "gpt-6",
-      logprobs: true,
-    });
-    expect([code, error?.param]).toEqual(["unsupported_parameter", "logprobs"]);
-    expect(backend.models()[0]?.supports).not.toContain("logprobs");
-  });
-});
-
-test.each([
-  ["node", (at: string) => `type: node, token: me, address: "${at}"`],
-  [
-    "rest",
-    (at: string) => `type: rest, token: me, url: "${at}", models: [{ id: chat-1, task: chat }]`,
-  ],
-  ["openai", (at: string) => `type: openai, api_key: me, url: "${at}", models: [chat-1]`],
-])("another Lintel, by %s, hands them on", async (_, entry) => {
-  const backend = scripted({
-    chat: async function* (call) {
-      yield [withTokens(thought("Hm"), token("Hm"))];
-      yield* saysTokens("Hi", " 😀")(call);
-    },
-  });
-  const behind = await serveLintel(backend);
-  const { url } = await gateway(`backends: [{ name: a, ${entry(behind.url)} }]\n`);
-  const post = (more: object) =>
-    fetch(`${url}/llm`, {
-      method: "POST",
-      headers: { "content-type": "application/json", authorization: "Bearer me" },
-      body: JSON.stringify({
-        model: "chat-1",
-        messages: hello.messages,
-        logprobs: true,
-        top_logprobs: 1,
-        ...more,
-      }),
-    });
-  const { choices } = await json(await post({}));
-  const expected = ["Hm", "Hi", " 😀"].map((text) => ({
-    ...{ token: text, logprob: -0.5, bytes: [...Buffer.from(text)], top_logprobs: [] },
-  }));
-  expect(choices[0].logprobs.content).toEqual(expected);
-  const streamed = await (await post({ stream: true })).text();
-  for (const one of expected) expect(streamed).toContain(JSON.stringify([one]));
-  expect(backend.asked).toMatchObject(Array(2).fill({ logprobs: true, topLogprobs: 1 }));
 });
