@@ -73,6 +73,8 @@ const image = "an image: for guards that look at images";
 const size = "at most 16 characters about the size of pictures, which no model reads";
 const model = "the name of a model that there is";
 const user = "whom a call is for, as callers say: has settings of its own, pass_user";
+const spelled = "told where it is a part of a text that was looked at, and left as it is";
+const others = "not told where somebody looks at answers";
 const ofMessages = {
   "LLMMessage.tool_call_id": ids,
   "ToolCall.id": ids,
@@ -119,6 +121,10 @@ test.each<[DescMessage, (message: never, map: MapText) => unknown, Record<string
       "LLMResponse.warnings": "words of the gateway",
       "LLMChoice.finish_reason": "one of a few words, whatever a model server says",
       "LLMChoice.stop_sequence": "one of the texts that the caller named",
+      "TokenLogprob.token": spelled,
+      "TokenLogprob.bytes": spelled,
+      "TopLogprob.token": others,
+      "TopLogprob.bytes": others,
     },
   ],
 ])("every text of $name is looked at, or has a reason", (schema, looks, reasons) => {
