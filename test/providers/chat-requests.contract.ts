@@ -22,7 +22,9 @@ async function became(known: Package, method: Method, { field, request, config }
   const body: unknown = JSON.parse(String(server.requests.at(-1)?.body ?? "null"));
   const about = error?.param === "messages" || error?.message.startsWith(`${field}:`);
   const refused = code === "unsupported_parameter" && about;
-  const warned = warnings.some((text) => text.startsWith(`${field}:`) || text.startsWith("tools:"));
+  // None of these servers tells of tokens.
+  const said = warnings.filter((text) => text !== "logprobs: the model server told none");
+  const warned = said.some((text) => text.startsWith(`${field}:`) || text.startsWith("tools:"));
   const how = code === "ok" ? (warned ? "warned" : "") : refused ? "refused" : `${code}: ${error}`;
   return { how, body, warnings };
 }

@@ -24,7 +24,7 @@ import {
 const compatible: Wishes = {
   instead: {
     ...{ top_k: "warned", "image's detail": "warned", "one call": "warned", file: "refused" },
-    ...{ ...inline, ...ofServers },
+    ...{ ...inline, ...ofServers, logprobs: undefined },
   },
   hints: ["thoughts", "user", "lax tool"],
   efforts: words(all, flat),
@@ -53,7 +53,7 @@ const openai: Wishes = {
   },
   instead: {
     ...{ ...whileThinking, top_k: "warned", stop: "refused", sound: "refused" },
-    ...{ ...ofServers, ...penalties, verbosity: undefined },
+    ...{ ...ofServers, ...penalties, verbosity: undefined, logprobs: undefined },
   },
   hints: ["user", "cache key", "lax tool"],
   efforts: words("none low low medium high xhigh max", nested),
@@ -114,7 +114,11 @@ export const wishes: Readonly<Record<string, Wishes>> = {
     ...openModels,
     efforts: words(since7(all, "none low low medium high high high"), flat),
   },
-  "@ai-sdk/togetherai": { ...openModels, instead: { ...openModels.instead, ...noSchemas } },
+  "@ai-sdk/togetherai": {
+    ...openModels,
+    forms: { ...openModels.forms, logprobs: { logprobs: 2 } },
+    instead: { ...openModels.instead, ...noSchemas },
+  },
   "@ai-sdk/google-vertex/maas": { ...compatible, instead: { ...compatible.instead, ...noSchemas } },
   "@ai-sdk/openai": { ...openai, forms: { ...openai.forms, user: { safety_identifier: "u-1" } } },
   "@ai-sdk/azure": openai,
@@ -126,7 +130,7 @@ export const wishes: Readonly<Record<string, Wishes>> = {
       },
       { conversation: said("system") },
     ),
-    instead: { ...rare, ...penalties, stop: "refused" },
+    instead: { ...rare, ...penalties, stop: "refused", logprobs: undefined },
     hints: ["lax tool"],
     // It keeps to any schema to the letter.
     faults: since7<Wishes["faults"]>(
@@ -218,6 +222,7 @@ export const wishes: Readonly<Record<string, Wishes>> = {
   "@ai-sdk/deepseek": {
     instead: {
       ...{ ...rare, ...penalties, ...whileThinking, "image's detail": undefined },
+      logprobs: undefined,
       ...{ "strict tool": "warned", schema: "warned", "lax schema": "warned" },
     },
     hints: ["thoughts", "lax tool"],
@@ -228,7 +233,7 @@ export const wishes: Readonly<Record<string, Wishes>> = {
       ...completionTokens,
       ...schemas({ name: "place", strict: true }, { name: "place", strict: false }),
     },
-    instead: { ...rare, ...penalties, ...whileThinking, ...inline },
+    instead: { ...rare, ...penalties, ...whileThinking, ...inline, logprobs: undefined },
     hints: ["thoughts", "lax tool"],
     efforts: words(since7("low low low low high high max", "low low low high high max max"), flat),
   },

@@ -44,6 +44,7 @@ export const ofServers = {
   repetition_penalty: "warned",
   min_p: "warned",
   verbosity: "warned",
+  logprobs: "refused",
 } as const;
 
 /** What their vendors' own form has no field for, or no use. */

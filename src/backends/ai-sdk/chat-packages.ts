@@ -23,7 +23,7 @@ import {
   perplexity,
 } from "./efforts.js";
 import { jsonObject } from "./heed.js";
-import { compatibleTokens, openaiTokens, togetherTokens } from "./logprobs.js";
+import { compatibleTokens, namedTokens, openaiTokens, togetherTokens } from "./logprobs.js";
 import { bedrockMark, claudeMark } from "./marks.js";
 
 /** All that is built on the provider for any server of OpenAI's form, which also reads this key. */
@@ -127,6 +127,8 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     lacks: penalties,
     thinking: levels("none", "low", "medium", "high", "xhigh"),
     thoughts: ["xai-responses-v1"],
+    // Its provider takes no more.
+    tokens: namedTokens(8),
   },
   "@ai-sdk/anthropic": {
     ...anthropic,
@@ -167,9 +169,11 @@ const packages: Readonly<Record<string, ChatPackage>> = {
   "@ai-sdk/deepseek": {
     ...{ keys: ["deepseek"], strict: true, thinking: deepseek, thoughts: "text", max: "options" },
     lacks: penalties,
+    tokens: namedTokens(),
   },
   "@ai-sdk/moonshotai": {
     ...{ keys: ["moonshotai"], strict: true, thinking: moonshot, thoughts: "text", max: "options" },
+    tokens: namedTokens(),
   },
   "@ai-sdk/alibaba": {
     ...{ keys: ["alibaba"], thinking: alibaba, thoughts: "text", max: "options" },

@@ -18,6 +18,12 @@ export const openaiTokens: TokenOptions = {
   write: (beside) => ({ logprobs: Math.max(beside, 1) }),
 };
 
+/** DeepSeek's and Moonshot's. @param most others that their vendor tells of */
+export const namedTokens = (most = Number.POSITIVE_INFINITY): TokenOptions => ({
+  write: (beside) =>
+    beside > 0 ? { logprobs: true, topLogprobs: Math.min(beside, most) } : { logprobs: true },
+});
+
 /** What is built on the provider for any server of OpenAI's form. */
 export const compatibleTokens: TokenOptions = {
   write: (beside) => (beside > 0 ? { logprobs: true, top_logprobs: beside } : { logprobs: true }),
