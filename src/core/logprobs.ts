@@ -82,11 +82,21 @@ export const lengthOfTokens = (tokens: readonly TokenLogprob[]): number =>
 
 const lengthOf = (token: string): number => token.length + 8;
 
+/** Most tokens that a server may tell of ahead of any text: further ones are dropped, or one that never says anything would fill the memory. */
+export const mostAhead = 1000;
+
 /** Tokens that wait for the message of a stream that they go with. */
 export class WaitingTokens {
+  readonly #most: number;
   #tokens: TokenLogprob[] = [];
 
+  /** @param most once so many wait none is added. Default: any number */
+  constructor(most = Number.POSITIVE_INFINITY) {
+    this.#most = most;
+  }
+
   add(tokens: readonly TokenLogprob[]): void {
+    if (this.#tokens.length >= this.#most) return;
     // Not as arguments, of which there may be too many for the stack.
     for (const token of tokens) this.#tokens.push(token);
   }

@@ -171,6 +171,14 @@ describe.each(compatibleKinds)("a server of OpenAI's form, by %s,", (_kind, back
     expect(told).toEqual(Array(5).fill(usual[0]));
   });
 
+  it("may tell of tokens ahead of their text, but not of any number", async () => {
+    const ahead = Array.from({ length: 1500 }, () => ["", content(hi)] as const);
+    const { told } = await came("chat", [...ahead, ["Hi", content(bang)]], null);
+    expect(told).toHaveLength(1000);
+    const some = await came("chat", [...ahead.slice(0, 3), ["Hi", content(bang)]], null);
+    expect(some.told.map(([text]) => text)).toEqual(["Hi", "Hi", "Hi", "!"]);
+  });
+
   it("may leave thoughts in its text: tokens are told as they came", async () => {
     const texts = ["<think>", "Hm", "</think>", "\n\n", "Hi"];
     const one = (token: string) => ({ token, logprob: -1, bytes: [...Buffer.from(token)] });

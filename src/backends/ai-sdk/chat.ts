@@ -4,7 +4,7 @@ import type { LanguageModelV3CallOptions, LanguageModelV3StreamPart } from "@ai-
 import type { LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
 import { messageChoice, stoppedBy } from "../../core/chat-messages.js";
-import { WaitingTokens, withLogprobs } from "../../core/logprobs.js";
+import { mostAhead, WaitingTokens, withLogprobs } from "../../core/logprobs.js";
 import { reasoningOf } from "../../core/reasoning.js";
 import { LeftOut } from "../completions/left-out.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/refusals/asking.js";
@@ -67,7 +67,7 @@ async function* streamed(
     const calls = new CallParts();
     const thoughts = new ThoughtParts();
     const left = new LeftOut();
-    const tokens = call.request.logprobs ? new WaitingTokens() : undefined;
+    const tokens = call.request.logprobs ? new WaitingTokens(mostAhead) : undefined;
     const tell = (message: LLMResponse) => {
       const step = [message];
       tokens?.giveTo(step, 0);

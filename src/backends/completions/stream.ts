@@ -8,7 +8,7 @@ import type {
 import { deltaChoice, stoppedBy } from "../../core/chat-messages.js";
 import { imagesChoice } from "../../core/drawn.js";
 import { isObject, type JsonObject } from "../../core/json.js";
-import { WaitingTokens, withLogprobs } from "../../core/logprobs.js";
+import { mostAhead, WaitingTokens, withLogprobs } from "../../core/logprobs.js";
 import { type Reasoning, reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { brokenOff, failureIn } from "../http/failure.js";
 import { string } from "../http/json.js";
@@ -117,7 +117,7 @@ export class CompletionStream {
     if (images.length > 0) this.#add(imagesPiece(this.#stamp, images), out);
     if (calls.length > 0) this.#add(callPiece(this.#stamp, calls), out);
     if (this.#tokens || tokens.length > 0) {
-      this.#tokens ??= new WaitingTokens();
+      this.#tokens ??= new WaitingTokens(mostAhead);
       this.#tokens.add(tokens);
       this.#tokens.giveTo(out, from);
     }

@@ -1,7 +1,7 @@
 /** Thoughts that a server leaves in the text, since nobody told it to take them out. */
 import type { LLMChoice, LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import { deltaChoice, messageChoice, stoppedBy } from "../../core/chat-messages.js";
-import { WaitingTokens, withLogprobs } from "../../core/logprobs.js";
+import { mostAhead, WaitingTokens, withLogprobs } from "../../core/logprobs.js";
 import { reasoningChoice, reasoningOf } from "../../core/reasoning.js";
 import { MarkedThoughts, thinkTags, thoughtTags } from "../marked-thoughts.js";
 
@@ -77,7 +77,7 @@ export async function* untaggedStream(
       const from = out.length;
       const told = message.choices[0]?.logprobs;
       if (told) {
-        tokens ??= new WaitingTokens();
+        tokens ??= new WaitingTokens(mostAhead);
         tokens.add(told.content);
       }
       if (left) left = untag(message, left, out);
