@@ -1,7 +1,15 @@
 /** Conversations in the console, in a real browser before a real gateway. */
+import { create } from "@bufbuild/protobuf";
 import { describe, expect, it } from "vitest";
-import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import {
+  type LLMRequest,
+  LogprobsSchema,
+  TokenLogprobSchema,
+  type TopLogprob,
+  TopLogprobSchema,
+} from "../../gen/lintel/v1/chat_pb.js";
 import { State } from "../../gen/lintel/v1/models_pb.js";
+import { deltaChoice } from "../../src/core/chat-messages.js";
 import { drawnImage } from "../../src/core/drawn.js";
 import { LintelError } from "../../src/core/errors.js";
 import { webConsole } from "../../src/doors/console.js";
@@ -162,6 +170,39 @@ describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
     await button(page, "Again").waitFor();
     expect(await page.locator(".warnings").count()).toBe(0);
     expect(backend.asked[0]).toMatchObject({ model: "plain" });
+  });
+
+  it("tell how likely tokens were, where somebody wants to know", async () => {
+    const likely = (token: string, share: number, others: readonly TopLogprob[] = []) =>
+      create(TokenLogprobSchema, { token, logprob: Math.log(share), topLogprobs: [...others] });
+    const other = create(TopLogprobSchema, { token: "No", logprob: Math.log(0.25) });
+    const tokens = [likely("Yes", 0.75, [other]), likely("!", 0.05)];
+    const backend = scripted({
+      async *chat() {
+        for (const token of tokens) {
+          const content = create(LogprobsSchema, { content: [token] });
+          yield [
+            { ...piece(""), choices: [{ ...deltaChoice(token.token, ""), logprobs: content }] },
+          ];
+        }
+        yield [piece("", "stop", [1, 2])];
+      },
+    });
+    const { url } = await serve(backend, shown);
+    const { page } = await opened(url);
+    await say(page, "Is it?");
+    await button(page, "Again").waitFor();
+    expect(backend.asked[0]).toMatchObject({ logprobs: false });
+    await labelled(page, "Tell how likely tokens were").check();
+    await button(page, "Again").click();
+    await page.getByText("Tokens", { exact: true }).click();
+    expect(backend.asked[1]).toMatchObject({ logprobs: true, topLogprobs: 5 });
+    const spans = page.locator(".tokens span");
+    expect(await spans.allInnerTexts()).toEqual(["Yes", "!"]);
+    expect(await spans.evaluateAll((all) => all.map((one) => one.className))).toEqual([
+      ...["doubt1", "doubt4"],
+    ]);
+    expect(await spans.first().getAttribute("title")).toBe('"No" 25.0%');
   });
 
   it("know what a model takes as soon as it is loaded", async () => {
