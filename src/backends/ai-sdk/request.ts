@@ -1,16 +1,12 @@
 /** Requests for completions, as the AI SDK's common interface has them. */
 
-import type {
-  LanguageModelV3,
-  LanguageModelV3CallOptions,
-  SharedV3ProviderOptions,
-} from "@ai-sdk/provider";
+import type { LanguageModelV3, LanguageModelV3CallOptions } from "@ai-sdk/provider";
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
-import { isObject, type JsonObject } from "../../core/json.js";
+import { isObject } from "../../core/json.js";
 import { onlyOffersTools, usesTools } from "../../core/tool-calls.js";
 import { notSupported } from "../../core/warnings.js";
-import { promptCacheKey, toldCacheKey } from "../cache-key.js";
+import { promptCacheKey } from "../cache-key.js";
 import { callHeaders } from "../call-headers.js";
 import { callIds, hasOtherIds, idsFor } from "../call-ids.js";
 import { besideCalls, tools } from "../completions/fields.js";
@@ -19,18 +15,13 @@ import { blankMessages } from "../completions/refusals/blank.js";
 import { conversationFor, conversationToRefuse } from "../completions/refusals/conversation.js";
 import { logprobsToRefuse } from "../completions/refusals/logprobs.js";
 import { endUser } from "../completions/refusals/refusal.js";
-import {
-  type SamplingField,
-  saidPenalty,
-  samplingToRefuse,
-} from "../completions/refusals/sampling.js";
+import { type SamplingField, samplingToRefuse } from "../completions/refusals/sampling.js";
 import { keywordWarnings, withToldSchemas } from "../completions/refusals/schema-keywords.js";
 import { toolNamesToRefuse, withToldNames } from "../completions/refusals/tool-names.js";
 import { toolParts } from "../completions/refusals/tool-parts.js";
 import { hasStrictTools, strictness } from "../completions/refusals/tool-schemas.js";
 import { signedThoughts, summaries, thoughtsToRefuse } from "../completions/thoughts.js";
-import { longestOfOpenai, type PassUser, toldUser } from "../end-user.js";
-import type { ChatPackage } from "./chat-package.js";
+import type { PassUser } from "../end-user.js";
 import { chatPackage } from "./chat-packages.js";
 import { saysEffort } from "./efforts.js";
 import { askingForUsage } from "./fetch.js";
@@ -38,6 +29,7 @@ import { isV4 } from "./load.js";
 import { tokenOptions } from "./logprobs.js";
 import { losesDetail } from "./parts.js";
 import { promptOf } from "./prompt.js";
+import { cacheKeyOf, extrasOf, parallelOf, providerOptionsOf, userOf } from "./provider-options.js";
 import { replayTo } from "./replay.js";
 import { type Effort, effortOf } from "./request-effort.js";
 import { formatOf, toolOptions } from "./tools.js";
@@ -202,90 +194,7 @@ function isStored({ package: name, providerOptions }: Configured): boolean {
 
 const none: ReadonlySet<string> = new Set();
 
-/**
- * What its provider hands on to its vendor, unknown to it, under its own name; `undefined`: nothing.
- * @param more what it does besides
- */
-function extrasOf(
-  { repetitionPenalty, minP }: LLMRequest,
-  { model, package: name }: Configured,
-  refused: ReadonlySet<string>,
-  more: JsonObject | undefined,
-): readonly [name: string, options: JsonObject] | undefined {
-  const { extras } = chatPackage(name);
-  const penalty = refused.has("repetition_penalty") ? undefined : saidPenalty(repetitionPenalty);
-  const least = refused.has("min_p") ? undefined : minP || undefined;
-  const options = {
-    ...(extras && penalty !== undefined && { repetition_penalty: penalty }),
-    ...(extras && least !== undefined && { min_p: least }),
-    ...more,
-  };
-  if (Object.keys(options).length === 0) return undefined;
-  const [key = ""] = model.provider.split(".");
-  // By the other spelling it warns.
-  return [key.replace(/[_-]([a-z])/g, (it) => it.slice(1).toUpperCase()), options];
-}
-
 /** Whether a model may think, as the request or the operator has it. */
 const thinks = ({ options }: Effort, { providerOptions }: Configured): boolean =>
   saysEffort(providerOptions) ||
   (isObject(options.reasoningConfig) && options.reasoningConfig.type !== "disabled");
-
-/** Options that say whether one answer may call several tools, where the request says it. */
-const parallelOf = ({ tools: offered, parallelToolCalls }: LLMRequest, known: ChatPackage) =>
-  offered.length > 0 && parallelToolCalls !== undefined ? known.parallel?.(parallelToolCalls) : {};
-
-/** Options that tell a provider whom a call is for, where it is told and has any. */
-function userOf(
-  request: LLMRequest,
-  { package: name, passUser = "never" }: Configured,
-  refused: ReadonlySet<string>,
-): JsonObject {
-  const { user: write, keys } = chatPackage(name);
-  const longest = keys.includes("anthropic") ? undefined : longestOfOpenai;
-  const told = write && toldUser(request.user, passUser, longest);
-  return told === undefined || refused.has(endUser) ? {} : (write?.(told) ?? {});
-}
-
-/** Options that tell a provider which calls belong together, where this one says so and it has any. */
-function cacheKeyOf(
-  call: Pick<Asked, "affinity" | "request">,
-  configured: Configured,
-  refused: ReadonlySet<string>,
-): JsonObject | undefined {
-  const { cacheKey: write } = chatPackage(configured.package);
-  const told = write && !refused.has(promptCacheKey) ? toldCacheKey(call) : undefined;
-  return told === undefined ? undefined : write?.(told);
-}
-
-/** Options for every request and for this one, where the operator says nothing else. */
-function providerOptionsOf(
-  { package: name, providerOptions }: Configured,
-  { responseFormat }: LLMRequest,
-  own: readonly [name: string, options: JsonObject] | undefined,
-  ofCall: JsonObject,
-): SharedV3ProviderOptions {
-  const { keys, strict, sent } = chatPackage(name);
-  // Most providers that can be told how strictly to keep to a schema do so to the letter by themselves.
-  const strictly = strict &&
-    responseFormat?.type === "json_schema" && {
-      strictJsonSchema: responseFormat.jsonSchema?.strict ?? false,
-    };
-  const ours = { ...sent, ...ofCall, ...strictly };
-  if (!own && Object.keys(ours).length === 0) return providerOptions as SharedV3ProviderOptions;
-  const all = keys.reduce((said, key) => above(said, providerOptions[key]), ours);
-  const told = { ...providerOptions, ...Object.fromEntries(keys.map((key) => [key, all])) };
-  if (own) told[own[0]] = above(own[1], told[own[0]]);
-  return told as SharedV3ProviderOptions;
-}
-
-/** Options with others above them, also inside of what both have. */
-const above = (ours: JsonObject, theirs: JsonObject = {}): JsonObject => ({
-  ...ours,
-  ...Object.fromEntries(
-    Object.entries(theirs).map(([name, value]) => {
-      const under = ours[name];
-      return [name, isObject(under) && isObject(value) ? { ...under, ...value } : value];
-    }),
-  ),
-});
