@@ -20,6 +20,7 @@ import {
   thought,
   usesTool,
 } from "../support/scripted.js";
+import { saysTokens } from "../support/tokens.js";
 
 /** Tokens: `all` may do all, `limited` no model of the table, `elsewhere` nothing from this machine. */
 export const tableSettings: Partial<CoreSettings> = {
@@ -78,6 +79,7 @@ const chats: Record<string, Handle<"chat">> = {
     [png(1), png(2)].map((bytes) => drawnImage(pngUrl(bytes))),
     "they are.",
   ),
+  likely: saysTokens("Hel", "lo"),
   half: breaksAfter(
     new LintelError("upstream_failed", "the model server broke off"),
     "half ",

@@ -168,6 +168,36 @@ def pictures():
     assert chat.send_message("More.").text == "2 seen"
 
 
+def logprobs():
+    client = openai.OpenAI(base_url=f"{BASE}/v1", api_key="all", max_retries=0)
+    asked = {"model": "likely", "messages": HELLO, "logprobs": True}
+    told = lambda choice: [(it.token, it.logprob) for it in choice.logprobs.content]
+    tokens = [("Hel", -0.5), ("lo", -0.5)]
+    whole = client.chat.completions.create(**asked).choices[0]
+    assert told(whole) == tokens and whole.logprobs.content[0].bytes == [72, 101, 108], whole
+    with client.chat.completions.stream(**asked) as stream:
+        for _ in stream:
+            pass
+        assert told(stream.get_final_completion().choices[0]) == tokens
+    assert client.chat.completions.create(model="likely", messages=HELLO).choices[0].logprobs is None
+
+    asked = {"model": "likely", "input": "Hi", "include": ["message.output_text.logprobs"]}
+    answer = client.responses.create(**asked)
+    assert [it.token for it in answer.output[0].content[0].logprobs] == ["Hel", "lo"], answer
+    with client.responses.stream(**asked) as stream:
+        deltas = [e.logprobs for e in stream if e.type == "response.output_text.delta"]
+        assert [it.token for all in deltas for it in all] == ["Hel", "lo"], deltas
+        final = stream.get_final_response().output[0].content[0]
+        assert [it.token for it in final.logprobs] == ["Hel", "lo"], final
+
+    google = genai.Client(api_key="all", http_options={"base_url": BASE})
+    config = types.GenerateContentConfig(response_logprobs=True)
+    candidate = google.models.generate_content(model="likely", contents="Hi", config=config).candidates[0]
+    chosen = candidate.logprobs_result.chosen_candidates
+    assert [(it.token, it.log_probability) for it in chosen] == tokens, candidate
+    assert candidate.avg_logprobs == -0.5, candidate
+
+
 def anthropic_sdk():
     client = anthropic.Anthropic(base_url=BASE, api_key="all", max_retries=0)
     asked = {"model": "chat-1", "max_tokens": 100, "messages": HELLO}
@@ -298,6 +328,7 @@ azure_sdk()
 openai_tools()
 openai_responses()
 pictures()
+logprobs()
 anthropic_sdk()
 google_sdk()
 livepeer_sdk()
