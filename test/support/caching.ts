@@ -1,4 +1,5 @@
 /** A core that keeps answers, for tests. */
+import { expect } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import type { CoreParts } from "../../src/core/core.js";
@@ -39,7 +40,10 @@ export function caching(
 }
 
 export const miss = "lintel; fwd=miss";
+/** Where the clock stands still. */
 export const hit = "lintel; hit; ttl=3600";
+/** Where it does not. */
+export const someHit = expect.stringMatching(/^lintel; hit; ttl=\d+$/);
 
 /** What an answer says, whole or in pieces. */
 export const saidIn = (messages: readonly LLMResponse[]) =>
