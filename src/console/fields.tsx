@@ -1,6 +1,7 @@
 /** Controls of forms, each with its label. */
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+import type { Model } from "./wire.js";
 
 interface Labelled {
   readonly label: string;
@@ -81,6 +82,25 @@ export function Choice({
   );
 }
 
+/** One of the models. */
+export const ModelChoice = ({
+  models,
+  value,
+  onChange,
+}: {
+  readonly models: readonly Model[];
+  readonly value: string;
+  readonly onChange: (id: string) => void;
+}) => (
+  <Choice label="Model" value={value} onChange={onChange}>
+    {models.map(({ id }) => (
+      <option key={id} value={id}>
+        {id}
+      </option>
+    ))}
+  </Choice>
+);
+
 /** Yes or no. */
 export function Tick({
   label,
@@ -102,6 +122,18 @@ export function Tick({
     </label>
   );
 }
+
+/** What somebody wrote for numbers of a model, by the names of their fields; without those that it has not. */
+export const numbersIn = (
+  written: Readonly<Record<string, string>>,
+  supports: readonly string[],
+): Readonly<Record<string, number>> =>
+  Object.fromEntries(
+    Object.entries(written).flatMap(([name, text]) => {
+      const value = supports.includes(name) ? numberIn(text) : undefined;
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
 
 /** What somebody wrote for a number; `undefined` where that is nothing, or none. */
 export function numberIn(text: string): number | undefined {

@@ -1,7 +1,9 @@
 /** Conversations with a model. */
 import { useEffect, useRef, useState } from "preact/hooks";
+import { Composer } from "../composer.js";
 import { curlFor } from "../curl.js";
 import type { Gateway } from "../gateway.js";
+import { nextId } from "../ids.js";
 import { Alert, Copy } from "../notes.js";
 import type { Model } from "../wire.js";
 import { answer, requestFor, type Turn } from "./conversation.js";
@@ -88,14 +90,14 @@ export function Chat({
           <div ref={end} />
         </div>
         {known?.length === 0 && <Alert text="There is no model that chats." />}
-        <form
-          class="composer"
-          onSubmit={(event) => {
-            event.preventDefault();
-            send();
-          }}
-        >
-          {pictures.map((url, index) => (
+        <Composer
+          label="Message"
+          placeholder="Enter sends, Shift and Enter begin a line"
+          value={draft}
+          onChange={setDraft}
+          onSend={send}
+          written={written}
+          above={pictures.map((url, index) => (
             <button
               key={index}
               type="button"
@@ -106,42 +108,27 @@ export function Chat({
               <img src={url} alt="to be shown" />
             </button>
           ))}
-          <textarea
-            ref={written}
-            rows={3}
-            value={draft}
-            aria-label="Message"
-            placeholder="Enter sends, Shift and Enter begin a line"
-            onInput={(event) => setDraft(event.currentTarget.value)}
-            onKeyDown={(event) => {
-              // What is put together of several keys ends with Enter, too.
-              if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-              event.preventDefault();
-              send();
-            }}
-          />
-          <div class="actions">
-            {running ? (
-              <button type="button" onClick={() => running.abort()}>
-                Stop
-              </button>
-            ) : (
-              <button type="submit" disabled={models.length === 0}>
-                Send
-              </button>
-            )}
-            {looks && <Pictures onAdd={(urls) => setPictures([...pictures, ...urls])} />}
-            <Copy label="Copy as curl" text={curlFor("llm", request(asked))} />
-            <button
-              type="button"
-              class="quiet"
-              disabled={running !== undefined || turns.length === 0}
-              onClick={() => setTurns([])}
-            >
-              New conversation
+        >
+          {running ? (
+            <button type="button" onClick={() => running.abort()}>
+              Stop
             </button>
-          </div>
-        </form>
+          ) : (
+            <button type="submit" disabled={models.length === 0}>
+              Send
+            </button>
+          )}
+          {looks && <Pictures onAdd={(urls) => setPictures([...pictures, ...urls])} />}
+          <Copy label="Copy as curl" text={curlFor("llm", request(asked))} />
+          <button
+            type="button"
+            class="quiet"
+            disabled={running !== undefined || turns.length === 0}
+            onClick={() => setTurns([])}
+          >
+            New conversation
+          </button>
+        </Composer>
       </section>
       <ChatSettings form={form} models={models} onChange={onForm} />
     </div>
@@ -175,6 +162,3 @@ const dataUrlOf = (file: File): Promise<string> =>
 
 /** How far from its end somebody still looks at the end of a page, pixels. */
 const nearEnd = 200;
-
-let ids = 0;
-const nextId = (): number => ++ids;

@@ -1,5 +1,5 @@
 /** How a model is to answer. */
-import { Area, Choice, Line, numberIn, Tick } from "../fields.js";
+import { Area, Choice, Line, ModelChoice, numbersIn, Tick } from "../fields.js";
 import type { Model } from "../wire.js";
 import type { Settings } from "./conversation.js";
 
@@ -56,16 +56,14 @@ const mostTokens = ({ max_tokens }: Model): number =>
 /** The fields of a request that the form stands for. */
 export function settingsOf(form: ChatForm, model: Model | undefined): Settings {
   const supports = model?.supports ?? [];
-  const numbers = Object.entries(form.numbers).map(
-    ([name, text]) => [name, numberIn(text)] as const,
-  );
-  const said = [...numbers, ...Object.entries(form.words)].filter(
-    ([name, value]) => supports.includes(name) && value !== undefined && value !== "",
+  const chosen = Object.entries(form.words).filter(
+    ([name, word]) => supports.includes(name) && word !== "",
   );
   return {
     model: form.model,
     ...(model && supports.includes("max_tokens") && { max_tokens: mostTokens(model) }),
-    ...Object.fromEntries(said),
+    ...numbersIn(form.numbers, supports),
+    ...Object.fromEntries(chosen),
     ...(form.logprobs &&
       supports.includes("logprobs") && { logprobs: true, top_logprobs: likeliest }),
   };
@@ -87,13 +85,7 @@ export function ChatSettings({
   const change = (more: Partial<ChatForm>) => onChange({ ...form, ...more });
   return (
     <form class="settings" aria-label="Settings" onSubmit={(event) => event.preventDefault()}>
-      <Choice label="Model" value={form.model} onChange={(value) => change({ model: value })}>
-        {models.map(({ id }) => (
-          <option key={id} value={id}>
-            {id}
-          </option>
-        ))}
-      </Choice>
+      <ModelChoice models={models} value={form.model} onChange={(model) => change({ model })} />
       <Area
         label="System prompt"
         rows={4}

@@ -1,7 +1,9 @@
 /** Pictures of a prompt. */
 import { useState } from "preact/hooks";
+import { Composer } from "../composer.js";
 import { curlFor } from "../curl.js";
 import type { Gateway } from "../gateway.js";
+import { nextId } from "../ids.js";
 import { Alert, Copy, Warnings } from "../notes.js";
 import type { Media, Model } from "../wire.js";
 import { draw, type Job, newJob } from "./job.js";
@@ -42,32 +44,18 @@ export function Images({
     <div class="split">
       <section class="main">
         {known?.length === 0 && <Alert text="There is no model that draws." />}
-        <form
-          class="composer"
-          onSubmit={(event) => {
-            event.preventDefault();
-            start();
-          }}
+        <Composer
+          label="Prompt"
+          placeholder="What is to be seen; | stands between several prompts"
+          value={form.prompt}
+          onChange={(prompt) => onForm({ ...form, prompt })}
+          onSend={start}
         >
-          <textarea
-            rows={3}
-            value={form.prompt}
-            aria-label="Prompt"
-            placeholder="What is to be seen; | stands between several prompts"
-            onInput={(event) => onForm({ ...form, prompt: event.currentTarget.value })}
-            onKeyDown={(event) => {
-              if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-              event.preventDefault();
-              start();
-            }}
-          />
-          <div class="actions">
-            <button type="submit" disabled={models.length === 0}>
-              Draw
-            </button>
-            <Copy label="Copy as curl" text={curlFor("text-to-image", request)} />
-          </div>
-        </form>
+          <button type="submit" disabled={models.length === 0}>
+            Draw
+          </button>
+          <Copy label="Copy as curl" text={curlFor("text-to-image", request)} />
+        </Composer>
         {jobs.map((job) => (
           <JobView key={job.id} job={job} onSeed={withSeed} />
         ))}
@@ -156,6 +144,3 @@ function Picture({
     </figure>
   );
 }
-
-let ids = 0;
-const nextId = (): number => ++ids;

@@ -1,5 +1,5 @@
 /** What pictures are to be like. */
-import { Area, Choice, Line, numberIn, Tick } from "../fields.js";
+import { Area, Choice, Line, ModelChoice, numbersIn, Tick } from "../fields.js";
 import type { Model } from "../wire.js";
 
 /** What stands in the form. Empty texts are left to the gateway. */
@@ -31,17 +31,13 @@ const count = "num_images_per_prompt";
 /** The request that the form stands for. */
 export function requestOf(form: ImageForm, model: Model | undefined): object {
   const supports = model?.supports ?? [];
-  const said = Object.entries(form.numbers)
-    .filter(([name]) => name === count || supports.includes(name))
-    .map(([name, text]) => [name, numberIn(text)] as const)
-    .filter(([, value]) => value !== undefined);
   return {
     model_id: form.model,
     prompt: form.prompt,
     ...(form.negative.trim() !== "" && supports.includes("negative_prompt")
       ? { negative_prompt: form.negative }
       : {}),
-    ...Object.fromEntries(said),
+    ...numbersIn(form.numbers, [...supports, count]),
     ...(form.lora !== "" && supports.includes("loras") ? { loras: { [form.lora]: 1 } } : {}),
     ...(form.safety ? {} : { safety_check: false }),
     ...(form.previews && supports.includes("include_previews") ? { include_previews: true } : {}),
@@ -67,13 +63,7 @@ export function ImageSettings({
     change({ numbers: { ...form.numbers, [name]: text } });
   return (
     <form class="settings" aria-label="Settings" onSubmit={(event) => event.preventDefault()}>
-      <Choice label="Model" value={form.model} onChange={(value) => change({ model: value })}>
-        {models.map(({ id }) => (
-          <option key={id} value={id}>
-            {id}
-          </option>
-        ))}
-      </Choice>
+      <ModelChoice models={models} value={form.model} onChange={(model) => change({ model })} />
       {supports.includes("negative_prompt") && (
         <Area
           label="Negative prompt"

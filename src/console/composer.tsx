@@ -1,0 +1,48 @@
+/** Where somebody writes what is to be sent. */
+import type { ComponentChildren, Ref } from "preact";
+
+/** A text that Enter sends, with what stands above it and the buttons below. */
+export const Composer = ({
+  label,
+  placeholder,
+  value,
+  onChange,
+  onSend,
+  written,
+  above,
+  children,
+}: {
+  readonly label: string;
+  readonly placeholder: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly onSend: () => void;
+  readonly written?: Ref<HTMLTextAreaElement>;
+  readonly above?: ComponentChildren;
+  readonly children: ComponentChildren;
+}) => (
+  <form
+    class="composer"
+    onSubmit={(event) => {
+      event.preventDefault();
+      onSend();
+    }}
+  >
+    {above}
+    <textarea
+      ref={written}
+      rows={3}
+      value={value}
+      aria-label={label}
+      placeholder={placeholder}
+      onInput={(event) => onChange(event.currentTarget.value)}
+      onKeyDown={(event) => {
+        // What is put together of several keys ends with Enter, too.
+        if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
+        event.preventDefault();
+        onSend();
+      }}
+    />
+    <div class="actions">{children}</div>
+  </form>
+);
