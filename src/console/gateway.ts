@@ -51,7 +51,6 @@ async function answerOf(
       headers: body ? { authorization, "content-type": "application/json" } : { authorization },
       body: body ? JSON.stringify(body) : null,
       signal: signal ?? null,
-      credentials: "omit",
       cache: "no-store",
     });
   } catch (error) {

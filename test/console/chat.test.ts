@@ -205,6 +205,15 @@ describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
     expect(await spans.first().getAttribute("title")).toBe('"No" 25.0%');
   });
 
+  it("get through a proxy that asks for its own cookie", async () => {
+    const { url } = await serve(scripted({ chat: says("Hi") }), shown);
+    const { page } = await opened(url, "#models");
+    await page.context().addCookies([{ name: "login", value: "1", url }]);
+    const asked = page.waitForRequest(/ListModels$/);
+    await button(page, "Look again").click();
+    expect((await (await asked).allHeaders()).cookie).toBe("login=1");
+  });
+
   it("know what a model takes as soon as it is loaded", async () => {
     let models = [chatModel("chat-1", { state: State.LOADING, supports: [] })];
     const backend = scripted({ chat: says("Hi") }, [], "slow", { models: () => models });
