@@ -20,6 +20,8 @@ const browser = (): Promise<Browser> => {
     executablePath: executablePath as string,
     // As root, and where little memory is shared, as in containers.
     args: ["--no-sandbox", "--disable-dev-shm-usage"],
+    // Tests of commands in the same process send signals, at which it would end.
+    ...{ handleSIGINT: false, handleSIGTERM: false, handleSIGHUP: false },
   });
   return launched;
 };
