@@ -14,7 +14,7 @@ if (noBrowser) {
 
 let launched: Promise<Browser> | undefined;
 
-/** One for all tests of a process; it ends with it. */
+/** One for all tests of a file. */
 const browser = (): Promise<Browser> => {
   launched ??= chromium.launch({
     executablePath: executablePath as string,
@@ -25,6 +25,13 @@ const browser = (): Promise<Browser> => {
   });
   return launched;
 };
+
+/** Ends it, at the end of each file: what it writes would outlive the tests. */
+export async function closeBrowser(): Promise<void> {
+  const closing = launched;
+  launched = undefined;
+  await (await closing)?.close();
+}
 
 /** A page, and what it said and asked for by itself. */
 export interface Watched {

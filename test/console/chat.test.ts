@@ -1,6 +1,6 @@
 /** Conversations in the console, in a real browser before a real gateway. */
 import { create } from "@bufbuild/protobuf";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import {
   type LLMRequest,
   LogprobsSchema,
@@ -25,7 +25,7 @@ import {
   thinks,
   thought,
 } from "../support/scripted.js";
-import { button, labelled, noBrowser, opened, why } from "./browser.js";
+import { button, closeBrowser, labelled, noBrowser, opened, why } from "./browser.js";
 
 const shown = { moreDoors: [webConsole(["calls"])] };
 
@@ -36,6 +36,8 @@ async function say(page: Awaited<ReturnType<typeof opened>>["page"], text: strin
 }
 
 describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
+  afterAll(closeBrowser);
+
   it("show what was thought, what was answered, and how it went", async () => {
     const chat = thinks([thought("Let me see.")], "Hello ", "**there**:\n```js\nlet a = 1;\n```\n");
     const backend = scripted({ chat });

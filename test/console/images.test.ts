@@ -1,15 +1,17 @@
 /** Pictures in the console, in a real browser before a real gateway. */
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
 import { progressEvent } from "../../src/core/image-events.js";
 import { webConsole } from "../../src/doors/console.js";
 import { serve } from "../doors/serve.js";
 import { paints, png, scripted } from "../support/scripted.js";
-import { button, labelled, noBrowser, opened, why } from "./browser.js";
+import { button, closeBrowser, labelled, noBrowser, opened, why } from "./browser.js";
 
 const shown = { moreDoors: [webConsole(["calls"])] };
 
 describe.skipIf(noBrowser)(`pictures in the console${why}`, () => {
+  afterAll(closeBrowser);
+
   it("are asked for as the form says, and shown with their seeds", async () => {
     const backend = scripted({ streamTextToImage: paints(2) });
     const { url } = await serve(backend, shown);

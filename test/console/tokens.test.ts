@@ -1,7 +1,7 @@
 /** Tokens in the console: who calls, what is left, and administration. */
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { administered, adminLines, as, secret } from "../admin/gateway.js";
-import { button, labelled, noBrowser, opened, why } from "./browser.js";
+import { button, closeBrowser, labelled, noBrowser, opened, why } from "./browser.js";
 
 type Page = Awaited<ReturnType<typeof opened>>["page"];
 
@@ -15,6 +15,8 @@ async function use(page: Page, token: string, keep = false) {
 const limits = "limits: { caller: { requests_per_minute: 60 } }";
 
 describe.skipIf(noBrowser)(`tokens in the console${why}`, () => {
+  afterAll(closeBrowser);
+
   it("are asked for where the gateway knows those that call, and kept as somebody says", async () => {
     const { url, tokens } = await administered(adminLines(limits));
     const made = await tokens.createToken({ name: "alice", team: "red" }, as());
