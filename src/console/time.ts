@@ -11,3 +11,6 @@ export function span(seconds: number): string {
   const [unit, length] = units.find(([, length]) => seconds >= 2 * length) ?? ["s", 1];
   return `${Math.round(seconds / length)} ${unit}`;
 }
+
+/** Milliseconds as seconds, to the hundredth. */
+export const seconds = (ms: number): string => (ms / 1000).toFixed(2);

@@ -47,8 +47,10 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
   const maxTokens = Number.isFinite(most) && !refused.has(beyondContext) ? most : undefined;
   const usualName = (dialect.maxTokens === "max_tokens") !== refused.has("max_tokens");
   const takes = (field: Optional) => !refused.has(field) && !dialect.lacks.has(field);
-  const penalty = takes("repetition_penalty") ? saidPenalty(repetitionPenalty) : undefined;
-  const presence = takes("presence_penalty") ? presencePenalty || undefined : undefined;
+  // Values first: as a rule there are none, and no list is looked through.
+  const said = saidPenalty(repetitionPenalty);
+  const penalty = said !== undefined && takes("repetition_penalty") ? said : undefined;
+  const presence = presencePenalty && takes("presence_penalty") ? presencePenalty : undefined;
   const takesTools = !refused.has(tools);
   const unsigned = dialect.unsigned?.(request.model);
   const offered = takesTools ? toolFields(request, refused) : undefined;
@@ -84,12 +86,13 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
     prompt_cache_key: refused.has(promptCacheKey) ? undefined : options.cacheKey,
     modalities: request.modalities.length > 0 ? request.modalities : undefined,
     // At its default none of these asks for anything.
-    frequency_penalty: takes("frequency_penalty") ? frequencyPenalty || undefined : undefined,
+    frequency_penalty:
+      frequencyPenalty && takes("frequency_penalty") ? frequencyPenalty : undefined,
     presence_penalty: dialect.penalty === "presence_penalty" ? shifted(penalty) : presence,
     repetition_penalty: dialect.penalty === "repetition_penalty" ? penalty : undefined,
     repeat_penalty: dialect.penalty === "repeat_penalty" ? penalty : undefined,
-    min_p: takes("min_p") ? minP || undefined : undefined,
-    verbosity: takes("verbosity") ? verbosity || undefined : undefined,
+    min_p: minP && takes("min_p") ? minP : undefined,
+    verbosity: verbosity && takes("verbosity") ? verbosity : undefined,
     image_config:
       request.imageConfig && takes(imageConfig) ? writeImageConfig(request.imageConfig) : undefined,
     logprobs: tells ? (counted ? Math.max(beside, 1) : true) : undefined,

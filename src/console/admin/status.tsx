@@ -2,7 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { wordsOf } from "../gateway.js";
 import { Alert } from "../notes.js";
-import { span } from "../time.js";
+import { seconds, span } from "../time.js";
 import type { Administer, Percentiles, Status, TargetStatus } from "./wire.js";
 
 /** Between two looks, milliseconds. */
@@ -117,5 +117,3 @@ function TargetState({ target: { state, out_for_ms } }: { readonly target: Targe
 /** The middle and the slow end. */
 const times = (ms: Percentiles | undefined): string =>
   ms ? `${seconds(ms.p50)}, ${seconds(ms.p95)} s` : "";
-
-const seconds = (ms: number): string => (ms / 1000).toFixed(2);

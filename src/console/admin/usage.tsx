@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Choice } from "../fields.js";
 import { wordsOf } from "../gateway.js";
 import { Alert, Warnings } from "../notes.js";
+import { seconds } from "../time.js";
 import type { Administer, QueryUsage, UsageRow } from "./wire.js";
 
 const groups = [
@@ -120,7 +121,7 @@ const Rows = ({
               <td class="number">
                 {row.spend.toLocaleString(undefined, { maximumFractionDigits: 4 })}
               </td>
-              <td class="number">{(row.mean_duration_ms / 1000).toFixed(2)} s</td>
+              <td class="number">{seconds(row.mean_duration_ms)} s</td>
             </tr>
           ))}
         </tbody>

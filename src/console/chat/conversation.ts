@@ -1,5 +1,5 @@
 /** A conversation, and how one answer of it comes in. */
-import { eventsOf, failureIn, type Gateway } from "../gateway.js";
+import { eventsOf, failureIn, type Gateway, wordsOf } from "../gateway.js";
 import type { ChatChunk, Message, Part, TokenLogprob, Usage } from "../wire.js";
 
 /** How one answer went. */
@@ -88,8 +88,10 @@ export async function answer(
     }
   } catch (error) {
     const stopped = signal.aborted;
-    const told = error instanceof Error ? error.message : String(error);
-    change({}, { total: passed(), ...(stopped ? { finish: "stopped" } : { error: told }) });
+    change(
+      {},
+      { total: passed(), ...(stopped ? { finish: "stopped" } : { error: wordsOf(error) }) },
+    );
   }
 }
 

@@ -1,5 +1,6 @@
 /** One turn of a conversation, as it is shown. */
 import { Alert, Copy, Warnings } from "../notes.js";
+import { seconds } from "../time.js";
 import type { Course, Turn } from "./conversation.js";
 import { Prose } from "./prose.js";
 import { Tokens } from "./tokens.js";
@@ -60,7 +61,7 @@ function courseIn({ first, total, finish, usage, estimated }: Course): string {
     const about = estimated ? "about " : "";
     told.push(`${about}${usage.prompt_tokens} + ${usage.completion_tokens} tokens`);
   }
-  if (first !== undefined) told.push(`first after ${seconds(first)}`);
+  if (first !== undefined) told.push(`first after ${seconds(first)} s`);
   if (usage && total !== undefined && first !== undefined && total > first) {
     const rate = (usage.completion_tokens / (total - first)) * 1000;
     if (usage.completion_tokens > 1) told.push(`${rate.toPrecision(3)} tokens/s`);
@@ -69,5 +70,3 @@ function courseIn({ first, total, finish, usage, estimated }: Course): string {
   else if (finish !== undefined && finish !== "stop") told.push(finish);
   return told.join(" · ");
 }
-
-const seconds = (ms: number): string => `${(ms / 1000).toFixed(2)} s`;
