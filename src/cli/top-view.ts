@@ -1,4 +1,6 @@
 /** What `lintel top` shows: a running gateway as text. */
+
+import type { BudgetUse } from "../core/limits/budgets.js";
 import type { Percentiles } from "../core/routing/latency.js";
 import type { EndpointSnapshot } from "../core/routing/snapshot.js";
 import type { MirrorStatus, Status } from "../telemetry/status.js";
@@ -7,7 +9,7 @@ import { table } from "./table.js";
 
 /** All of it, as lines of text. */
 export function topView(status: Status): string {
-  const { models, targets, mirrors = [], away, lastReload } = status;
+  const { models, targets, mirrors = [], away, lastReload, budgets = [] } = status;
   const parts = [
     headline(status),
     ...(away.length > 0 ? [`Away: ${away.join(", ")}`] : []),
@@ -18,6 +20,7 @@ export function topView(status: Status): string {
     models.length > 0 ? table(modelHeading, models.map(modelRow)) : "No calls yet.",
     targets.length > 0 ? table(targetHeading, targets.map(targetRow)) : "No targets.",
     ...(mirrors.length > 0 ? [table(mirrorHeading, mirrorRows(mirrors, models))] : []),
+    ...(budgets.length > 0 ? [table(budgetHeading, budgets.map(budgetRow))] : []),
   ];
   return parts.join("\n\n");
 }
@@ -163,6 +166,25 @@ const mirrorRow = (it: MirrorStatus): string[] => [
   ...times(it.totalMs),
   it.lastFailure ?? "",
 ];
+
+const budgetHeading = ["BUDGET", "OF", "USED", "SPENT", "AMOUNT", "PERIOD", "BEGINS ANEW"];
+
+const budgetRow = ({ scope, name, caller, ...it }: BudgetUse): string[] => [
+  scope,
+  caller === undefined ? name : `${caller}, ${name}`,
+  // Of 0.29 there would be 28.999… in a hundred.
+  `${Math.floor(Number((it.ratio * 100).toPrecision(12)))}%`,
+  amount(it.used),
+  amount(it.amount),
+  it.period,
+  it.endsAt === undefined ? "never" : minuteOf(it.endsAt),
+];
+
+const amount = (spend: number) => String(Number(spend.toPrecision(6)));
+
+/** As a store tells it whose clock is another one, a period ends some moments before or after a full minute. */
+const minuteOf = (ms: number) =>
+  `${new Date(Math.round(ms / 60_000) * 60_000).toISOString().slice(0, 16)}Z`;
 
 const stateOf = ({ state, outForMs }: Pick<EndpointSnapshot, "state" | "outForMs">) =>
   outForMs === 0 ? state : `${state} ${Math.ceil(outForMs / 1000)}s`;

@@ -44,9 +44,9 @@ export function gauges(sources: Sources): Metric[] {
       "lintel.budget.used",
       "1",
       "Share of a budget that is used, with what calls that run have reserved.",
-      (sources.budgets?.() ?? []).map(({ ratio, ...budget }) => ({
+      (sources.budgets?.() ?? []).map((budget) => ({
         attributes: attributesOf(budget),
-        value: ratio,
+        value: budget.ratio,
       })),
     ),
     counter(
@@ -105,7 +105,7 @@ const nameAttributes = {
   caller_model: "gen_ai.request.model",
 } as const;
 
-const attributesOf = ({ scope, name, caller, period }: Omit<BudgetUse, "ratio">): Attributes => ({
+const attributesOf = ({ scope, name, caller, period }: BudgetUse): Attributes => ({
   "lintel.limit.scope": scope,
   ...(scope !== "global" && { [nameAttributes[scope]]: name }),
   ...(caller !== undefined && { "lintel.caller": caller }),

@@ -1,9 +1,10 @@
 /** Several workers at a glance, as one gateway. */
+import { type BudgetUse, fullest } from "../core/limits/budgets.js";
 import type { Percentiles } from "../core/routing/latency.js";
 import type { QuotaPart } from "../core/routing/quota.js";
 import type { EndpointSnapshot } from "../core/routing/snapshot.js";
 import { mirrorKey } from "./mirror-tally.js";
-import type { MirrorStatus, Status } from "./status.js";
+import { type MirrorStatus, mostBudgets, type Status } from "./status.js";
 import type { ModelTally } from "./tally.js";
 
 /** How well a target is, the worst first. */
@@ -54,6 +55,7 @@ export function mergedStatus(all: readonly [Status, ...Status[]]): Status {
     away: [...new Set(all.flatMap(({ away }) => away))],
     // It is told to all of them.
     lastReload: first.lastReload,
+    budgets: mergedBudgets(all.flatMap(({ budgets = [] }) => budgets)),
   };
 }
 
@@ -104,6 +106,14 @@ function mergedQuota(all: readonly EndpointSnapshot[]): Pick<EndpointSnapshot, "
   const [requests, tokens] = [most("requests"), most("tokens")];
   if (!requests && !tokens) return {};
   return { quota: { ...(requests && { requests }), ...(tokens && { tokens }) } };
+}
+
+/** Each tells what all of them used, as of its own last call: the most that one knows of. */
+function mergedBudgets(all: readonly BudgetUse[]): BudgetUse[] {
+  const keyOf = ({ scope, name, caller, period }: BudgetUse) =>
+    JSON.stringify([scope, name, caller, period]);
+  const merged = grouped(all, keyOf, (same) => same.reduce((a, b) => (b.used > a.used ? b : a)));
+  return fullest(merged, mostBudgets);
 }
 
 function mergedMirror(all: readonly [MirrorStatus, ...MirrorStatus[]]): MirrorStatus {

@@ -1,12 +1,15 @@
 /** How a gateway stands, as administration tells it, and back, for `lintel top` before a gateway elsewhere. */
 import { create } from "@bufbuild/protobuf";
-import { durationFromMs, durationMs } from "@bufbuild/protobuf/wkt";
+import { durationFromMs, durationMs, timestampFromMs, timestampMs } from "@bufbuild/protobuf/wkt";
 import {
   type GetStatusResponse,
   GetStatusResponseSchema,
   TargetState,
 } from "../../gen/lintel/admin/v1/status_pb.js";
 import type { ErrorCode } from "../core/error-table.js";
+import type { AlertScope } from "../core/limits/alerts.js";
+import type { BudgetUse } from "../core/limits/budgets.js";
+import type { BudgetPeriod } from "../core/limits/settings.js";
 import type { Percentiles } from "../core/routing/latency.js";
 import type { QuotaPart } from "../core/routing/quota.js";
 import type { EndpointSnapshot } from "../core/routing/snapshot.js";
@@ -73,6 +76,10 @@ export function statusMessage(status: Status): GetStatusResponse {
       successful: lastReload.successful,
       waitingForRestart: lastReload.restart,
     },
+    budgets: status.budgets?.map(({ scope, name, caller, period, amount, used, endsAt }) => ({
+      ...{ scope, name, caller, period, amount, used },
+      resetTime: endsAt === undefined ? undefined : timestampFromMs(Math.round(endsAt)),
+    })),
   });
 }
 
@@ -141,6 +148,7 @@ export function statusOfMessage(message: GetStatusResponse): Status {
     ...(lastReload && {
       lastReload: { successful: lastReload.successful, restart: lastReload.waitingForRestart },
     }),
+    budgets: message.budgets.map(budgetOf),
   };
 }
 
@@ -153,6 +161,16 @@ function healthOf(
   const { outForMs, lastFailure } = it;
   return { state, outForMs, ...(lastFailure !== "" && { lastFailure: lastFailure as ErrorCode }) };
 }
+
+const budgetOf = (it: GetStatusResponse["budgets"][number]): BudgetUse => ({
+  scope: it.scope as AlertScope,
+  name: it.name,
+  ...(it.caller !== "" && { caller: it.caller }),
+  period: it.period as BudgetPeriod,
+  ratio: it.used / it.amount,
+  ...{ amount: it.amount, used: it.used },
+  ...(it.resetTime && { endsAt: timestampMs(it.resetTime) }),
+});
 
 const timesOf = ({
   firstMs,

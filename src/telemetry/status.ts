@@ -1,5 +1,6 @@
 /** A running gateway at a glance, for `lintel top`. */
 import cluster from "node:cluster";
+import { type BudgetUse, fullest } from "../core/limits/budgets.js";
 import type { EndpointSnapshot, RoutingSnapshot } from "../core/routing/snapshot.js";
 import type { LastReload } from "../reloading.js";
 import type { Sources } from "./gauges.js";
@@ -27,7 +28,12 @@ export interface Status {
   readonly away: readonly string[];
   /** Absent: nothing can be reloaded. */
   readonly lastReload?: LastReload | undefined;
+  /** The nearest to their end first; absent: a gateway of an earlier version tells none. */
+  readonly budgets?: readonly BudgetUse[];
 }
+
+/** Budgets that are told. */
+export const mostBudgets = 20;
 
 /** A mirror, and the health of the model that it is; without that it was not asked since the last reload. */
 export type MirrorStatus = MirrorTally &
@@ -64,6 +70,7 @@ export function statusOf(version: string, tallies: Tallies, sources: Sources): S
     retries,
     away: away.filter((name) => typeof name === "string"),
     lastReload: sources.lastReload?.(),
+    budgets: fullest(sources.budgets?.() ?? [], mostBudgets),
   };
 }
 

@@ -34,6 +34,28 @@ it("has models and targets, what was counted, and how they are", async () => {
   expect(Number(told.uptime?.seconds)).toBeGreaterThanOrEqual(0);
 });
 
+const budgets = `limits:
+  global: { budget: { amount: 30, period: lifetime } }
+  caller: { budget: { amount: 12, period: month } }
+prices: [{ model: chat, input: 1000000 }]
+`;
+
+it("has budgets, the nearest to its end first, as lintel top has", async () => {
+  const { status, url } = await called(adminLines(budgets));
+  const told = (await status.getStatus({}, as())).budgets;
+  const spent = { amount: 12, used: 3, period: "month" };
+  expect(told).toMatchObject([
+    { scope: "caller", name: "alice", caller: "", ...spent },
+    { scope: "global", name: "", amount: 30, used: 3, period: "lifetime" },
+  ]);
+  expect(Number(told[0]?.resetTime?.seconds)).toBeGreaterThan(Date.now() / 1000);
+  expect(told[1]?.resetTime).toBeUndefined();
+  const { stdout } = await runHere(["top", "--once", "--server", url, "--admin-token", secret]);
+  expect(stdout).toMatch(
+    /\nBUDGET .*\ncaller +alice +25% +3 +12 +month +\d[-\d]+T00:00Z\nglobal +10% +3 +30 +lifetime +never\n/,
+  );
+});
+
 it("is for administrators, and is no line of the log, which who looks would fill", async () => {
   const { post, lines, token } = await called();
   const calls = () => lines.filter(({ message }) => message === "admin call");

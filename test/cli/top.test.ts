@@ -245,6 +245,28 @@ test("workers, calls without a model, targets that are out, and times in few dig
   expect(topView({ ...status, models: [], targets: [] })).toMatch(
     /No calls yet\.\n\nNo targets\.$/,
   );
+  const endsAt = Date.UTC(2027, 1, 1) + 20_000;
+  const budgets = [
+    {
+      ...{ scope: "caller_model" as const, name: "m-*", caller: "ann", period: "month" as const },
+      ...{ amount: 2, used: 0.58, ratio: 0.29, endsAt },
+    },
+    {
+      ...{ scope: "global" as const, name: "", period: "lifetime" as const },
+      ...{ amount: 30, used: 0.1234567, ratio: 0.0041 },
+    },
+  ];
+  const [heading, ...rows] =
+    topView({ ...status, budgets })
+      .split("\n\n")[3]
+      ?.split("\n") ?? [];
+  expect(cells(heading)).toEqual([
+    ...["BUDGET", "OF", "USED", "SPENT", "AMOUNT", "PERIOD", "BEGINS ANEW"],
+  ]);
+  expect(rows.map(cells)).toEqual([
+    ["caller_model", "ann, m-*", "29%", "0.58", "2", "month", "2027-02-01T00:00Z"],
+    ["global", "0%", "0.123457", "30", "lifetime", "never"],
+  ]);
 });
 
 test("a gateway is chosen by its process id, or by its socket's address", async () => {

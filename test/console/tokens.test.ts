@@ -84,7 +84,11 @@ describe.skipIf(noBrowser)(`tokens in the console${why}`, () => {
   });
 
   it("open a look at what the gateway does, which goes on", async () => {
-    const { url, chat, tokens } = await administered();
+    const { url, chat, tokens } = await administered(
+      adminLines(`limits: { caller: { budget: { amount: 12, period: month } } }
+prices: [{ model: chat, input: 1000000 }]
+`),
+    );
     const { secret: token } = await tokens.createToken({ name: "alice" }, as());
     const { page, faults } = await opened(url, "#administration");
     await use(page, secret);
@@ -94,6 +98,11 @@ describe.skipIf(noBrowser)(`tokens in the console${why}`, () => {
     expect((await cells()).slice(0, 6)).toEqual(["chat\nserver", "in", "0", "0", "0", "0"]);
     await (await chat("chat", "Hello", token)).text();
     await expect.poll(async () => (await cells())[4]).toBe("1");
+    const budget = page.getByRole("table", { name: "Budgets" }).getByRole("row").last();
+    expect(await budget.getByRole("cell").allInnerTexts()).toEqual([
+      ...["caller alice", expect.stringMatching(/^\s*3 of 12 per month$/)],
+      expect.stringMatching(/\d/),
+    ]);
     expect(faults).toEqual([]);
   });
 

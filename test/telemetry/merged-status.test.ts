@@ -60,6 +60,7 @@ test("workers count together, and are as well as the worst of them", () => {
       },
     ],
     mirrors: [],
+    budgets: [],
     retries: { requests: 11, retries: 22, denied: 33 },
     lastReload: { successful: true, restart: 1 },
   });
@@ -76,6 +77,24 @@ test.each(["due", "used_up", "probing", "resting", "out"] as const)(
     expect(merged).toMatchObject({ state, outForMs: 7, lastFailure: "timeout" });
   },
 );
+
+test("of a budget the most that a worker knows of is told, and of all those that are nearest to their end", () => {
+  const of = (name: string, used: number, more: object = {}) => ({
+    ...{ scope: "team" as const, name, period: "day" as const, amount: 100, used, ...more },
+    ratio: used / 100,
+  });
+  const many = Array.from({ length: 20 }, (_, i) => of(`t${i}`, 10 + i));
+  const merged = mergedStatus([
+    { ...one, budgets: [of("a", 90), of("b", 50), ...many] },
+    { ...other, budgets: [of("a", 95), of("b", 40), of("b", 60, { period: "hour" })] },
+    // Of an earlier version.
+    other,
+  ]).budgets;
+  expect(merged).toHaveLength(20);
+  expect(merged?.slice(0, 4)).toEqual([
+    ...[of("a", 95), of("b", 60, { period: "hour" }), of("b", 50), of("t19", 29)],
+  ]);
+});
 
 test("of a quota the most that a worker knows of is told: each heard of the others", () => {
   const part = (used: number) => ({ used, limit: 10 });

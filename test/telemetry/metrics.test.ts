@@ -307,7 +307,7 @@ describe("as Prometheus reads them", () => {
 
   test("how much of budgets is used is told with the names that it is of", async () => {
     const open = await telemetryOf({ prometheus: true });
-    const period = "month" as const;
+    const [period, of] = ["month" as const, { amount: 4, used: 1 }];
     open.observe({
       running: () => 0,
       routing: () => ({
@@ -316,11 +316,11 @@ describe("as Prometheus reads them", () => {
         retries: { requests: 0, retries: 0, denied: 0 },
       }),
       budgets: () => [
-        { scope: "global", name: "", period, ratio: 0.25 },
-        { scope: "model", name: "gpt-*", period, ratio: 0.5 },
-        { scope: "team", name: "red", period, ratio: 1 },
-        { scope: "caller", name: 'a"b', period: "day", ratio: 1.5 },
-        { scope: "caller_model", name: "gpt-*", caller: "ann", period, ratio: 0.75 },
+        { scope: "global", name: "", period, ratio: 0.25, ...of },
+        { scope: "model", name: "gpt-*", period, ratio: 0.5, ...of },
+        { scope: "team", name: "red", period, ratio: 1, ...of },
+        { scope: "caller", name: 'a"b', period: "day", ratio: 1.5, ...of },
+        { scope: "caller_model", name: "gpt-*", caller: "ann", period, ratio: 0.75, ...of },
       ],
     });
     const told = [...samples(open.prometheus?.() ?? "")].filter(([key]) => key.includes("budget"));

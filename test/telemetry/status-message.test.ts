@@ -47,6 +47,13 @@ const whole: Status = {
   retries: { requests: 1, retries: 2, denied: 3 },
   away: ["limits", "issuer x"],
   lastReload: { successful: false, restart: 2 },
+  budgets: [
+    { scope: "global", name: "", period: "lifetime", ratio: 1.5, amount: 2, used: 3 },
+    {
+      ...{ scope: "caller_model", name: "m-*", caller: "ann", period: "hour", ratio: 0.25 },
+      ...{ amount: 2, used: 0.5, endsAt: 1_800_000_000_123 },
+    },
+  ],
 };
 
 test("all of it comes back", () => {
@@ -56,6 +63,6 @@ test("all of it comes back", () => {
 
 test("of a gateway that does nothing, too, and that is one process", () => {
   const { workers: _, lastReload: __, ...one } = whole;
-  const bare: Status = { ...one, models: [], targets: [], mirrors: [], away: [] };
+  const bare: Status = { ...one, models: [], targets: [], mirrors: [], away: [], budgets: [] };
   expect(statusOfMessage(statusMessage(bare))).toEqual(bare);
 });

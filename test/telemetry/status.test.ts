@@ -32,6 +32,24 @@ async function statusOf(away: boolean, names: readonly string[]) {
   return open.status?.();
 }
 
+test("of budgets the twenty that are nearest to their end, and none where there are none", async () => {
+  const open = await telemetryOf({ status: true });
+  const sources = {
+    running: () => 0,
+    routing: () => ({ endpoints: [], mirrors: [], retries }),
+  };
+  open.observe(sources);
+  expect(open.status?.().budgets).toEqual([]);
+  const budgets = Array.from({ length: 25 }, (_, i) => ({
+    ...{ scope: "caller" as const, name: `c${i}`, period: "day" as const },
+    ...{ amount: 50, used: i, ratio: i / 50 },
+  }));
+  open.observe({ ...sources, budgets: () => budgets });
+  const told = open.status?.().budgets?.map(({ name }) => name);
+  expect(told).toEqual(Array.from({ length: 20 }, (_, i) => `c${24 - i}`));
+  expect(budgets[0]?.name).toBe("c0");
+});
+
 const names = ["limits", "answers", "cache", "images", "tokens", "usage", "issuers"];
 
 test.each(names)("of %s whether they are away, and of nothing else", async (name) => {

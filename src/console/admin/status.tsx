@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { wordsOf } from "../gateway.js";
 import { Alert } from "../notes.js";
 import { seconds, span } from "../time.js";
-import type { Administer, Percentiles, Status, TargetStatus } from "./wire.js";
+import type { Administer, BudgetStatus, Percentiles, Status, TargetStatus } from "./wire.js";
 
 /** Between two looks, milliseconds. */
 const intervalMs = 2000;
@@ -45,7 +45,7 @@ export function StatusView({ administer }: { readonly administer: Administer }) 
 }
 
 const Told = ({ status }: { readonly status: Status }) => {
-  const { version, workers, uptime, running, models, targets, away, last_reload } = status;
+  const { version, workers, uptime, running, models, targets, away, last_reload, budgets } = status;
   const rate = (of: "call_rate" | "token_rate") =>
     models.reduce((sum, model) => sum + model[of], 0).toFixed(1);
   return (
@@ -99,9 +99,40 @@ const Told = ({ status }: { readonly status: Status }) => {
           </tbody>
         </table>
       </div>
+      {budgets.length > 0 && <Budgets budgets={budgets} />}
     </>
   );
 };
+
+const Budgets = ({ budgets }: { readonly budgets: readonly BudgetStatus[] }) => (
+  <div class="scrolls">
+    <table aria-label="Budgets">
+      <thead>
+        <tr>
+          <th>Budget</th>
+          <th>Used</th>
+          <th>Begins anew</th>
+        </tr>
+      </thead>
+      <tbody>
+        {budgets.map(({ scope, name, caller, period, amount, used, reset_time }) => (
+          <tr key={JSON.stringify([scope, name, caller, period])}>
+            <td>
+              {scope.replace("_", " and ")} {caller !== "" && `${caller}, `}
+              {name}
+            </td>
+            <td>
+              <meter max={amount} value={used} high={amount * 0.8} />{" "}
+              {used.toLocaleString(undefined, { maximumFractionDigits: 2 })} of{" "}
+              {amount.toLocaleString()} {period === "lifetime" ? "in all" : `per ${period}`}
+            </td>
+            <td>{reset_time === undefined ? "never" : new Date(reset_time).toLocaleString()}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </div>
+);
 
 function TargetState({ target: { state, out_for_ms } }: { readonly target: TargetStatus }) {
   const word = state.replace("TARGET_STATE_", "").toLowerCase();

@@ -78,6 +78,19 @@ export interface TargetStatus {
   readonly total_ms?: Percentiles;
 }
 
+/** How much of a budget is used. */
+export interface BudgetStatus {
+  readonly scope: string;
+  readonly name: string;
+  /** Of budgets of what a caller asks of some models; empty: another. */
+  readonly caller: string;
+  readonly period: string;
+  readonly amount: number;
+  readonly used: number;
+  /** When it begins anew; absent: never. */
+  readonly reset_time?: string;
+}
+
 /** How a gateway stands. */
 export interface Status {
   readonly version: string;
@@ -89,4 +102,6 @@ export interface Status {
   readonly targets: readonly TargetStatus[];
   readonly away: readonly string[];
   readonly last_reload?: { readonly successful: boolean };
+  /** The nearest to their end first. */
+  readonly budgets: readonly BudgetStatus[];
 }

@@ -6,6 +6,7 @@ import { Recent } from "../recent.js";
 import type { AuthSettings } from "../settings.js";
 import type { AlertScope, BudgetAlerts, Watched } from "./alerts.js";
 import { sameEndMs } from "./period.js";
+import { unit } from "./prices.js";
 import type { Rule, Rules } from "./rules.js";
 import type { BudgetPeriod, OwnLimits } from "./settings.js";
 import type { Claim, Standing, Verdict } from "./store.js";
@@ -20,7 +21,17 @@ export interface BudgetUse {
   readonly period: BudgetPeriod;
   /** Its share, with what calls that run have reserved: 1 where it is used up, above it where calls took more. */
   readonly ratio: number;
+  /** In the unit of the price table. */
+  readonly amount: number;
+  /** The same, with what calls that run have reserved. */
+  readonly used: number;
+  /** When it begins anew, milliseconds since the epoch; absent: never. */
+  readonly endsAt?: number | undefined;
 }
+
+/** Those of which the largest shares are used, these first. */
+export const fullest = (budgets: readonly BudgetUse[], most: number): BudgetUse[] =>
+  [...budgets].sort((a, b) => b.ratio - a.ratio).slice(0, most);
 
 /** What budgets are held against when a configuration takes the place of another. */
 export interface BudgetsParts {
@@ -157,9 +168,9 @@ export class Budgets {
         else all.delete(key);
       }
     }
-    if (own.length > mostTold) own.sort((a, b) => b.ratio - a.ratio).splice(mostTold);
     for (const [key, { endsAt }] of this.#shared) if (endsAt <= now) this.#shared.delete(key);
-    return [...[...this.#shared.values()].map(useOf), ...own];
+    const told = own.length > mostTold ? fullest(own, mostTold) : own;
+    return [...[...this.#shared.values()].map(useOf), ...told];
   }
 
   /**
@@ -254,10 +265,13 @@ function entryOf(
   return { scope, name, caller, period, key, limit, ...unseen };
 }
 
-const useOf = ({ scope, name, caller, period, used, limit }: Entry): BudgetUse => ({
+const useOf = ({ scope, name, caller, period, used, limit, endsAt }: Entry): BudgetUse => ({
   scope,
   name,
   caller,
   period,
   ratio: used / limit,
+  amount: limit / unit,
+  used: used / unit,
+  endsAt: Number.isFinite(endsAt) ? endsAt : undefined,
 });

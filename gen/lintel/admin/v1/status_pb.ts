@@ -4,15 +4,15 @@
 
 import type { GenEnum, GenFile, GenMessage, GenService } from "@bufbuild/protobuf/codegenv2";
 import { enumDesc, fileDesc, messageDesc, serviceDesc } from "@bufbuild/protobuf/codegenv2";
-import type { Duration } from "@bufbuild/protobuf/wkt";
-import { file_google_protobuf_duration } from "@bufbuild/protobuf/wkt";
+import type { Duration, Timestamp } from "@bufbuild/protobuf/wkt";
+import { file_google_protobuf_duration, file_google_protobuf_timestamp } from "@bufbuild/protobuf/wkt";
 import type { Message, UnknownEnum } from "@bufbuild/protobuf";
 
 /**
  * Describes the file lintel/admin/v1/status.proto.
  */
 export const file_lintel_admin_v1_status: GenFile = /*@__PURE__*/
-  fileDesc("ChxsaW50ZWwvYWRtaW4vdjEvc3RhdHVzLnByb3RvEg9saW50ZWwuYWRtaW4udjEiEgoQR2V0U3RhdHVzUmVxdWVzdCKEAwoRR2V0U3RhdHVzUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRISCgpwcm9jZXNzX2lkGAIgASgNEg8KB3dvcmtlcnMYAyABKA0SKQoGdXB0aW1lGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg8KB3J1bm5pbmcYBSABKA0SLAoGbW9kZWxzGAYgAygLMhwubGludGVsLmFkbWluLnYxLk1vZGVsU3RhdHVzEi4KB3RhcmdldHMYByADKAsyHS5saW50ZWwuYWRtaW4udjEuVGFyZ2V0U3RhdHVzEi4KB21pcnJvcnMYCCADKAsyHS5saW50ZWwuYWRtaW4udjEuTWlycm9yU3RhdHVzEi0KB3JldHJpZXMYCSABKAsyHC5saW50ZWwuYWRtaW4udjEuUmV0cnlTdGF0dXMSDAoEYXdheRgKIAMoCRIyCgtsYXN0X3JlbG9hZBgLIAEoCzIdLmxpbnRlbC5hZG1pbi52MS5SZWxvYWRTdGF0dXMi0wIKC01vZGVsU3RhdHVzEg0KBW1vZGVsGAEgASgJEg0KBWNhbGxzGAIgASgDEg4KBmZhaWxlZBgDIAEoAxIRCgljYW5jZWxsZWQYBCABKAMSEgoKY2FjaGVfaGl0cxgFIAEoAxIPCgdhbnN3ZXJzGAYgASgDEhUKDWFuc3dlcl90b2tlbnMYByABKAMSFQoNcHJvbXB0X3Rva2VucxgIIAEoAxIZChFjb21wbGV0aW9uX3Rva2VucxgJIAEoAxIOCgZpbWFnZXMYCiABKAMSEQoJY2FsbF9yYXRlGAsgASgBEhIKCnRva2VuX3JhdGUYDCABKAESLgoIZmlyc3RfbXMYDSABKAsyHC5saW50ZWwuYWRtaW4udjEuUGVyY2VudGlsZXMSLgoIdG90YWxfbXMYDiABKAsyHC5saW50ZWwuYWRtaW4udjEuUGVyY2VudGlsZXMiNAoLUGVyY2VudGlsZXMSCwoDcDUwGAEgASgBEgsKA3A5NRgCIAEoARILCgNwOTkYAyABKAEiwwMKDFRhcmdldFN0YXR1cxIPCgdiYWNrZW5kGAEgASgJEg0KBW1vZGVsGAIgASgJEisKBXN0YXRlGAMgASgOMhwubGludGVsLmFkbWluLnYxLlRhcmdldFN0YXRlEhIKCm91dF9mb3JfbXMYBCABKAESEQoJaW5fZmxpZ2h0GAUgASgNEhoKDW1heF9pbl9mbGlnaHQYBiABKA1IAIgBARIPCgd3YWl0aW5nGAcgASgNEhAKCGF0dGVtcHRzGAggASgDEhAKCGZhaWx1cmVzGAkgASgDEhQKDGxhc3RfZmFpbHVyZRgKIAEoCRIzCg1yZXF1ZXN0X3F1b3RhGAsgASgLMhwubGludGVsLmFkbWluLnYxLlF1b3RhU3RhdHVzEjEKC3Rva2VuX3F1b3RhGAwgASgLMhwubGludGVsLmFkbWluLnYxLlF1b3RhU3RhdHVzEi4KCGZpcnN0X21zGA0gASgLMhwubGludGVsLmFkbWluLnYxLlBlcmNlbnRpbGVzEi4KCHRvdGFsX21zGA4gASgLMhwubGludGVsLmFkbWluLnYxLlBlcmNlbnRpbGVzQhAKDl9tYXhfaW5fZmxpZ2h0IioKC1F1b3RhU3RhdHVzEgwKBHVzZWQYASABKAESDQoFbGltaXQYAiABKAEi1gMKDE1pcnJvclN0YXR1cxIQCghtaXJyb3JlZBgBIAEoCRIPCgdiYWNrZW5kGAIgASgJEg0KBW1vZGVsGAMgASgJEisKBXN0YXRlGAQgASgOMhwubGludGVsLmFkbWluLnYxLlRhcmdldFN0YXRlEhIKCm91dF9mb3JfbXMYBSABKAESFAoMbGFzdF9mYWlsdXJlGAYgASgJEkIKC3Bhc3NlZF9vdmVyGAcgAygLMi0ubGludGVsLmFkbWluLnYxLk1pcnJvclN0YXR1cy5QYXNzZWRPdmVyRW50cnkSDwoHcnVubmluZxgIIAEoDRINCgVjYWxscxgJIAEoAxIOCgZmYWlsZWQYCiABKAMSDwoHYW5zd2VycxgLIAEoAxIVCg1hbnN3ZXJfdG9rZW5zGAwgASgDEg4KBmltYWdlcxgNIAEoAxIuCghmaXJzdF9tcxgOIAEoCzIcLmxpbnRlbC5hZG1pbi52MS5QZXJjZW50aWxlcxIuCgh0b3RhbF9tcxgPIAEoCzIcLmxpbnRlbC5hZG1pbi52MS5QZXJjZW50aWxlcxoxCg9QYXNzZWRPdmVyRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ASI9CgtSZXRyeVN0YXR1cxINCgVjYWxscxgBIAEoAxIPCgdyZXRyaWVzGAIgASgDEg4KBmRlbmllZBgDIAEoAyI/CgxSZWxvYWRTdGF0dXMSEgoKc3VjY2Vzc2Z1bBgBIAEoCBIbChN3YWl0aW5nX2Zvcl9yZXN0YXJ0GAIgASgNKroBCgtUYXJnZXRTdGF0ZRIcChhUQVJHRVRfU1RBVEVfVU5TUEVDSUZJRUQQABITCg9UQVJHRVRfU1RBVEVfSU4QARIUChBUQVJHRVRfU1RBVEVfT1VUEAISFAoQVEFSR0VUX1NUQVRFX0RVRRADEhgKFFRBUkdFVF9TVEFURV9QUk9CSU5HEAQSGAoUVEFSR0VUX1NUQVRFX1JFU1RJTkcQBRIYChRUQVJHRVRfU1RBVEVfVVNFRF9VUBAGMmMKDVN0YXR1c1NlcnZpY2USUgoJR2V0U3RhdHVzEiEubGludGVsLmFkbWluLnYxLkdldFN0YXR1c1JlcXVlc3QaIi5saW50ZWwuYWRtaW4udjEuR2V0U3RhdHVzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration]);
+  fileDesc("ChxsaW50ZWwvYWRtaW4vdjEvc3RhdHVzLnByb3RvEg9saW50ZWwuYWRtaW4udjEiEgoQR2V0U3RhdHVzUmVxdWVzdCK0AwoRR2V0U3RhdHVzUmVzcG9uc2USDwoHdmVyc2lvbhgBIAEoCRISCgpwcm9jZXNzX2lkGAIgASgNEg8KB3dvcmtlcnMYAyABKA0SKQoGdXB0aW1lGAQgASgLMhkuZ29vZ2xlLnByb3RvYnVmLkR1cmF0aW9uEg8KB3J1bm5pbmcYBSABKA0SLAoGbW9kZWxzGAYgAygLMhwubGludGVsLmFkbWluLnYxLk1vZGVsU3RhdHVzEi4KB3RhcmdldHMYByADKAsyHS5saW50ZWwuYWRtaW4udjEuVGFyZ2V0U3RhdHVzEi4KB21pcnJvcnMYCCADKAsyHS5saW50ZWwuYWRtaW4udjEuTWlycm9yU3RhdHVzEi0KB3JldHJpZXMYCSABKAsyHC5saW50ZWwuYWRtaW4udjEuUmV0cnlTdGF0dXMSDAoEYXdheRgKIAMoCRIyCgtsYXN0X3JlbG9hZBgLIAEoCzIdLmxpbnRlbC5hZG1pbi52MS5SZWxvYWRTdGF0dXMSLgoHYnVkZ2V0cxgMIAMoCzIdLmxpbnRlbC5hZG1pbi52MS5CdWRnZXRTdGF0dXMi0wIKC01vZGVsU3RhdHVzEg0KBW1vZGVsGAEgASgJEg0KBWNhbGxzGAIgASgDEg4KBmZhaWxlZBgDIAEoAxIRCgljYW5jZWxsZWQYBCABKAMSEgoKY2FjaGVfaGl0cxgFIAEoAxIPCgdhbnN3ZXJzGAYgASgDEhUKDWFuc3dlcl90b2tlbnMYByABKAMSFQoNcHJvbXB0X3Rva2VucxgIIAEoAxIZChFjb21wbGV0aW9uX3Rva2VucxgJIAEoAxIOCgZpbWFnZXMYCiABKAMSEQoJY2FsbF9yYXRlGAsgASgBEhIKCnRva2VuX3JhdGUYDCABKAESLgoIZmlyc3RfbXMYDSABKAsyHC5saW50ZWwuYWRtaW4udjEuUGVyY2VudGlsZXMSLgoIdG90YWxfbXMYDiABKAsyHC5saW50ZWwuYWRtaW4udjEuUGVyY2VudGlsZXMiNAoLUGVyY2VudGlsZXMSCwoDcDUwGAEgASgBEgsKA3A5NRgCIAEoARILCgNwOTkYAyABKAEiwwMKDFRhcmdldFN0YXR1cxIPCgdiYWNrZW5kGAEgASgJEg0KBW1vZGVsGAIgASgJEisKBXN0YXRlGAMgASgOMhwubGludGVsLmFkbWluLnYxLlRhcmdldFN0YXRlEhIKCm91dF9mb3JfbXMYBCABKAESEQoJaW5fZmxpZ2h0GAUgASgNEhoKDW1heF9pbl9mbGlnaHQYBiABKA1IAIgBARIPCgd3YWl0aW5nGAcgASgNEhAKCGF0dGVtcHRzGAggASgDEhAKCGZhaWx1cmVzGAkgASgDEhQKDGxhc3RfZmFpbHVyZRgKIAEoCRIzCg1yZXF1ZXN0X3F1b3RhGAsgASgLMhwubGludGVsLmFkbWluLnYxLlF1b3RhU3RhdHVzEjEKC3Rva2VuX3F1b3RhGAwgASgLMhwubGludGVsLmFkbWluLnYxLlF1b3RhU3RhdHVzEi4KCGZpcnN0X21zGA0gASgLMhwubGludGVsLmFkbWluLnYxLlBlcmNlbnRpbGVzEi4KCHRvdGFsX21zGA4gASgLMhwubGludGVsLmFkbWluLnYxLlBlcmNlbnRpbGVzQhAKDl9tYXhfaW5fZmxpZ2h0IioKC1F1b3RhU3RhdHVzEgwKBHVzZWQYASABKAESDQoFbGltaXQYAiABKAEi1gMKDE1pcnJvclN0YXR1cxIQCghtaXJyb3JlZBgBIAEoCRIPCgdiYWNrZW5kGAIgASgJEg0KBW1vZGVsGAMgASgJEisKBXN0YXRlGAQgASgOMhwubGludGVsLmFkbWluLnYxLlRhcmdldFN0YXRlEhIKCm91dF9mb3JfbXMYBSABKAESFAoMbGFzdF9mYWlsdXJlGAYgASgJEkIKC3Bhc3NlZF9vdmVyGAcgAygLMi0ubGludGVsLmFkbWluLnYxLk1pcnJvclN0YXR1cy5QYXNzZWRPdmVyRW50cnkSDwoHcnVubmluZxgIIAEoDRINCgVjYWxscxgJIAEoAxIOCgZmYWlsZWQYCiABKAMSDwoHYW5zd2VycxgLIAEoAxIVCg1hbnN3ZXJfdG9rZW5zGAwgASgDEg4KBmltYWdlcxgNIAEoAxIuCghmaXJzdF9tcxgOIAEoCzIcLmxpbnRlbC5hZG1pbi52MS5QZXJjZW50aWxlcxIuCgh0b3RhbF9tcxgPIAEoCzIcLmxpbnRlbC5hZG1pbi52MS5QZXJjZW50aWxlcxoxCg9QYXNzZWRPdmVyRW50cnkSCwoDa2V5GAEgASgJEg0KBXZhbHVlGAIgASgDOgI4ASI9CgtSZXRyeVN0YXR1cxINCgVjYWxscxgBIAEoAxIPCgdyZXRyaWVzGAIgASgDEg4KBmRlbmllZBgDIAEoAyKZAQoMQnVkZ2V0U3RhdHVzEg0KBXNjb3BlGAEgASgJEgwKBG5hbWUYAiABKAkSDgoGY2FsbGVyGAMgASgJEg4KBnBlcmlvZBgEIAEoCRIOCgZhbW91bnQYBSABKAESDAoEdXNlZBgGIAEoARIuCgpyZXNldF90aW1lGAcgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcCI/CgxSZWxvYWRTdGF0dXMSEgoKc3VjY2Vzc2Z1bBgBIAEoCBIbChN3YWl0aW5nX2Zvcl9yZXN0YXJ0GAIgASgNKroBCgtUYXJnZXRTdGF0ZRIcChhUQVJHRVRfU1RBVEVfVU5TUEVDSUZJRUQQABITCg9UQVJHRVRfU1RBVEVfSU4QARIUChBUQVJHRVRfU1RBVEVfT1VUEAISFAoQVEFSR0VUX1NUQVRFX0RVRRADEhgKFFRBUkdFVF9TVEFURV9QUk9CSU5HEAQSGAoUVEFSR0VUX1NUQVRFX1JFU1RJTkcQBRIYChRUQVJHRVRfU1RBVEVfVVNFRF9VUBAGMmMKDVN0YXR1c1NlcnZpY2USUgoJR2V0U3RhdHVzEiEubGludGVsLmFkbWluLnYxLkdldFN0YXR1c1JlcXVlc3QaIi5saW50ZWwuYWRtaW4udjEuR2V0U3RhdHVzUmVzcG9uc2ViBnByb3RvMw", [file_google_protobuf_duration, file_google_protobuf_timestamp]);
 
 /**
  * @generated from message lintel.admin.v1.GetStatusRequest
@@ -109,6 +109,13 @@ export type GetStatusResponse = Message<"lintel.admin.v1.GetStatusResponse"> & {
    * @generated from field: lintel.admin.v1.ReloadStatus last_reload = 11;
    */
   lastReload?: ReloadStatus | undefined;
+
+  /**
+   * Budgets that calls here spent of, the nearest to their end first; 20 at most.
+   *
+   * @generated from field: repeated lintel.admin.v1.BudgetStatus budgets = 12;
+   */
+  budgets: BudgetStatus[];
 };
 
 /**
@@ -536,6 +543,71 @@ export const RetryStatusSchema: GenMessage<RetryStatus> = /*@__PURE__*/
   messageDesc(file_lintel_admin_v1_status, 7);
 
 /**
+ * How much of a budget is used, as the last decision about a call told.
+ *
+ * @generated from message lintel.admin.v1.BudgetStatus
+ */
+export type BudgetStatus = Message<"lintel.admin.v1.BudgetStatus"> & {
+  /**
+   * Whose calls are counted together: `global`, `model`, `team`, `caller`, or
+   * `caller_model` for what a caller asks of some models.
+   *
+   * @generated from field: string scope = 1;
+   */
+  scope: string;
+
+  /**
+   * Of the entry of the models' limits, the team or the caller; empty for the gateway's
+   * own.
+   *
+   * @generated from field: string name = 2;
+   */
+  name: string;
+
+  /**
+   * Whose it is, where it is one of what a caller asks of some models.
+   *
+   * @generated from field: string caller = 3;
+   */
+  caller: string;
+
+  /**
+   * `hour`, `day`, `week`, `month` or `lifetime`.
+   *
+   * @generated from field: string period = 4;
+   */
+  period: string;
+
+  /**
+   * In the unit of the operator's price table.
+   *
+   * @generated from field: double amount = 5;
+   */
+  amount: number;
+
+  /**
+   * The same, with what calls that run have reserved.
+   *
+   * @generated from field: double used = 6;
+   */
+  used: number;
+
+  /**
+   * When it begins anew. Absent: never.
+   *
+   * @generated from field: google.protobuf.Timestamp reset_time = 7;
+   */
+  resetTime?: Timestamp | undefined;
+};
+
+/**
+ * Describes the message lintel.admin.v1.BudgetStatus.
+ * Use `create(BudgetStatusSchema)` to create a new message.
+ */
+export const BudgetStatusSchema: GenMessage<BudgetStatus> = /*@__PURE__*/
+  messageDesc(file_lintel_admin_v1_status, 8);
+
+/**
  * How a reload of the configuration went.
  *
  * @generated from message lintel.admin.v1.ReloadStatus
@@ -561,7 +633,7 @@ export type ReloadStatus = Message<"lintel.admin.v1.ReloadStatus"> & {
  * Use `create(ReloadStatusSchema)` to create a new message.
  */
 export const ReloadStatusSchema: GenMessage<ReloadStatus> = /*@__PURE__*/
-  messageDesc(file_lintel_admin_v1_status, 8);
+  messageDesc(file_lintel_admin_v1_status, 9);
 
 /**
  * Whether a target takes calls.
