@@ -92,20 +92,43 @@ export async function withTokens(
 /**
  * Works on usage in the same way.
  * @param before runs first, where it is that of a database
- * @param work gets the zone by whose clocks it tells times, as far as that is known here
+ * @param work gets what finds out the zone by whose clocks times are told; of a database alone that is UTC
  */
 export async function withUsage(
   given: Given,
   before: (database: OpenDatabase) => Promise<void>,
-  work: (usage: UsageSums, zone: TimeZone) => Promise<number>,
+  work: (usage: UsageSums, zone: () => Promise<TimeZone>) => Promise<number>,
 ): Promise<number> {
   if (!isRemote(given)) {
     return withDatabase(given, { before }, ({ sql, config }) => {
       const zone = config ? new TimeZone(config.time_zone) : utc;
-      return work(new DatabaseUsage(sql, zone), zone);
+      return work(new DatabaseUsage(sql, zone), async () => zone);
     });
   }
-  return onServer(given, UsageService, (client, options) => work(asking(client, options), utc));
+  return onServer(given, UsageService, (client, options) =>
+    work(asking(client, options), () => zoneOf(client, options)),
+  );
+}
+
+/**
+ * A gateway's zone, which it tells with sums: those of a moment in which nothing was.
+ * @throws UsageError where only its Node knows such a zone
+ */
+async function zoneOf(
+  client: Client<typeof UsageService>,
+  options: CallOptions,
+): Promise<TimeZone> {
+  const asked = { startTime: timestampFromMs(0), endTime: timestampFromMs(1), pageSize: 1 };
+  const { timeZone } = await client.queryUsage(asked, options);
+  // A gateway of an earlier version tells none.
+  if (timeZone === "") return utc;
+  try {
+    return new TimeZone(timeZone);
+  } catch {
+    throw new UsageError(
+      `the gateway's time zone ${JSON.stringify(timeZone)} is not known here: say times, such as 2027-01-31T00:00:00+01:00`,
+    );
+  }
 }
 
 /**

@@ -21,7 +21,7 @@ const formats = ["table", "csv", "json"] as const;
 export const usage: Command = {
   summary: "sums up what was used",
   details: `Reads the database, whether a gateway runs or not; of a running one the last second may be missing.
-Groups: ${groups.join(", ")}. Times are by time_zone of the configuration (default: UTC).`,
+Groups: ${groups.join(", ")}. Times are by time_zone of the configuration, or of the gateway that --server names (default: UTC).`,
   options: {
     by: { value: "A,B", help: "what to tell apart (default: token,model)" },
     since: {
@@ -62,7 +62,8 @@ Groups: ${groups.join(", ")}. Times are by time_zone of the configuration (defau
       return bringIn(database, missing);
     };
     return withUsage(given, before, async (usage, zone) => {
-      const totals = await usage.totals(by, filterBy(zone));
+      const byZone = isDate(given.text("since")) || isDate(given.text("until"));
+      const totals = await usage.totals(by, filterBy(byZone ? await zone() : utc));
       for (const warning of missing) say(`warning: ${warning}`);
       if (format === "json") out(JSON.stringify(totals.map(entryOf), undefined, 2));
       else if (format === "csv") out(csv(...cells(totals, by)));
@@ -119,6 +120,9 @@ function stretchOf(given: Given, zone: TimeZone) {
   return { since, until };
 }
 
+/** Whether it is a date alone, which begins by the clocks of a zone. */
+const isDate = (text = "") => /^\d{4}-\d\d-\d\d$/.test(text);
+
 /** A time, or a duration that is counted back from now; a date alone is its beginning by the clocks of a zone. */
 function timeOption(given: Given, name: string, zone: TimeZone): number | undefined {
   const text = given.text(name);
@@ -126,9 +130,7 @@ function timeOption(given: Given, name: string, zone: TimeZone): number | undefi
   const at = time.safeParse(text);
   const ago = parseDuration(text);
   if (at.success) {
-    return text.includes("T")
-      ? at.data
-      : momentOf(zone.between(at.data - day, at.data + day), at.data);
+    return isDate(text) ? momentOf(zone.between(at.data - day, at.data + day), at.data) : at.data;
   }
   if (ago !== undefined) return Date.now() - ago;
   throw new UsageError(

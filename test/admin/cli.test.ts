@@ -1,6 +1,12 @@
 /** `lintel tokens` and `lintel usage` with `--server`: as with a database, from another machine. */
+import { once } from "node:events";
+import { createServer } from "node:http2";
+import type { AddressInfo } from "node:net";
 import { stripVTControlCharacters } from "node:util";
+import { timestampDate } from "@bufbuild/protobuf/wkt";
+import { connectNodeAdapter } from "@connectrpc/connect-node";
 import { expect, it, onTestFinished, vi } from "vitest";
+import { UsageService } from "../../gen/lintel/admin/v1/usage_pb.js";
 import { createToken, hashToken } from "../../src/core/tokens.js";
 import { runHere } from "../cli/here.js";
 import { valid } from "../config/text.js";
@@ -75,6 +81,60 @@ it("says the same of usage as of a database, and --token is whose it is there", 
   expect(one.stdout.trim().split("\n").slice(1)).toEqual([expect.stringMatching(/^bob,/)]);
   const first = await ask("--by", "token", "--request", requests[0] ?? "", ...server);
   expect(first.stdout.trim().split("\n").slice(1)).toEqual([expect.stringMatching(/^alice,/)]);
+});
+
+it("dates are those of the gateway's time zone, and times are as they are", async () => {
+  environment(secret);
+  vi.useFakeTimers({ toFake: ["Date"], now: Date.UTC(2027, 4, 1, 12) });
+  onTestFinished(() => void vi.useRealTimers());
+  // Two o'clock of the second there.
+  const { url, chat } = await administered(`time_zone: Pacific/Kiritimati\n${adminLines()}`);
+  const server = ["--server", url];
+  const { stdout } = await runHere(["tokens", "create", "--name", "alice", ...server]);
+  await (await chat("chat", "Hello", stdout.trim())).text();
+  const calls = async (...when: string[]) => {
+    const told = await runHere(["usage", "--by", "token", "--format", "json", ...when, ...server]);
+    expect(told).toMatchObject({ code: 0, stderr: "" });
+    return JSON.parse(told.stdout).map(({ calls }: { calls: number }) => calls);
+  };
+  expect(await calls("--since", "2027-05-02")).toEqual([1]);
+  expect(await calls("--since", "2027-05-01", "--until", "2027-05-02")).toEqual([]);
+  expect(await calls("--since", "2027-05-02T00:00Z")).toEqual([]);
+  expect(await calls("--since", "2027-05-01", "--until", "2027-05-02T00:00Z")).toEqual([1]);
+  const order = await runHere([
+    ...["usage", "--since", "2027-05-02", "--until", "2027-05-01T10:00Z", ...server],
+  ]);
+  expect(order).toMatchObject({
+    code: 2,
+    stderr: expect.stringContaining("--until must be after --since"),
+  });
+});
+
+it.each([
+  ["tells none, as of an earlier version: dates begin in UTC", "", 0, "2027-05-02T00:00:00.000Z"],
+  ["tells one that is not known here", "Mars/Base", 2, undefined],
+])("of a gateway that %s", async (_, timeZone, code, since) => {
+  environment(secret);
+  const asked: unknown[] = [];
+  const handler = connectNodeAdapter({
+    routes: (router) =>
+      router.service(UsageService, {
+        queryUsage({ startTime, groupBy }) {
+          if (groupBy.length > 0) asked.push(startTime && timestampDate(startTime).toISOString());
+          return { timeZone };
+        },
+      }),
+  });
+  const server = createServer(handler).listen(0, "127.0.0.1");
+  onTestFinished(() => void server.close());
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const where = ["--server", `http://127.0.0.1:${port}`];
+  const told = await runHere(["usage", "--since", "2027-05-02", ...where]);
+  expect([told.code, asked]).toEqual([code, since === undefined ? [] : [since]]);
+  expect(told.stderr).toContain(
+    code === 0 ? "nothing was used" : 'time zone "Mars/Base" is not known here: say times',
+  );
 });
 
 it("warns that no more usage is kept there", async () => {
