@@ -3,13 +3,18 @@ import type { BudgetAlert } from "../core/limits/alerts.js";
 
 /** What is sent. `text` is what Slack and Mattermost show. */
 export function bodyOf(alert: BudgetAlert, now: number) {
-  const { scope, name, caller, period, threshold, amount, used, refused, endsAt } = alert;
+  const { scope, name, caller, team, period, threshold, amount, used, refused, endsAt } = alert;
   const end = endsAt === undefined ? undefined : inMinutes(endsAt);
   return {
     text: textOf({ ...alert, endsAt: end }),
     event: "budget",
     time: new Date(now).toISOString(),
-    ...{ scope, name, ...(caller !== undefined && { caller }) },
+    ...{
+      scope,
+      name,
+      ...(caller !== undefined && { caller }),
+      ...(team !== undefined && { team }),
+    },
     ...{ period, threshold, amount, used, refused },
     ratio: used / amount,
     ...(end !== undefined && { resets_at: new Date(end).toISOString() }),
@@ -37,16 +42,21 @@ function textOf(alert: BudgetAlert): string {
   return `Budget of ${whose}: ${what} (${how}; it ${until}).`;
 }
 
-function whoseOf({ scope, name, caller = "" }: BudgetAlert): string {
+function whoseOf({ scope, name, caller = "", team = "" }: BudgetAlert): string {
   switch (scope) {
     case "global":
       return "the whole gateway";
     case "caller_model":
-      return `the caller ${named(caller)} for ${name.includes("*") ? "models" : "the model"} ${named(name)}`;
+      return `the caller ${named(caller)} for ${modelsNamed(name)}`;
+    case "team_model":
+      return `the team ${named(team)} for ${modelsNamed(name)}`;
     default:
       return `the ${scope} ${named(name)}`;
   }
 }
+
+const modelsNamed = (name: string) =>
+  `${name.includes("*") ? "models" : "the model"} ${named(name)}`;
 
 /**
  * Callers' names may be their own: none may call a channel together, as Slack does for `<!channel>` and

@@ -1,6 +1,6 @@
 /** What `lintel top` shows: a running gateway as text. */
 
-import type { BudgetUse } from "../core/limits/budgets.js";
+import type { BudgetUse } from "../core/limits/budget-use.js";
 import type { Percentiles } from "../core/routing/latency.js";
 import type { EndpointSnapshot } from "../core/routing/snapshot.js";
 import type { MirrorStatus, Status } from "../telemetry/status.js";
@@ -169,9 +169,9 @@ const mirrorRow = (it: MirrorStatus): string[] => [
 
 const budgetHeading = ["BUDGET", "OF", "USED", "SPENT", "AMOUNT", "PERIOD", "BEGINS ANEW"];
 
-const budgetRow = ({ scope, name, caller, ...it }: BudgetUse): string[] => [
+const budgetRow = ({ scope, name, caller, team, ...it }: BudgetUse): string[] => [
   scope,
-  caller === undefined ? name : `${caller}, ${name}`,
+  [caller ?? team ?? [], name].flat().join(", "),
   // Of 0.29 there would be 28.999… in a hundred.
   `${Math.floor(Number((it.ratio * 100).toPrecision(12)))}%`,
   amount(it.used),

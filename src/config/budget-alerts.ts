@@ -31,7 +31,7 @@ export const budgetAlertsSchema = z.strictObject({
     .min(1)
     .default([...alertScopes])
     .describe(
-      "Whose budgets: of all calls, of models, of teams, of callers that are known, and of what these ask of some models.",
+      "Whose budgets: of all calls, of models, of teams, of callers that are known, and of what teams and these ask of some models.",
     ),
   timeout: wait.prefault("10s").describe("Longest time that one request may take."),
 });

@@ -21,7 +21,9 @@ export function budgetWarnings(config: Config): string[] {
   const general = [limits.global, limits.caller, limits.team];
   const users = [limits.user, ...own.map((one) => one.limits?.user)];
   const ofPairs = limits.models.map(({ caller }) => caller);
-  const all = [...general, ...limits.models, ...ofPairs, ...own.map((one) => one.limits), ...users];
+  const ofTeams = limits.models.map(({ team }) => team);
+  const shared = [...general, ...limits.models, ...ofPairs, ...ofTeams];
+  const all = [...shared, ...own.map((one) => one.limits), ...users];
   const budgets = all
     .flatMap((entry) => entry?.budget ?? [])
     .filter(({ amount }) => counts(amount));

@@ -40,6 +40,11 @@ export const limitSettingsSchema = z.strictObject({
           .describe(
             "Of what each caller asks of these models, besides. A token's own limits replace none of these.",
           ),
+        team: limitsSchema
+          .optional()
+          .describe(
+            "Of what each team asks of these models, all its members together, besides. A team's own limits replace none of these.",
+          ),
       }),
     )
     .default([])
@@ -221,10 +226,11 @@ function limitSettings({ auth, limits }: Config): LimitSettings {
     user: limits.user && limitsOf(limits.user),
     team: limits.team && limitsOf(limits.team),
     teams: auth.teams.map(({ name: team, limits = {} }) => ({ team, ...ownLimitsOf(limits) })),
-    models: limits.models.map(({ model, caller, ...entry }) => ({
+    models: limits.models.map(({ model, caller, team, ...entry }) => ({
       model,
       ...limitsOf(entry),
       ...(caller && { caller: limitsOf(caller) }),
+      ...(team && { team: limitsOf(team) }),
     })),
   };
 }

@@ -133,6 +133,7 @@ const scopesTold: Readonly<Record<Rule["scope"], LimitScope>> = {
   caller_model: LimitScope.CALLER_MODEL,
   user: LimitScope.USER,
   team: LimitScope.TEAM,
+  team_model: LimitScope.TEAM_MODEL,
   model: LimitScope.MODEL,
   global: LimitScope.GLOBAL,
 };

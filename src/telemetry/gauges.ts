@@ -2,7 +2,7 @@
 import type { CertificateEnd } from "../certificates.js";
 import type { AdminCalls } from "../core/admin/administration.js";
 import type { EngineExits } from "../core/backend.js";
-import type { BudgetUse } from "../core/limits/budgets.js";
+import type { BudgetUse } from "../core/limits/budget-use.js";
 import type { RoutingSnapshot } from "../core/routing/snapshot.js";
 import type { IssuerState } from "../oidc/callers.js";
 import type { LastReload } from "../reloading.js";
@@ -103,12 +103,14 @@ const nameAttributes = {
   team: "lintel.team",
   model: "gen_ai.request.model",
   caller_model: "gen_ai.request.model",
+  team_model: "gen_ai.request.model",
 } as const;
 
-const attributesOf = ({ scope, name, caller, period }: BudgetUse): Attributes => ({
+const attributesOf = ({ scope, name, caller, team, period }: BudgetUse): Attributes => ({
   "lintel.limit.scope": scope,
   ...(scope !== "global" && { [nameAttributes[scope]]: name }),
   ...(caller !== undefined && { "lintel.caller": caller }),
+  ...(team !== undefined && { "lintel.team": team }),
   "lintel.budget.period": period,
 });
 

@@ -1,5 +1,5 @@
 /** Several workers at a glance, as one gateway. */
-import { type BudgetUse, fullest } from "../core/limits/budgets.js";
+import { type BudgetUse, fullest } from "../core/limits/budget-use.js";
 import type { Percentiles } from "../core/routing/latency.js";
 import type { QuotaPart } from "../core/routing/quota.js";
 import type { EndpointSnapshot } from "../core/routing/snapshot.js";
@@ -110,8 +110,8 @@ function mergedQuota(all: readonly EndpointSnapshot[]): Pick<EndpointSnapshot, "
 
 /** Each tells what all of them used, as of its own last call: the most that one knows of. */
 function mergedBudgets(all: readonly BudgetUse[]): BudgetUse[] {
-  const keyOf = ({ scope, name, caller, period }: BudgetUse) =>
-    JSON.stringify([scope, name, caller, period]);
+  const keyOf = ({ scope, name, caller, team, period }: BudgetUse) =>
+    JSON.stringify([scope, name, caller, team, period]);
   const merged = grouped(all, keyOf, (same) => same.reduce((a, b) => (b.used > a.used ? b : a)));
   return fullest(merged, mostBudgets);
 }

@@ -8,7 +8,7 @@ import {
 } from "../../gen/lintel/admin/v1/status_pb.js";
 import type { ErrorCode } from "../core/error-table.js";
 import type { AlertScope } from "../core/limits/alerts.js";
-import type { BudgetUse } from "../core/limits/budgets.js";
+import type { BudgetUse } from "../core/limits/budget-use.js";
 import type { BudgetPeriod } from "../core/limits/settings.js";
 import type { Percentiles } from "../core/routing/latency.js";
 import type { QuotaPart } from "../core/routing/quota.js";
@@ -76,8 +76,8 @@ export function statusMessage(status: Status): GetStatusResponse {
       successful: lastReload.successful,
       waitingForRestart: lastReload.restart,
     },
-    budgets: status.budgets?.map(({ scope, name, caller, period, amount, used, endsAt }) => ({
-      ...{ scope, name, caller, period, amount, used },
+    budgets: status.budgets?.map(({ scope, name, caller, team, period, amount, used, endsAt }) => ({
+      ...{ scope, name, caller, team, period, amount, used },
       resetTime: endsAt === undefined ? undefined : timestampFromMs(Math.round(endsAt)),
     })),
   });
@@ -166,6 +166,7 @@ const budgetOf = (it: GetStatusResponse["budgets"][number]): BudgetUse => ({
   scope: it.scope as AlertScope,
   name: it.name,
   ...(it.caller !== "" && { caller: it.caller }),
+  ...(it.team !== "" && { team: it.team }),
   period: it.period as BudgetPeriod,
   ratio: it.used / it.amount,
   ...{ amount: it.amount, used: it.used },

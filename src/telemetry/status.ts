@@ -1,6 +1,6 @@
 /** A running gateway at a glance, for `lintel top`. */
 import cluster from "node:cluster";
-import { type BudgetUse, fullest } from "../core/limits/budgets.js";
+import { type BudgetUse, fullest } from "../core/limits/budget-use.js";
 import type { EndpointSnapshot, RoutingSnapshot } from "../core/routing/snapshot.js";
 import type { LastReload } from "../reloading.js";
 import type { Sources } from "./gauges.js";

@@ -114,18 +114,20 @@ describe("budgets that pass a share", () => {
   it("are told of for whom they are, but not for end users, and as is chosen", async () => {
     const settings = {
       ...{ global: budget(100), caller: budget(6), user: budget(6), team: budget(6, "lifetime") },
-      models: [{ model: "*", ...budget(6, "hour"), caller: budget(6) }],
+      models: [{ model: "*", ...budget(6, "hour"), caller: budget(6), team: budget(6) }],
     };
     const all = bench();
     await call(all.core(settings), { user: "u" });
     const { sent } = all;
     expect(sent.find(({ scope }) => scope === "team")?.endsAt).toBeUndefined();
     expect(sent.find(({ scope }) => scope === "caller_model")?.caller).toBe("ann");
+    expect(sent.find(({ scope }) => scope === "team_model")?.team).toBe("red");
     expect(await all.told()).toEqual([
       "caller ann 0.5 3",
       "caller_model * 0.5 3",
       "model * 0.5 3",
       "team red 0.5 3",
+      "team_model * 0.5 3",
     ]);
     const some = bench({ scopes: ["team"] });
     await call(some.core(settings), { user: "u" });

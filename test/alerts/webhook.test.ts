@@ -89,6 +89,10 @@ describe("a webhook", () => {
       'Budget of the caller "a&lt;b" for models "gpt-*": 80% is used (40.25 of 50 per month; it begins anew at 2026-02-01T00:00Z).',
     ],
     [
+      { scope: "team_model", name: "gpt-*", team: "re@d" },
+      'Budget of the team "re@d" for models "gpt-*": 80% is used (40.25 of 50 per month; it begins anew at 2026-02-01T00:00Z).',
+    ],
+    [
       { scope: "caller_model", name: "gpt-5", caller: "ann", used: 50 },
       'Budget of the caller "ann" for the model "gpt-5": it is used up (50 of 50 per month; it begins anew at 2026-02-01T00:00Z).',
     ],

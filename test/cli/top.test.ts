@@ -255,6 +255,10 @@ test("workers, calls without a model, targets that are out, and times in few dig
       ...{ scope: "global" as const, name: "", period: "lifetime" as const },
       ...{ amount: 30, used: 0.1234567, ratio: 0.0041 },
     },
+    {
+      ...{ scope: "team_model" as const, name: "m", team: "red", period: "day" as const },
+      ...{ amount: 1, used: 0, ratio: 0, endsAt },
+    },
   ];
   const [heading, ...rows] =
     topView({ ...status, budgets })
@@ -266,6 +270,7 @@ test("workers, calls without a model, targets that are out, and times in few dig
   expect(rows.map(cells)).toEqual([
     ["caller_model", "ann, m-*", "29%", "0.58", "2", "month", "2027-02-01T00:00Z"],
     ["global", "0%", "0.123457", "30", "lifetime", "never"],
+    ["team_model", "red, m", "0%", "0", "1", "day", "2027-02-01T00:00Z"],
   ]);
 });
 

@@ -17,7 +17,7 @@ describe("limits", () => {
     budget: { amount: 2.5, period: day }
   user: { concurrent: 2, budget: { amount: 1 } }
   models:
-    - { model: gpt-*, requests_per_minute: 10 }
+    - { model: gpt-*, requests_per_minute: 10, caller: { concurrent: 3 }, team: { concurrent: 4 } }
 prices:
   - { model: gpt-4o, input: 2.5, output: 10 }
   - { model: gpt-5*, input: 2.5, cached_input: 0.25 }
@@ -35,7 +35,12 @@ prices:
           budget: { amount: 2.5, period: "day" },
         },
         user: { concurrent: 2, budget: { amount: 1, period: "month" } },
-        models: [{ model: "gpt-*", requestsPerMinute: 10 }],
+        models: [
+          {
+            ...{ model: "gpt-*", requestsPerMinute: 10 },
+            ...{ caller: { concurrent: 3 }, team: { concurrent: 4 } },
+          },
+        ],
       },
       prices: [
         { model: "gpt-4o", input: 2.5, output: 10, image: 0 },
@@ -258,7 +263,7 @@ test.each<[string, string[]]>([
       "lintel.yaml:2:8: budget_alerts.url: must carry no user and password: put them into headers",
       "lintel.yaml:3:13: budget_alerts.at[1]: must be above 0, and at most 1, which is all of it",
       "lintel.yaml:3:18: budget_alerts.at[2]: must be above 0, and at most 1, which is all of it",
-      "lintel.yaml:4:12: budget_alerts.scopes[0]: must be one of global, model, team, caller or caller_model",
+      "lintel.yaml:4:12: budget_alerts.scopes[0]: must be one of global, model, team, team_model, caller or caller_model",
       "lintel.yaml:5:21: budget_alerts.signing_secrets[0]: must be whsec_ and base64 of 24 to 64 bytes: openssl rand -base64 32",
     ],
   ],

@@ -4,7 +4,7 @@ import type { Caller } from "../../src/core/call.js";
 import type { CallerSource } from "../../src/core/callers/source.js";
 import type { Core } from "../../src/core/core.js";
 import { CurrentCore } from "../../src/core/current.js";
-import type { BudgetUse } from "../../src/core/limits/budgets.js";
+import type { BudgetUse } from "../../src/core/limits/budget-use.js";
 import type { CallerLimits, LimitSettings } from "../../src/core/limits/settings.js";
 import type { LimitStore } from "../../src/core/limits/store.js";
 import { silent } from "../../src/core/log.js";
@@ -132,6 +132,20 @@ describe("how much of budgets is used", () => {
     await it.replace(core(pairs(5)));
     expect(uses().map((one) => one.split(" ")[1])).toEqual(["chat-*", "chat-*"]);
     clock.now = Date.UTC(2026, 1, 1);
+    expect(uses()).toEqual([]);
+  });
+
+  it("is told of what each team asks of some models, also after a reload", async () => {
+    const { core } = bench();
+    const models = (amount: number) => ({ models: [{ model: "chat-*", team: budget(amount) }] });
+    const it = new CurrentCore(core(models(10)));
+    const uses = () => (it.budgets?.snapshot() ?? []).map((one) => `${textOf(one)} ${one.team}`);
+    // Who is in no team has none.
+    expect([await call(it), await call(it, "bob")]).toEqual(["ok", "ok"]);
+    expect(uses()).toEqual(["team_model chat-* month 0.30 red"]);
+    await it.replace(core(models(5)));
+    expect(uses()).toEqual(["team_model chat-* month 0.60 red"]);
+    await it.replace(core({}));
     expect(uses()).toEqual([]);
   });
 

@@ -86,13 +86,21 @@ test("of a budget the most that a worker knows of is told, and of all those that
   const many = Array.from({ length: 20 }, (_, i) => of(`t${i}`, 10 + i));
   const merged = mergedStatus([
     { ...one, budgets: [of("a", 90), of("b", 50), ...many] },
-    { ...other, budgets: [of("a", 95), of("b", 40), of("b", 60, { period: "hour" })] },
+    {
+      ...other,
+      budgets: [
+        of("a", 95),
+        of("b", 40),
+        of("b", 60, { period: "hour" }),
+        of("b", 55, { team: "x" }),
+      ],
+    },
     // Of an earlier version.
     other,
   ]).budgets;
   expect(merged).toHaveLength(20);
   expect(merged?.slice(0, 4)).toEqual([
-    ...[of("a", 95), of("b", 60, { period: "hour" }), of("b", 50), of("t19", 29)],
+    ...[of("a", 95), of("b", 60, { period: "hour" }), of("b", 55, { team: "x" }), of("b", 50)],
   ]);
 });
 

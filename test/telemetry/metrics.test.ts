@@ -321,6 +321,7 @@ describe("as Prometheus reads them", () => {
         { scope: "team", name: "red", period, ratio: 1, ...of },
         { scope: "caller", name: 'a"b', period: "day", ratio: 1.5, ...of },
         { scope: "caller_model", name: "gpt-*", caller: "ann", period, ratio: 0.75, ...of },
+        { scope: "team_model", name: "gpt-*", team: "red", period, ratio: 0.5, ...of },
       ],
     });
     const told = [...samples(open.prometheus?.() ?? "")].filter(([key]) => key.includes("budget"));
@@ -337,6 +338,10 @@ describe("as Prometheus reads them", () => {
       [
         `${name}{lintel_limit_scope="caller_model",gen_ai_request_model="gpt-*",lintel_caller="ann",${month}}`,
         0.75,
+      ],
+      [
+        `${name}{lintel_limit_scope="team_model",gen_ai_request_model="gpt-*",lintel_team="red",${month}}`,
+        0.5,
       ],
     ]);
   });

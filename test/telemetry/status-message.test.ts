@@ -53,6 +53,10 @@ const whole: Status = {
       ...{ scope: "caller_model", name: "m-*", caller: "ann", period: "hour", ratio: 0.25 },
       ...{ amount: 2, used: 0.5, endsAt: 1_800_000_000_123 },
     },
+    {
+      ...{ scope: "team_model", name: "m-*", team: "red", period: "day", ratio: 0.25 },
+      ...{ amount: 4, used: 1, endsAt: 1_800_000_000_000 },
+    },
   ],
 };
 

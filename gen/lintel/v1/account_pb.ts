@@ -14,7 +14,7 @@ import type { Message, UnknownEnum } from "@bufbuild/protobuf";
  * Describes the file lintel/v1/account.proto.
  */
 export const file_lintel_v1_account: GenFile = /*@__PURE__*/
-  fileDesc("ChdsaW50ZWwvdjEvYWNjb3VudC5wcm90bxIJbGludGVsLnYxIjYKEUdldEFjY291bnRSZXF1ZXN0EiEKBHVzZXIYASABKAlCE7pIEHIOGIACMgleXFB7Q2N9KiQiuAEKEkdldEFjY291bnRSZXNwb25zZRIOCgZjYWxsZXIYASABKAkSDQoFdG9rZW4YAiABKAkSDAoEdGVhbRgDIAEoCRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZtb2RlbHMYBSADKAkSEwoLdGVhbV9tb2RlbHMYBiADKAkSIAoGbGltaXRzGAcgAygLMhAubGludGVsLnYxLkxpbWl0IvIBCgVMaW1pdBIqCghxdWFudGl0eRgBIAEoDjIYLmxpbnRlbC52MS5MaW1pdFF1YW50aXR5EiQKBXNjb3BlGAIgASgOMhUubGludGVsLnYxLkxpbWl0U2NvcGUSDAoEbmFtZRgDIAEoCRINCgVsaW1pdBgEIAEoARIWCglyZW1haW5pbmcYBSABKAFIAIgBARImCgZ3aW5kb3cYBiABKA4yFi5saW50ZWwudjEuTGltaXRXaW5kb3cSGgoNcmVzZXRfc2Vjb25kcxgHIAEoDUgBiAEBQgwKCl9yZW1haW5pbmdCEAoOX3Jlc2V0X3NlY29uZHMquwEKDUxpbWl0UXVhbnRpdHkSHgoaTElNSVRfUVVBTlRJVFlfVU5TUEVDSUZJRUQQABIbChdMSU1JVF9RVUFOVElUWV9SRVFVRVNUUxABEhkKFUxJTUlUX1FVQU5USVRZX1RPS0VOUxACEhkKFUxJTUlUX1FVQU5USVRZX0lNQUdFUxADEh0KGUxJTUlUX1FVQU5USVRZX0NPTkNVUlJFTlQQBBIYChRMSU1JVF9RVUFOVElUWV9TUEVORBAFKroBCgpMaW1pdFNjb3BlEhsKF0xJTUlUX1NDT1BFX1VOU1BFQ0lGSUVEEAASFgoSTElNSVRfU0NPUEVfQ0FMTEVSEAESFAoQTElNSVRfU0NPUEVfVEVBTRACEhUKEUxJTUlUX1NDT1BFX01PREVMEAMSFgoSTElNSVRfU0NPUEVfR0xPQkFMEAQSFAoQTElNSVRfU0NPUEVfVVNFUhAFEhwKGExJTUlUX1NDT1BFX0NBTExFUl9NT0RFTBAGKtUBCgtMaW1pdFdpbmRvdxIcChhMSU1JVF9XSU5ET1dfVU5TUEVDSUZJRUQQABIYChRMSU1JVF9XSU5ET1dfUlVOTklORxABEhcKE0xJTUlUX1dJTkRPV19NSU5VVEUQAhIVChFMSU1JVF9XSU5ET1dfSE9VUhADEhQKEExJTUlUX1dJTkRPV19EQVkQBBIVChFMSU1JVF9XSU5ET1dfV0VFSxAFEhYKEkxJTUlUX1dJTkRPV19NT05USBAGEhkKFUxJTUlUX1dJTkRPV19MSUZFVElNRRAHMnAKDkFjY291bnRTZXJ2aWNlEl4KCkdldEFjY291bnQSHC5saW50ZWwudjEuR2V0QWNjb3VudFJlcXVlc3QaHS5saW50ZWwudjEuR2V0QWNjb3VudFJlc3BvbnNlIhOQAgGC0+STAgoSCC9hY2NvdW50YgZwcm90bzM", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp]);
+  fileDesc("ChdsaW50ZWwvdjEvYWNjb3VudC5wcm90bxIJbGludGVsLnYxIjYKEUdldEFjY291bnRSZXF1ZXN0EiEKBHVzZXIYASABKAlCE7pIEHIOGIACMgleXFB7Q2N9KiQiuAEKEkdldEFjY291bnRSZXNwb25zZRIOCgZjYWxsZXIYASABKAkSDQoFdG9rZW4YAiABKAkSDAoEdGVhbRgDIAEoCRIuCgpleHBpcmVzX2F0GAQgASgLMhouZ29vZ2xlLnByb3RvYnVmLlRpbWVzdGFtcBIOCgZtb2RlbHMYBSADKAkSEwoLdGVhbV9tb2RlbHMYBiADKAkSIAoGbGltaXRzGAcgAygLMhAubGludGVsLnYxLkxpbWl0IvIBCgVMaW1pdBIqCghxdWFudGl0eRgBIAEoDjIYLmxpbnRlbC52MS5MaW1pdFF1YW50aXR5EiQKBXNjb3BlGAIgASgOMhUubGludGVsLnYxLkxpbWl0U2NvcGUSDAoEbmFtZRgDIAEoCRINCgVsaW1pdBgEIAEoARIWCglyZW1haW5pbmcYBSABKAFIAIgBARImCgZ3aW5kb3cYBiABKA4yFi5saW50ZWwudjEuTGltaXRXaW5kb3cSGgoNcmVzZXRfc2Vjb25kcxgHIAEoDUgBiAEBQgwKCl9yZW1haW5pbmdCEAoOX3Jlc2V0X3NlY29uZHMquwEKDUxpbWl0UXVhbnRpdHkSHgoaTElNSVRfUVVBTlRJVFlfVU5TUEVDSUZJRUQQABIbChdMSU1JVF9RVUFOVElUWV9SRVFVRVNUUxABEhkKFUxJTUlUX1FVQU5USVRZX1RPS0VOUxACEhkKFUxJTUlUX1FVQU5USVRZX0lNQUdFUxADEh0KGUxJTUlUX1FVQU5USVRZX0NPTkNVUlJFTlQQBBIYChRMSU1JVF9RVUFOVElUWV9TUEVORBAFKtYBCgpMaW1pdFNjb3BlEhsKF0xJTUlUX1NDT1BFX1VOU1BFQ0lGSUVEEAASFgoSTElNSVRfU0NPUEVfQ0FMTEVSEAESFAoQTElNSVRfU0NPUEVfVEVBTRACEhUKEUxJTUlUX1NDT1BFX01PREVMEAMSFgoSTElNSVRfU0NPUEVfR0xPQkFMEAQSFAoQTElNSVRfU0NPUEVfVVNFUhAFEhwKGExJTUlUX1NDT1BFX0NBTExFUl9NT0RFTBAGEhoKFkxJTUlUX1NDT1BFX1RFQU1fTU9ERUwQByrVAQoLTGltaXRXaW5kb3cSHAoYTElNSVRfV0lORE9XX1VOU1BFQ0lGSUVEEAASGAoUTElNSVRfV0lORE9XX1JVTk5JTkcQARIXChNMSU1JVF9XSU5ET1dfTUlOVVRFEAISFQoRTElNSVRfV0lORE9XX0hPVVIQAxIUChBMSU1JVF9XSU5ET1dfREFZEAQSFQoRTElNSVRfV0lORE9XX1dFRUsQBRIWChJMSU1JVF9XSU5ET1dfTU9OVEgQBhIZChVMSU1JVF9XSU5ET1dfTElGRVRJTUUQBzJwCg5BY2NvdW50U2VydmljZRJeCgpHZXRBY2NvdW50EhwubGludGVsLnYxLkdldEFjY291bnRSZXF1ZXN0Gh0ubGludGVsLnYxLkdldEFjY291bnRSZXNwb25zZSITkAIBgtPkkwIKEggvYWNjb3VudGIGcHJvdG8z", [file_buf_validate_validate, file_google_api_annotations, file_google_protobuf_timestamp]);
 
 /**
  * Whose limits are told.
@@ -91,7 +91,8 @@ export type GetAccountResponse = Message<"lintel.v1.GetAccountResponse"> & {
 
   /**
    * The limits that the caller's calls come under: first its own, then those of the
-   * end user that the request names, of its team, of what it asks of single models, of models that it may use, and of all calls together. What is not in it is
+   * end user that the request names, of its team, of what it and its team ask of single models, of models that it may
+   * use, and of all calls together. What is not in it is
    * not limited.
    *
    * @generated from field: repeated lintel.v1.Limit limits = 7;
@@ -127,7 +128,7 @@ export type Limit = Message<"lintel.v1.Limit"> & {
   scope: LimitScope;
 
   /**
-   * The user, the team, or the model, also with a `*` and of the caller's calls of it;
+   * The user, the team, or the model, also with a `*` and of the caller's or its team's calls of it;
    * empty in other scopes.
    *
    * @generated from field: string name = 3;
@@ -287,6 +288,13 @@ export const LimitScope = {
    * @generated from enum value: LIMIT_SCOPE_CALLER_MODEL = 6;
    */
   CALLER_MODEL: 6,
+
+  /**
+   * Those that all members of the caller's team make of some models.
+   *
+   * @generated from enum value: LIMIT_SCOPE_TEAM_MODEL = 7;
+   */
+  TEAM_MODEL: 7,
 } as const;
 
 /**

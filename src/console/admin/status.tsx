@@ -115,10 +115,10 @@ const Budgets = ({ budgets }: { readonly budgets: readonly BudgetStatus[] }) => 
         </tr>
       </thead>
       <tbody>
-        {budgets.map(({ scope, name, caller, period, amount, used, reset_time }) => (
-          <tr key={JSON.stringify([scope, name, caller, period])}>
+        {budgets.map(({ scope, name, caller, team, period, amount, used, reset_time }) => (
+          <tr key={JSON.stringify([scope, name, caller, team, period])}>
             <td>
-              {scope.replace("_", " and ")} {caller !== "" && `${caller}, `}
+              {scope.replace("_", " and ")} {(caller || team) && `${caller || team}, `}
               {name}
             </td>
             <td>

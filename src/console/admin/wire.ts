@@ -84,6 +84,8 @@ export interface BudgetStatus {
   readonly name: string;
   /** Of budgets of what a caller asks of some models; empty: another. */
   readonly caller: string;
+  /** Likewise of a team. */
+  readonly team: string;
   readonly period: string;
   readonly amount: number;
   readonly used: number;

@@ -7,7 +7,14 @@ import type { BudgetPeriod } from "./settings.js";
 import type { LimitStore } from "./store.js";
 
 /** Scopes whose budgets are told of: end users are nobody's business but their callers'. */
-export const alertScopes = ["global", "model", "team", "caller", "caller_model"] as const;
+export const alertScopes = [
+  "global",
+  "model",
+  "team",
+  "team_model",
+  "caller",
+  "caller_model",
+] as const;
 
 /** One of them. */
 export type AlertScope = (typeof alertScopes)[number];
@@ -19,6 +26,8 @@ export interface BudgetAlert {
   readonly name: string;
   /** Whose it is, where it is a caller's of some models. */
   readonly caller?: string | undefined;
+  /** Whose it is, where it is a team's of some models. */
+  readonly team?: string | undefined;
   readonly period: BudgetPeriod;
   /** The largest of the configured shares that it passed. */
   readonly threshold: number;
@@ -68,6 +77,7 @@ export interface Watched {
   readonly scope: AlertScope;
   readonly name: string;
   readonly caller: string | undefined;
+  readonly team: string | undefined;
   readonly period: BudgetPeriod;
   /** Of its counter. */
   readonly key: string;
@@ -179,11 +189,11 @@ export class BudgetAlerts {
 }
 
 const alertOf = (
-  { scope, name, caller, period, limit, used, endsAt }: Watched,
+  { scope, name, caller, team, period, limit, used, endsAt }: Watched,
   threshold: number,
   refused: boolean,
 ): BudgetAlert => ({
-  ...{ scope, name, caller, period, threshold, refused },
+  ...{ scope, name, caller, team, period, threshold, refused },
   amount: limit / unit,
   used: used / unit,
   endsAt: endsAt === Number.POSITIVE_INFINITY ? undefined : endsAt,

@@ -4,34 +4,13 @@ import type { Caller } from "../call.js";
 import type { CallerSource } from "../callers/source.js";
 import { Recent } from "../recent.js";
 import type { AuthSettings } from "../settings.js";
-import type { AlertScope, BudgetAlerts, Watched } from "./alerts.js";
+import type { BudgetAlerts, Watched } from "./alerts.js";
+import { type BudgetUse, fullest } from "./budget-use.js";
 import { sameEndMs } from "./period.js";
 import { unit } from "./prices.js";
 import type { Rule, Rules } from "./rules.js";
-import type { BudgetPeriod, OwnLimits } from "./settings.js";
+import type { OwnLimits } from "./settings.js";
 import type { Claim, Standing, Verdict } from "./store.js";
-
-/** How much of one budget is used. */
-export interface BudgetUse {
-  readonly scope: AlertScope;
-  /** Of the entry of the models' limits, the team or the caller; empty for the gateway's own budget. */
-  readonly name: string;
-  /** Whose it is, where it is a caller's of some models. */
-  readonly caller?: string | undefined;
-  readonly period: BudgetPeriod;
-  /** Its share, with what calls that run have reserved: 1 where it is used up, above it where calls took more. */
-  readonly ratio: number;
-  /** In the unit of the price table. */
-  readonly amount: number;
-  /** The same, with what calls that run have reserved. */
-  readonly used: number;
-  /** When it begins anew, milliseconds since the epoch; absent: never. */
-  readonly endsAt?: number | undefined;
-}
-
-/** Those of which the largest shares are used, these first. */
-export const fullest = (budgets: readonly BudgetUse[], most: number): BudgetUse[] =>
-  [...budgets].sort((a, b) => b.ratio - a.ratio).slice(0, most);
 
 /** What budgets are held against when a configuration takes the place of another. */
 export interface BudgetsParts {
@@ -61,10 +40,10 @@ export interface Claimed {
   readonly endsAt: number;
 }
 
-/** Callers, teams, and callers with the entry of some models, whose budgets are remembered; those that were called for last stay. */
+/** Callers, teams, and either with the entry of some models, whose budgets are remembered; those that were called for last stay. */
 const mostRemembered = 10_000;
 
-/** Budgets of callers, teams and callers' models that are told, those that are fullest: each is a series. */
+/** Budgets of callers, teams and what they ask of some models that are told, those that are fullest: each is a series. */
 const mostTold = 1000;
 
 /** The budgets of a configuration, but for those of end users, and of callers whom nobody knows. */
@@ -77,7 +56,7 @@ export class Budgets {
   readonly #teams = new Recent<string, Entry>(mostRemembered);
   /** By `Caller.id`. */
   readonly #callers = new Recent<string, Entry>(mostRemembered);
-  /** Of what callers ask of some models, by their counters. */
+  /** Of what callers and teams ask of some models, by their counters. */
   readonly #pairs = new Recent<string, Entry>(mostRemembered);
   /**
    * Callers', by their counters, of configurations before that gave callers other limits: what was told of them is
@@ -158,7 +137,7 @@ export class Budgets {
     if (its) alerts.look(its.entry, true);
   }
 
-  /** Each budget whose period has not ended. Of callers, teams and callers' models together the fullest 1000. */
+  /** Each budget whose period has not ended. Of callers, teams and what they ask of some models together the fullest 1000. */
   snapshot(): BudgetUse[] {
     const now = this.#now();
     const own: BudgetUse[] = [];
@@ -194,7 +173,8 @@ export class Budgets {
       if (keep(entry, rules.ofAll({ id: "", team }, "", none))) this.#teams.set(team, entry);
     }
     for (const [key, entry] of former.#pairs.entries()) {
-      const found = rules.ofAll({ id: entry.caller ?? "" }, "", () => true);
+      const { caller: id = "", team } = entry;
+      const found = rules.ofAll({ id, team }, "", () => true);
       if (keep(entry, found)) this.#pairs.set(key, entry);
     }
     for (const [key, entry] of former.#former.entries()) this.#former.set(key, entry);
@@ -213,6 +193,12 @@ export class Budgets {
     }
   }
 
+  #pairOf(key: string, make: () => Entry | undefined): Entry | undefined {
+    const entry = this.#pairs.get(key) ?? make();
+    if (entry) this.#pairs.set(key, entry);
+    return entry;
+  }
+
   /** What there is of a budget; made if it was not seen. */
   #entryOf({ scope, name, counter }: Rule, caller: Caller | undefined): Entry | undefined {
     switch (scope) {
@@ -220,9 +206,13 @@ export class Budgets {
         return undefined;
       case "caller_model": {
         if (caller?.token === undefined) return undefined;
-        const entry = this.#pairs.get(counter.key) ?? entryOf(scope, name, counter, caller.id);
-        if (entry) this.#pairs.set(counter.key, entry);
-        return entry;
+        return this.#pairOf(counter.key, () =>
+          entryOf(scope, name, counter, { caller: caller.id }),
+        );
+      }
+      case "team_model": {
+        const team = caller?.team;
+        return this.#pairOf(counter.key, () => entryOf(scope, name, counter, { team }));
       }
       case "caller": {
         // Whoever makes up a bearer token is a caller of its own.
@@ -257,18 +247,19 @@ function entryOf(
   scope: Entry["scope"],
   name: string,
   { key, limit, span }: Claim["counter"],
-  caller?: string,
+  { caller, team }: Pick<BudgetUse, "caller" | "team"> = {},
 ): Entry | undefined {
   if (span.type !== "calendar") return undefined;
   const { period } = span;
   const unseen = { limits: undefined, used: 0, endsAt: 0, told: undefined };
-  return { scope, name, caller, period, key, limit, ...unseen };
+  return { scope, name, caller, team, period, key, limit, ...unseen };
 }
 
-const useOf = ({ scope, name, caller, period, used, limit, endsAt }: Entry): BudgetUse => ({
+const useOf = ({ scope, name, caller, team, period, used, limit, endsAt }: Entry): BudgetUse => ({
   scope,
   name,
   caller,
+  team,
   period,
   ratio: used / limit,
   amount: limit / unit,

@@ -17,6 +17,12 @@ export const scopes = {
    */
   callerModel: (id: string, name: string) => `caller-model:${hashOf(id, name)}`,
   /**
+   * Of what one team asks of some models.
+   * @param team `Caller.team`
+   * @param name of an entry of the configuration
+   */
+  teamModel: (team: string, name: string) => `team-model:${hashOf(team, name)}`,
+  /**
    * Of one end user of a caller.
    * @param id `Caller.id`
    * @param user `Attributes.user`
@@ -28,7 +34,7 @@ export const scopes = {
   model: (name: string) => `model:${name}`,
 } as const;
 
-/** A caller and its user, or a model, as one text, which says where the first ends. */
+/** A caller and its user, or a caller or a team and a model, as one text, which says where the first ends. */
 export const pairOf = (id: string, other: string) => `${id.length}:${id}${other}`;
 
 /**

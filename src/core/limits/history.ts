@@ -112,9 +112,12 @@ export function pastScopes({
       const isOf = ({ model }: UsedSoFar) => fits(entry.model, model);
       const ofPair = (row: UsedSoFar) =>
         isOf(row) ? scopes.callerModel(row.caller, entry.model) : undefined;
+      const ofTeamPair = (row: UsedSoFar) =>
+        row.team && isOf(row) ? scopes.teamModel(row.team, entry.model) : undefined;
       return [
         ...scopesOf(name, entry, (row) => (isOf(row) ? name : undefined)),
         ...scopesOf(`${name} caller`, entry.caller, ofPair),
+        ...scopesOf(`${name} team`, entry.team, ofTeamPair),
       ];
     }),
   ];

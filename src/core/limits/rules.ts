@@ -11,8 +11,8 @@ import type { Counter } from "./store.js";
 export interface Rule {
   readonly quantity: Quantity;
   /** Whose calls are counted together. */
-  readonly scope: "caller" | "caller_model" | "user" | "team" | "model" | "global";
-  /** Of the user, the team or the model (of a caller's, too), also with a `*`; empty in other scopes. */
+  readonly scope: "caller" | "caller_model" | "user" | "team" | "team_model" | "model" | "global";
+  /** Of the user, the team or the model (of a caller's or a team's, too), also with a `*`; empty in other scopes. */
   readonly name: string;
   readonly counter: Counter;
   /** The limit and its scope in words: `600 requests per minute for this caller`. */
@@ -39,6 +39,10 @@ export class Rules {
   readonly #ofEach: readonly ModelLimits[];
   /** By `pairOf` caller and model. */
   readonly #pairs = new Recent<string, readonly Rule[]>(mostRemembered);
+  /** Likewise of each team. */
+  readonly #ofEachTeam: readonly ModelLimits[];
+  /** By `pairOf` team and model. */
+  readonly #teamPairs = new Recent<string, readonly Rule[]>(mostRemembered);
   readonly #ofTeams: ReadonlyMap<string, OwnLimits>;
   readonly #callers = new Recent<string, { limits: OwnLimits | undefined; rules: readonly Rule[] }>(
     mostRemembered,
@@ -47,6 +51,7 @@ export class Rules {
   constructor(settings: LimitSettings) {
     this.#settings = settings;
     this.#ofEach = settings.models.filter(({ caller }) => caller);
+    this.#ofEachTeam = settings.models.filter(({ team }) => team);
     this.#ofTeams = new Map(settings.teams?.map(({ team, ...limits }) => [team, limits]));
     this.#global = rulesOf(settings.global, {
       ...{ scope: "global", name: "", key: scopes.gateway, words: "for this gateway" },
@@ -61,8 +66,14 @@ export class Rules {
     const ofWhom = this.#ofWhom(caller, user);
     const ofModel = this.#settings.models.length === 0 ? none : this.#ofModel(model);
     const ofPair = caller && this.#ofEach.length > 0 ? this.#ofPair(caller.id, model) : none;
-    if (ofPair.length + ofModel.length + this.#global.length === 0) return ofWhom;
-    return [...ofWhom, ...ofPair, ...ofModel, ...this.#global];
+    const ofTeamPair =
+      caller?.team !== undefined && this.#ofEachTeam.length > 0
+        ? this.#ofTeamPair(caller.team, model)
+        : none;
+    if (ofPair.length + ofTeamPair.length + ofModel.length + this.#global.length === 0) {
+      return ofWhom;
+    }
+    return [...ofWhom, ...ofPair, ...ofTeamPair, ...ofModel, ...this.#global];
   }
 
   /**
@@ -76,9 +87,13 @@ export class Rules {
     mayUse: (model: string) => boolean,
   ): readonly Rule[] {
     const ofPairs = caller ? this.#ofEach.filter(({ model }) => mayUse(model)) : [];
+    const team = caller?.team;
+    const ofTeamPairs =
+      team === undefined ? [] : this.#ofEachTeam.filter(({ model }) => mayUse(model));
     return [
       ...this.#ofWhom(caller, user),
       ...ofPairs.flatMap((entry) => rulesOfPair(caller?.id ?? "", entry)),
+      ...ofTeamPairs.flatMap((entry) => rulesOfTeamPair(team ?? "", entry)),
       ...this.#settings.models.filter(({ model }) => mayUse(model)).flatMap(rulesOfModel),
       ...this.#global,
     ];
@@ -141,6 +156,17 @@ export class Rules {
     return rules;
   }
 
+  #ofTeamPair(team: string, model: string): readonly Rule[] {
+    const pair = pairOf(team, model);
+    const known = this.#teamPairs.get(pair);
+    if (known) return known;
+    const rules = this.#ofEachTeam
+      .filter((entry) => fits(entry.model, model))
+      .flatMap((entry) => rulesOfTeamPair(team, entry));
+    this.#teamPairs.set(pair, rules);
+    return rules;
+  }
+
   #ofModel(model: string): readonly Rule[] {
     const known = this.#models.get(model);
     if (known) return known;
@@ -162,6 +188,13 @@ function rulesOfPair(id: string, { model: name, caller }: ModelLimits): Rule[] {
   const words = `for this caller and the ${modelsInWords(name)}`;
   return rulesOf(caller, {
     ...{ scope: "caller_model", name, key: scopes.callerModel(id, name), words },
+  });
+}
+
+function rulesOfTeamPair(its: string, { model: name, team }: ModelLimits): Rule[] {
+  const words = `for the team ${JSON.stringify(its)} and the ${modelsInWords(name)}`;
+  return rulesOf(team, {
+    ...{ scope: "team_model", name, key: scopes.teamModel(its, name), words },
   });
 }
 

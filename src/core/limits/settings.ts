@@ -41,6 +41,8 @@ export interface ModelLimits extends CallerLimits {
   readonly model: string;
   /** Of what each caller asks of these models; besides all others, which replace none of them. */
   readonly caller?: CallerLimits | undefined;
+  /** Of what each team asks of these models, in the same way. */
+  readonly team?: CallerLimits | undefined;
 }
 
 /** Limits of a team: of its members' calls, counted together; those of end users hold for each user of each member. */

@@ -45,6 +45,7 @@ export const scopeWords: Readonly<Record<LimitScope, string>> = {
   [LimitScope.CALLER]: "caller",
   [LimitScope.CALLER_MODEL]: "caller_model",
   [LimitScope.TEAM]: "team",
+  [LimitScope.TEAM_MODEL]: "team_model",
   [LimitScope.MODEL]: "model",
   [LimitScope.GLOBAL]: "global",
   [LimitScope.USER]: "user",
