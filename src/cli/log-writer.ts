@@ -1,5 +1,5 @@
 /** Where the log's lines go: a file descriptor that may be full, slow or gone. */
-import { fstatSync, write, writeSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readSync, write, writeSync } from "node:fs";
 
 /** Longest that a line waits for others to be written with it, milliseconds. */
 const patience = 50;
@@ -27,6 +27,10 @@ export class LogWriter {
   #lines = "";
   /** What is being written, until all of it is. */
   #hand: Buffer | undefined;
+  /** How much of it is. */
+  #done = 0;
+  /** Size of the file when it could not be written; absent: it can, or is none. */
+  #reached: number | undefined;
   /** Another thread is at it. */
   #away = false;
   #lost = 0;
@@ -40,6 +44,7 @@ export class LogWriter {
     this.#fd = fd;
     this.#prompt = takesOrRefuses(fd);
     this.#notice = notice;
+    if (endsWithinLine(fd)) this.#lines = "\n";
   }
 
   /** Takes a line with its end, or several at once, as they come from other processes. */
@@ -59,7 +64,7 @@ export class LogWriter {
   end(): void {
     const until = performance.now() + farewellMs;
     // The other thread comes to its end, too.
-    let left = this.#away || !this.#hand ? this.#take() : this.#hand;
+    let left = this.#away || !this.#hand ? this.#take() : this.#rest(this.#hand);
     while (left.length > 0) {
       const { error, done } = attempt(this.#fd, left);
       if (error && (!isBusy(error) || performance.now() > until)) return;
@@ -77,7 +82,9 @@ export class LogWriter {
   #begin(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#push(this.#take());
+    this.#hand = this.#take();
+    this.#done = 0;
+    this.#push(this.#hand);
   }
 
   #take(): Buffer {
@@ -87,8 +94,17 @@ export class LogWriter {
     return Buffer.from(text);
   }
 
+  /** What is left to be written: from the begin of its line on where somebody emptied the file meanwhile. */
+  #rest(hand: Buffer): Buffer {
+    const reached = this.#reached;
+    this.#reached = undefined;
+    if (reached !== undefined && this.#done > 0 && (sizeOf(this.#fd) ?? reached) < reached) {
+      this.#done = hand.lastIndexOf(newline, this.#done - 1) + 1;
+    }
+    return hand.subarray(this.#done);
+  }
+
   #push(bytes: Buffer): void {
-    this.#hand = bytes;
     if (this.#prompt) {
       const { error, done } = attempt(this.#fd, bytes);
       this.#pushed(error, done);
@@ -99,13 +115,17 @@ export class LogWriter {
   }
 
   #pushed(error: unknown, done: number): void {
-    const bytes = this.#hand as Buffer;
+    const hand = this.#hand as Buffer;
     this.#away = false;
     if (error) {
+      this.#reached = sizeOf(this.#fd);
       const pause = isBusy(error) ? busyMs : failedMs;
-      setTimeout(() => this.#push(bytes), pause).unref();
-    } else if (done < bytes.length) {
-      this.#push(bytes.subarray(done));
+      setTimeout(() => this.#push(this.#rest(hand)), pause).unref();
+      return;
+    }
+    this.#done += done;
+    if (this.#done < hand.length) {
+      this.#push(hand.subarray(this.#done));
     } else {
       this.#hand = undefined;
       this.#soon();
@@ -122,6 +142,36 @@ function attempt(fd: number, bytes: Buffer): { error?: unknown; done: number } {
 }
 
 const isBusy = (error: unknown) => (error as NodeJS.ErrnoException).code === "EAGAIN";
+
+const newline = 10;
+
+/** Of a file, in bytes; `undefined`: it is none, or nobody knows. */
+function sizeOf(fd: number): number | undefined {
+  try {
+    const info = fstatSync(fd);
+    return info.isFile() ? info.size : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether a file ends within a line, as one does whose writer ended while the disk was full. */
+function endsWithinLine(fd: number): boolean {
+  const size = sizeOf(fd);
+  if (!size) return false;
+  try {
+    // The log is opened to be written alone.
+    const reading = openSync(`/dev/fd/${fd}`, "r");
+    try {
+      const last = Buffer.alloc(1);
+      return readSync(reading, last, 0, 1, size - 1) === 1 && last[0] !== newline;
+    } finally {
+      closeSync(reading);
+    }
+  } catch {
+    return false;
+  }
+}
 
 /** Node lets no write to a pipe or socket wait for its reader once it made a stream of it. */
 function takesOrRefuses(fd: number): boolean {

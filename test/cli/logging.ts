@@ -42,6 +42,11 @@ switch (process.argv[2]) {
     for (let n = 0; n < 3; n++) console.warn("a needless %s", "password");
     console.error(new Error("of a library").message);
     break;
+  case "more":
+    process.stdin.once("data", () => {
+      for (let n = 301; n <= 600; n++) log.info({ n }, "line");
+    });
+    break;
   case "long":
     // Once all before it is written.
     process.stdin.once("data", () => {
