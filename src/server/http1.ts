@@ -25,9 +25,12 @@ export interface Http1Side {
   readonly server: Server;
   /**
    * Lets every connection end with its last answer under way, or where there is none with the
-   * next, and says so in all that have not begun.
+   * next, and says so in all that have not begun. Behind one that has, and said nothing, its client
+   * may ask once more, and is told with that answer.
    */
   drain(): void;
+  /** From now on connections end with such an answer, too. */
+  part(): void;
 }
 
 /**
@@ -61,6 +64,7 @@ export function createHttp1Side(
   refuseConnect(server);
   closeWaiting(server, limits.maxConcurrentStreams);
   let draining = false;
+  let parting = false;
   const connections = new Set<Connection>();
   server.on("connection", (socket: Connection) => {
     connections.add(socket);
@@ -87,9 +91,14 @@ export function createHttp1Side(
           continue;
         }
         response.once("finish", () => {
-          if (socket[newest] === response) socket.destroySoon();
+          // Its client takes the connection for one that it may keep, and some write their next request
+          // in the moment in which this answer ends: a close then would lose it.
+          if (parting && socket[newest] === response) socket.destroySoon();
         });
       }
+    },
+    part() {
+      parting = true;
     },
   };
 }

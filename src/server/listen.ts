@@ -40,8 +40,9 @@ export interface Listener {
   renew(tls: TlsSettings): void;
   /**
    * Tells clients that what they ask next belongs on another connection: sessions of HTTP/2 get
-   * a GOAWAY and end with their last stream, answers over HTTP/1 say `Connection: close`, and one
-   * that has begun is the last of its connection. New connections are still accepted.
+   * a GOAWAY and end with their last stream, answers over HTTP/1 say `Connection: close`. Behind one
+   * that had begun its connection waits for the next, until the listener closes. New connections are
+   * still accepted.
    */
   drain(): void;
   /**
@@ -137,6 +138,7 @@ export async function listen(
       server,
       idle() {
         for (const socket of undecided) socket.destroy();
+        http1.part();
         closeIdle(http1.server, sockets);
         http2.close();
       },

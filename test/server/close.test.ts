@@ -68,14 +68,40 @@ describe("drain", () => {
     expect(await ended(socket)).toMatch(/^HTTP\/1\.1 200 OK\r\n.*connection: close\r\n.*hi$/is);
   });
 
-  it("ends HTTP/1 connections with the last answer that has begun", async () => {
-    const { port, drain, holding, held } = await serve({ timeouts: { keepAlive: never } });
+  it("ends HTTP/1 connections with the last answer that has begun, once nobody is waited for", async () => {
+    const { port, drain, close, holding, held } = await serve({ timeouts: { keepAlive: never } });
     const socket = tcp(port);
     socket.write("GET /hold HTTP/1.1\r\nhost: a\r\n\r\n".repeat(3));
     await holding(3);
     drain();
+    const silent = tcp(port);
+    await once(silent, "connect");
+    const closed = close(never);
+    // It has looked for connections that do nothing.
+    await ended(silent);
     for (const release of held) release();
     expect((await ended(socket)).match(/last\r\n0\r\n\r\n/g)).toHaveLength(3);
+    await closed;
+  });
+
+  it("answers what comes with the end of an answer that has begun", async () => {
+    const { port, drain, close, holding, held } = await serve({ timeouts: { keepAlive: never } });
+    const socket = tcp(port);
+    let text = "";
+    // As clients do that have their next request ready: it is on its way before they could read of an end.
+    socket.on("data", (part) => {
+      text += part;
+      if (text.endsWith("last\r\n0\r\n\r\n"))
+        socket.write("GET /hello HTTP/1.1\r\nhost: a\r\n\r\n");
+    });
+    socket.write("GET /hold HTTP/1.1\r\nhost: a\r\n\r\n");
+    await holding(1);
+    drain();
+    const closed = close(never, never);
+    for (const release of held) release();
+    await once(socket, "close");
+    expect(text).toMatch(/last\r\n0\r\n\r\nHTTP\/1\.1 200 OK\r\n.*connection: close\r\n.*hello$/is);
+    await closed;
   });
 
   it("answers what comes behind an answer that has begun", async () => {
