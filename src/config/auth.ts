@@ -4,7 +4,7 @@ import { isNetwork, mostNetworks, networkMessage } from "../core/callers/address
 import type { AuthSettings } from "../core/settings.js";
 import { algorithms, type IssuerSettings } from "../oidc/settings.js";
 import { ofTenants, tenantMark } from "../oidc/tenants.js";
-import { ownLimitsOf, ownLimitsSchema } from "./caller-limits.js";
+import { ownLimitsOf, ownLimitsSchema, teamLimitsSchema } from "./caller-limits.js";
 import { modelPattern, name, path } from "./fields.js";
 import { httpAddress, withoutFragment } from "./http-fields.js";
 import { duration, time, wait } from "./quantities.js";
@@ -19,7 +19,7 @@ const models = (what = "Models that it may use") =>
 const team = z.strictObject({
   name: name.describe("Named by tokens, and in logs, limits and usage."),
   models: models("Models that its members may use"),
-  limits: ownLimitsSchema
+  limits: teamLimitsSchema
     .optional()
     .describe(
       "Limits of its members' calls, counted together. They replace limits.team, one by one.",

@@ -21,7 +21,10 @@ export function budgetWarnings(config: Config): string[] {
   const general = [limits.global, limits.caller, limits.team];
   const users = [limits.user, ...own.map((one) => one.limits?.user)];
   const ofPairs = limits.models.map(({ caller }) => caller);
-  const ofTeams = limits.models.map(({ team }) => team);
+  const ofTeams = [
+    ...limits.models.map(({ team }) => team),
+    ...teams.flatMap((one) => one.limits?.models ?? []),
+  ];
   const shared = [...general, ...limits.models, ...ofPairs, ...ofTeams];
   const all = [...shared, ...own.map((one) => one.limits), ...users];
   const budgets = all

@@ -1,6 +1,7 @@
 /** Limits of a caller, as they are written in the configuration. */
 import * as z from "zod";
 import { budgetPeriods, type CallerLimits, type OwnLimits } from "../core/limits/settings.js";
+import { modelPattern } from "./fields.js";
 
 /** A whole number, or `unlimited`. */
 const amount = (least: number) => {
@@ -42,6 +43,22 @@ export const ownLimitsSchema = limitsSchema.extend({
     .optional()
     .describe(
       "Of each end user, by the user that a request names. They replace limits.user, one by one; a token's come before its team's.",
+    ),
+});
+
+/** Those of a team, which may have others for some models. */
+export const teamLimitsSchema = ownLimitsSchema.extend({
+  models: z
+    .array(
+      limitsSchema.extend({
+        model: modelPattern.describe(
+          "Name; one * in it stands for anything. Models that it fits count together.",
+        ),
+      }),
+    )
+    .optional()
+    .describe(
+      "Of what it asks of some models, besides. They replace, one by one, what an entry of limits.models of the same name has under team.",
     ),
 });
 

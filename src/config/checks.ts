@@ -176,6 +176,9 @@ function checkAuth(auth: Fields): Finding[] {
     ...duplicates(tokens, ["auth", "tokens"], "name"),
     ...duplicates(tokens.map(lowerHash), ["auth", "tokens"], "hash"),
     ...duplicates(list(auth.teams), ["auth", "teams"], "name"),
+    ...list(auth.teams).flatMap(({ limits }, i) =>
+      duplicates(list(fields(limits).models), ["auth", "teams", i, "limits", "models"], "model"),
+    ),
     ...duplicates(issuers, ["auth", "oidc"], "name"),
     ...checkIssuers(issuers),
     ...tokens.flatMap((token, i) => {

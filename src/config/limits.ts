@@ -43,7 +43,7 @@ export const limitSettingsSchema = z.strictObject({
         team: limitsSchema
           .optional()
           .describe(
-            "Of what each team asks of these models, all its members together, besides. A team's own limits replace none of these.",
+            "Of what each team asks of these models, all its members together, besides. Only those of the same model in the limits of a team of auth.teams replace these, one by one.",
           ),
       }),
     )
@@ -225,7 +225,10 @@ function limitSettings({ auth, limits }: Config): LimitSettings {
     caller: limits.caller && limitsOf(limits.caller),
     user: limits.user && limitsOf(limits.user),
     team: limits.team && limitsOf(limits.team),
-    teams: auth.teams.map(({ name: team, limits = {} }) => ({ team, ...ownLimitsOf(limits) })),
+    teams: auth.teams.map(({ name: team, limits: { models, ...own } = {} }) => ({
+      ...{ team, ...ownLimitsOf(own) },
+      ...(models && { models: models.map(({ model, ...its }) => ({ model, ...limitsOf(its) })) }),
+    })),
     models: limits.models.map(({ model, caller, team, ...entry }) => ({
       model,
       ...limitsOf(entry),

@@ -5,8 +5,18 @@ import type { Config } from "./schema.js";
 type Entry = Config["models"][number];
 
 /** What limits, prices and guards are of, with the place of each. */
-export const namesIn = ({ limits, prices, guards }: Config): { field: string; model: string }[] => [
+export const namesIn = ({
+  auth,
+  limits,
+  prices,
+  guards,
+}: Config): { field: string; model: string }[] => [
   ...limits.models.map(({ model }, i) => ({ field: `limits.models[${i}].model`, model })),
+  ...auth.teams.flatMap(({ limits }, i) =>
+    (limits?.models ?? []).map(({ model }, j) => ({
+      ...{ field: `auth.teams[${i}].limits.models[${j}].model`, model },
+    })),
+  ),
   ...prices.map(({ model }, i) => ({ field: `prices[${i}].model`, model })),
   ...guards.flatMap(({ models }, i) =>
     models.map((model, j) => ({ field: `guards[${i}].models[${j}]`, model })),

@@ -7,6 +7,22 @@ import { mistakes, valid } from "./text.js";
 const store = memoryLimits();
 
 describe("limits", () => {
+  test("those of a team of some models come to the core with the team", () => {
+    const config = valid(`auth:
+  mode: token
+  teams:
+    - { name: red, limits: { concurrent: 9, models: [{ model: gpt-*, tokens_per_minute: unlimited }] } }
+    - { name: blue }
+`);
+    expect(limitParts(config, store)?.settings.teams).toMatchObject([
+      {
+        ...{ team: "red", concurrent: 9 },
+        models: [{ model: "gpt-*", tokensPerMinute: Number.POSITIVE_INFINITY }],
+      },
+      { team: "blue" },
+    ]);
+  });
+
   test("come to the core by its names", () => {
     const config = valid(`limits:
   global: { concurrent: 200 }
@@ -134,6 +150,12 @@ test.each<[string, string[]]>([
     "limits:\n  caller:\n    budget: { amount: 1, period: year }\n",
     [
       "lintel.yaml:3:34: limits.caller.budget.period: must be one of hour, day, week, month or lifetime",
+    ],
+  ],
+  [
+    "auth:\n  teams:\n    - name: t\n      limits: { models: [{ model: a }, { model: a }] }\n",
+    [
+      "lintel.yaml:4:49: auth.teams[0].limits.models[1].model: is the same as that of auth.teams[0].limits.models[0]; must be unique",
     ],
   ],
   [

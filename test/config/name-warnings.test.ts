@@ -27,6 +27,10 @@ test.each([
   expect(said(`prices: [{ model: other }, { model: "${name}" }]`)).toEqual([
     `prices[1].model ${JSON.stringify(name)} ${why}`,
   ]);
+  const team = `{ name: red, limits: { models: [{ model: "${name}", concurrent: 1 }] } }`;
+  expect(said(`auth: { mode: token, teams: [${team}] }`)).toEqual([
+    `auth.teams[0].limits.models[0].model ${JSON.stringify(name)} ${why}`,
+  ]);
 });
 
 test.each(["chat", "c*", "*", "own/m", "own/x*", "vendor/x", "else"])(

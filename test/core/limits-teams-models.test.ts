@@ -71,6 +71,47 @@ describe("limits of each team and some models", () => {
     expect(image.error?.message).toContain("0 calls at a time for the team");
   });
 
+  it("may be a team's own, which replace those of each team of the same name one by one", async () => {
+    const unlimited = Number.POSITIVE_INFINITY;
+    const { core } = limited(
+      {
+        models: [
+          { model: "chat-1", team: { requestsPerMinute: 1, tokensPerMinute: 300 } },
+          { model: "image-*", team: { imagesPerDay: 1 } },
+        ],
+        teams: [
+          {
+            team: "red",
+            models: [
+              { model: "chat-1", requestsPerMinute: 2 },
+              { model: "chat-*", requestsPerMinute: 3 },
+              { model: "image-*", imagesPerDay: unlimited },
+            ],
+          },
+        ],
+      },
+      { members },
+    );
+    const told = async (credential: string) => {
+      const [account] = await run(core, "getAccount", {}, { credential });
+      return account?.limits.map(({ name, quantity, limit }) => `${name} ${quantity} ${limit}`);
+    };
+    expect(await told("a")).toEqual(["chat-1 1 2", "chat-1 2 300", "chat-* 1 3"]);
+    expect(await told("c")).toEqual(["chat-1 1 1", "chat-1 2 300", "image-* 3 1"]);
+    const ask = async (model: string, credential = "a") => {
+      const { error } = await outcome(core, "chat", { ...chat, model, maxTokens: 5 }, credential);
+      return error?.message;
+    };
+    expect([await ask("chat-1"), await ask("chat-1", "b")]).toEqual([undefined, undefined]);
+    expect(await ask("chat-1")).toContain('2 requests per minute for the team "red" and the model');
+    expect(await ask("chat-2")).toBeUndefined();
+    expect(await ask("chat-2")).toContain(
+      '3 requests per minute for the team "red" and the models',
+    );
+    expect([await ask("chat-1", "c"), await ask("chat-2", "c")]).toEqual([undefined, undefined]);
+    expect(await ask("chat-1", "c")).toContain('1 request per minute for the team "blue"');
+  });
+
   it("follow a caller into another team, are told, and tell the tightest in headers", async () => {
     const models = [{ model: "chat-*", team: { requestsPerMinute: 9 } }];
     const its: Record<string, string> = { a: "red" };
@@ -105,17 +146,25 @@ describe("limits of each team and some models", () => {
       { ...row, caller: "d", team: "", model: "chat-1" },
     ];
     const history = { between: async () => rows, ofUsers: async () => [], limited: async () => [] };
-    const scoped = pastScopes({ limits: { models }, callersOwn: true });
+    // What stands twice counts once.
+    const own = [
+      { model: "chat-*", budget },
+      { model: "image-*", budget },
+    ];
+    const teams = [{ team: "red", models: own }];
+    const scoped = pastScopes({ limits: { models, teams }, callersOwn: true });
     const used: unknown[] = [];
     for await (const some of usedCounters(history, scoped, noon)) {
       used.push(...some.map(({ key, used }) => [key, used]));
     }
+    const month = { type: "calendar", period: "month" } as const;
     const key = (team: string, quantity: "spend" | "images", period: "month" | "day") =>
       counterKey(scopes.teamModel(team, "chat-*"), quantity, { type: "calendar", period });
     expect(used).toEqual([
       [key("red", "images", "day"), 2],
       [key("red", "spend", "month"), 2 * unit],
       [key("blue", "spend", "month"), 3 * unit],
+      [counterKey(scopes.teamModel("red", "image-*"), "spend", month), unit],
     ]);
   });
 });

@@ -105,7 +105,15 @@ export function pastScopes({
     ...scopesOf("team", team, ({ team }) => (team ? scopes.team(team) : undefined)),
     ...teams.flatMap((entry) => {
       const name = scopes.team(entry.team);
-      return scopesOf(name, entry, (row) => (row.team === entry.team ? name : undefined));
+      const ofTeam = scopesOf(name, entry, (row) => (row.team === entry.team ? name : undefined));
+      const ofModels = (entry.models ?? []).flatMap(({ model, ...own }) =>
+        scopesOf(`${name} ${model}`, own, (row) =>
+          row.team === entry.team && fits(model, row.model)
+            ? scopes.teamModel(entry.team, model)
+            : undefined,
+        ),
+      );
+      return [...ofTeam, ...ofModels];
     }),
     ...models.flatMap((entry) => {
       const name = scopes.model(entry.model);

@@ -3,6 +3,7 @@ import type { Caller } from "../call.js";
 import { fits } from "../pattern.js";
 import { Recent } from "../recent.js";
 import { counterKey, pairOf, type Quantity, scopes } from "./counters.js";
+import { merged, modelsOfTeam, type OfModels } from "./own-limits.js";
 import { unit } from "./prices.js";
 import type { CallerLimits, LimitSettings, ModelLimits, OwnLimits } from "./settings.js";
 import type { Counter } from "./store.js";
@@ -39,8 +40,8 @@ export class Rules {
   readonly #ofEach: readonly ModelLimits[];
   /** By `pairOf` caller and model. */
   readonly #pairs = new Recent<string, readonly Rule[]>(mostRemembered);
-  /** Likewise of each team. */
-  readonly #ofEachTeam: readonly ModelLimits[];
+  /** Whether any team has limits of some models. */
+  readonly #ofTeamsModels: boolean;
   /** By `pairOf` team and model. */
   readonly #teamPairs = new Recent<string, readonly Rule[]>(mostRemembered);
   readonly #ofTeams: ReadonlyMap<string, OwnLimits>;
@@ -51,7 +52,9 @@ export class Rules {
   constructor(settings: LimitSettings) {
     this.#settings = settings;
     this.#ofEach = settings.models.filter(({ caller }) => caller);
-    this.#ofEachTeam = settings.models.filter(({ team }) => team);
+    this.#ofTeamsModels =
+      settings.models.some(({ team }) => team) ||
+      (settings.teams ?? []).some(({ models = [] }) => models.length > 0);
     this.#ofTeams = new Map(settings.teams?.map(({ team, ...limits }) => [team, limits]));
     this.#global = rulesOf(settings.global, {
       ...{ scope: "global", name: "", key: scopes.gateway, words: "for this gateway" },
@@ -67,7 +70,7 @@ export class Rules {
     const ofModel = this.#settings.models.length === 0 ? none : this.#ofModel(model);
     const ofPair = caller && this.#ofEach.length > 0 ? this.#ofPair(caller.id, model) : none;
     const ofTeamPair =
-      caller?.team !== undefined && this.#ofEachTeam.length > 0
+      caller?.team !== undefined && this.#ofTeamsModels
         ? this.#ofTeamPair(caller.team, model)
         : none;
     if (ofPair.length + ofTeamPair.length + ofModel.length + this.#global.length === 0) {
@@ -89,7 +92,9 @@ export class Rules {
     const ofPairs = caller ? this.#ofEach.filter(({ model }) => mayUse(model)) : [];
     const team = caller?.team;
     const ofTeamPairs =
-      team === undefined ? [] : this.#ofEachTeam.filter(({ model }) => mayUse(model));
+      team === undefined
+        ? []
+        : modelsOfTeam(this.#settings, team).filter(({ model }) => mayUse(model));
     return [
       ...this.#ofWhom(caller, user),
       ...ofPairs.flatMap((entry) => rulesOfPair(caller?.id ?? "", entry)),
@@ -160,7 +165,7 @@ export class Rules {
     const pair = pairOf(team, model);
     const known = this.#teamPairs.get(pair);
     if (known) return known;
-    const rules = this.#ofEachTeam
+    const rules = modelsOfTeam(this.#settings, team)
       .filter((entry) => fits(entry.model, model))
       .flatMap((entry) => rulesOfTeamPair(team, entry));
     this.#teamPairs.set(pair, rules);
@@ -191,20 +196,15 @@ function rulesOfPair(id: string, { model: name, caller }: ModelLimits): Rule[] {
   });
 }
 
-function rulesOfTeamPair(its: string, { model: name, team }: ModelLimits): Rule[] {
-  const words = `for the team ${JSON.stringify(its)} and the ${modelsInWords(name)}`;
-  return rulesOf(team, {
-    ...{ scope: "team_model", name, key: scopes.teamModel(its, name), words },
+function rulesOfTeamPair(team: string, { model: name, limits }: OfModels): Rule[] {
+  const words = `for the team ${JSON.stringify(team)} and the ${modelsInWords(name)}`;
+  return rulesOf(limits, {
+    ...{ scope: "team_model", name, key: scopes.teamModel(team, name), words },
   });
 }
 
 const modelsInWords = (name: string) =>
   `${name.includes("*") ? "models" : "model"} ${JSON.stringify(name)}`;
-
-function merged(everyone: CallerLimits = {}, own: CallerLimits = {}): CallerLimits {
-  const said = Object.entries(own).filter(([, value]) => value !== undefined);
-  return { ...everyone, ...Object.fromEntries(said) };
-}
 
 const estimates: ReadonlySet<Quantity> = new Set<Quantity>(["tokens", "images", "spend"]);
 

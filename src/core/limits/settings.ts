@@ -49,6 +49,8 @@ export interface ModelLimits extends CallerLimits {
 export interface TeamLimits extends OwnLimits {
   /** `Caller.team`. */
   readonly team: string;
+  /** Of what it asks of some models; those of the same name that each team has are replaced one by one. */
+  readonly models?: readonly Omit<ModelLimits, "caller" | "team">[] | undefined;
 }
 
 /** All limits of a configuration. */
