@@ -1,10 +1,14 @@
 /** Limits of what each team asks of some models. */
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { counterKey, scopes } from "../../src/core/limits/counters.js";
 import { pastScopes, usedCounters } from "../../src/core/limits/history.js";
 import { unit } from "../../src/core/limits/prices.js";
+import { silent } from "../../src/core/log.js";
+import { RedisLimits } from "../../src/state/limits/redis.js";
+import { RedisConnection } from "../../src/state/redis/connection.js";
 import { run } from "../support/core.js";
 import { chat, draw, limited, noon, outcome } from "../support/limits.js";
+import { redisBinary, redisServers, startRedis } from "../support/redis.js";
 
 const members = { a: "red", b: "red", c: "blue" };
 
@@ -168,3 +172,36 @@ describe("limits of each team and some models", () => {
     ]);
   });
 });
+
+describe.skipIf(!redisBinary).each(redisServers)(
+  "limits of teams and models in %s",
+  (_, binary) => {
+    it("are exact over all gateways", async () => {
+      const server = await startRedis({ binary });
+      onTestFinished(() => server.close());
+      const gateway = async () => {
+        const settings = { url: server.url, timeoutMs: 30_000 };
+        const connection = new RedisConnection(settings, silent, "limits", "open");
+        const store = new RedisLimits(connection, { replicas: 2, clock: () => noon });
+        onTestFinished(async () => {
+          await store.close();
+          await connection.close();
+        });
+        await connection.settled(30_000);
+        const models = [{ model: "chat-*", team: { requestsPerMinute: 3 } }];
+        return limited({ models }, { members, store }).core;
+      };
+      const [one, other] = [await gateway(), await gateway()];
+      const ask = async (core: typeof one, credential: string) =>
+        (await outcome(core, "chat", { ...chat, model: "chat-1" }, credential)).code;
+      expect([await ask(one, "a"), await ask(other, "b"), await ask(one, "b")]).toEqual([
+        ...["ok", "ok", "ok"],
+      ]);
+      expect([await ask(one, "a"), await ask(other, "a")]).toEqual([
+        "rate_limited",
+        "rate_limited",
+      ]);
+      expect([await ask(one, "c"), await ask(other, "d")]).toEqual(["ok", "ok"]);
+    });
+  },
+);
