@@ -124,6 +124,7 @@ function coreFor(
     backends: backends.map(({ backend }) => backend),
     log,
     callers: [issuers, state.tokens].filter((source) => source !== undefined),
+    ownTokens: state.ownTokens,
     usage: state.usage && { sink: state.usage, prices: config.prices },
     limits: limitParts(config, counting.limits, alerts),
     prices: config.prices,

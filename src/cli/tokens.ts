@@ -164,7 +164,7 @@ export const tokens: Group = { commands: { create, list, update, revoke, rotate 
 /** Says why a token is not rotated, and by which option it would be. @throws all else */
 function sayWhyNot(thrown: unknown): undefined {
   const { code, message, param } = fromConnectError(thrown);
-  if (code !== "failed_precondition") throw thrown;
+  if (code !== "failed_precondition" || (param !== "expiry" && param !== "force")) throw thrown;
   say(`lintel: ${message}; say ${param === "expiry" ? "--expires WHEN" : "--force"} for that`);
 }
 

@@ -87,6 +87,23 @@ const rule = z.strictObject({
   from: fromSchema("callers whom it fits may call from", "those of the issuer"),
 });
 
+/** Ends of what the longest may be that a token counts which a caller makes for itself, milliseconds. */
+const shortestOwn = 60_000;
+const longestOwn = 366 * 86_400_000;
+
+const ownTokens = z.strictObject({
+  max: z
+    .int()
+    .min(1)
+    .max(1000)
+    .default(5)
+    .describe("Most tokens of one caller that count at the same time."),
+  max_ttl: duration
+    .refine((ms) => ms >= shortestOwn && ms <= longestOwn, { error: "must be from 1m to 366d" })
+    .prefault("30d")
+    .describe("Longest that one counts: nobody tells the gateway when its owner is gone."),
+});
+
 const oidc = z.strictObject({
   name: z
     .string()
@@ -139,6 +156,11 @@ const oidc = z.strictObject({
     .enum(["allow", "refuse"])
     .default("allow")
     .describe("What becomes of callers that no rule fits."),
+  own_tokens: ownTokens
+    .optional()
+    .describe(
+      "Tokens that its callers may make for themselves, which stand for them. Default: none; those that were made don't count then.",
+    ),
 });
 
 /** The section `auth` of the configuration. */
@@ -222,6 +244,10 @@ function oneIssuer(
       limits: limits && ownLimitsOf(limits),
       from,
     })),
+    ownTokens: issuer.own_tokens && {
+      max: issuer.own_tokens.max,
+      maxTtlMs: issuer.own_tokens.max_ttl,
+    },
     otherwise:
       otherwise === "refuse"
         ? undefined

@@ -2,6 +2,7 @@
 import type { Admission, Call, Caller, Middleware } from "./call.js";
 import { inPlace } from "./callers/admit.js";
 import { ConfiguredTokens } from "./callers/configured.js";
+import { ownership } from "./callers/own.js";
 import type { CallerSource } from "./callers/source.js";
 import { LintelError, toLintelError } from "./errors.js";
 import type { ClientOf } from "./gateway.js";
@@ -95,9 +96,11 @@ function identifierBy(settings: AuthSettings, sources: readonly CallerSource[]):
     case "token": {
       const all = [new ConfiguredTokens(settings.tokens), ...sources];
       const enrolled = enrolment(settings.teams);
+      const owned = ownership(sources);
+      const found = (caller: Caller) => enrolled(owned(caller));
       return (credential) => {
         const caller = identifyBy(all, presented(credential));
-        return caller instanceof Promise ? caller.then(enrolled) : enrolled(caller);
+        return caller instanceof Promise ? caller.then(found) : found(caller);
       };
     }
   }

@@ -4,6 +4,7 @@
  */
 import type { Attributes } from "./call-attributes.js";
 import type { Addresses } from "./callers/addresses.js";
+import type { TokenOwner, Vouched } from "./callers/own.js";
 import type { CallSignal } from "./cancellation.js";
 import type { ErrorCode } from "./error-table.js";
 import type { LintelError } from "./errors.js";
@@ -37,6 +38,10 @@ export interface Caller {
   readonly team?: string | undefined;
   /** Models that the team may use, as `models`: a call needs both. Known once it was let in. */
   readonly teamModels?: readonly string[] | undefined;
+  /** What an issuer says of one who may make tokens; absent: this caller may not, as with such a token. */
+  readonly vouched?: Vouched | undefined;
+  /** Who made the token for itself, until what that caller may do is known. */
+  readonly owner?: TokenOwner | undefined;
 }
 
 /** What was found out of a credential: who calls, or why nobody is let in with it. */

@@ -4,6 +4,7 @@ import { admit, authenticate, identifier, mayUse, type Sought } from "./authenti
 import { cache } from "./cache/step.js";
 import type { AnswerCache } from "./cache/store.js";
 import { type Call, compose, type Handle } from "./call.js";
+import type { OwnTokens } from "./callers/own.js";
 import type { CallerSource } from "./callers/source.js";
 import { completion } from "./completion/step.js";
 import { Course } from "./course.js";
@@ -24,6 +25,7 @@ import type { MediaStore } from "./media.js";
 import type { Input, Output } from "./methods.js";
 import { newCall } from "./new-call.js";
 import { Observed } from "./observe.js";
+import { type OwnTokenMethod, ownTokensOf } from "./own-tokens.js";
 import type { Catalogue } from "./routing/catalogue.js";
 import { resolve } from "./routing/resolve.js";
 import { Routing, type RoutingParts } from "./routing/routing.js";
@@ -36,6 +38,8 @@ import { validate } from "./validate.js";
 export interface CoreParts extends RoutingParts {
   /** Who knows tokens besides the configuration, for mode `token`; asked in order. */
   readonly callers?: readonly CallerSource[] | undefined;
+  /** Those that callers make for themselves; absent: there is no database for them. */
+  readonly ownTokens?: OwnTokens | undefined;
   /** Absent: no records of calls are kept. */
   readonly usage?: UsageParts | undefined;
   /** Absent: images are answered inline only. */
@@ -167,18 +171,30 @@ function stepsOf(
       ...(parts.cache ? [cache({ store: parts.cache, settings: settings.cache })] : []),
       images(settings, finish),
     ],
-    end(routing, { limits, catalogue: routing.catalogue, entries: settings.models }),
+    end(
+      routing,
+      { limits, catalogue: routing.catalogue, entries: settings.models },
+      parts.ownTokens,
+    ),
   );
 }
 
 /** The end of the chain: the core's own methods, what is only counted, and everything else to a backend. */
-function end({ catalogue, count, route }: Routing, account: AccountParts): Handle {
+function end(
+  { catalogue, count, route }: Routing,
+  account: AccountParts,
+  ownTokens: OwnTokens | undefined,
+): Handle {
   return (call) => {
     switch (call.method) {
       case "listModels":
         return list(call, catalogue);
       case "getAccount":
         return accountOf(call, account);
+      case "createToken":
+      case "listTokens":
+      case "revokeToken":
+        return ownTokensOf(call as Call<OwnTokenMethod>, ownTokens);
       case "countTokens":
         return count(call);
       default:

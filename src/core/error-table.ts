@@ -31,9 +31,11 @@ export const errorTable = {
   model_not_allowed: row(403, Code.PermissionDenied, "permission_error"),
   /** A token that may not be used from where the call comes. */
   address_not_allowed: row(403, Code.PermissionDenied, "permission_error"),
+  /** A caller who may make no tokens. */
+  tokens_not_allowed: row(403, Code.PermissionDenied, "permission_error"),
   /** No such model. */
   model_not_found: row(404, Code.NotFound, "invalid_request_error"),
-  /** No token of this name or id that counts; of administration. */
+  /** No token of this name or id that counts; of administration, and of callers' own tokens. */
   token_not_found: row(404, Code.NotFound, "invalid_request_error"),
   /** No such path. */
   not_found: row(404, Code.Unimplemented, "invalid_request_error"),
@@ -41,9 +43,9 @@ export const errorTable = {
   method_not_allowed: row(405, Code.Unimplemented, "invalid_request_error"),
   /** The client was too slow to send its request. */
   request_timeout: row(408, Code.DeadlineExceeded, "invalid_request_error"),
-  /** The name is taken; of administration. */
+  /** The name is taken; of administration, and of callers' own tokens. */
   already_exists: row(409, Code.AlreadyExists, "invalid_request_error"),
-  /** What is asked about is in a state in which that can't be done; of administration. */
+  /** What is asked about is in a state in which that can't be done; of administration, and of callers' own tokens. */
   failed_precondition: row(400, Code.FailedPrecondition, "invalid_request_error"),
   /** Somebody else changed the same at the same time; of administration. */
   aborted: row(409, Code.Aborted, "invalid_request_error"),

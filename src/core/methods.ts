@@ -8,15 +8,18 @@ import { AccountService } from "../../gen/lintel/v1/account_pb.js";
 import { ChatService } from "../../gen/lintel/v1/chat_pb.js";
 import { TextToImageService } from "../../gen/lintel/v1/image_pb.js";
 import { ModelsService, Task } from "../../gen/lintel/v1/models_pb.js";
+import { TokensService } from "../../gen/lintel/v1/tokens_pb.js";
 
 /** Services that a backend can serve. */
 export const backendServices = [ChatService, TextToImageService] as const;
 
 /** Every service of the contract: what backends serve, and what the core answers itself. */
-export const services = [...backendServices, ModelsService, AccountService] as const;
+export const services = [...backendServices, ModelsService, AccountService, TokensService] as const;
 
 type BackendMethods = (typeof ChatService)["method"] & (typeof TextToImageService)["method"];
-type CoreMethods = (typeof ModelsService)["method"] & (typeof AccountService)["method"];
+type CoreMethods = (typeof ModelsService)["method"] &
+  (typeof AccountService)["method"] &
+  (typeof TokensService)["method"];
 type Methods = BackendMethods & CoreMethods;
 
 /** Name of a method, for example `"chat"` or `"streamTextToImage"`. */
@@ -37,11 +40,15 @@ export const methods = {
   ...TextToImageService.method,
   ...ModelsService.method,
   ...AccountService.method,
+  ...TokensService.method,
 } as Methods;
 
 const answeredByCore: Readonly<Record<keyof CoreMethods, true>> = {
   listModels: true,
   getAccount: true,
+  createToken: true,
+  listTokens: true,
+  revokeToken: true,
 };
 
 /** Whether a method reaches no model: the core answers it, it is not limited, and it is no use. */

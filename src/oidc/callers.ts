@@ -2,12 +2,13 @@
 import { decodeJwt, errors, type JWTPayload } from "jose";
 import type { Caller } from "../core/call.js";
 import { admit, type KnownToken } from "../core/callers/admit.js";
+import type { TokenOwner } from "../core/callers/own.js";
 import type { CallerSource } from "../core/callers/source.js";
 import { LintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
 import { Recent } from "../core/recent.js";
 import { hashToken } from "../core/tokens.js";
-import { callerFrom } from "./claims.js";
+import { callerFrom, claimsFor } from "./claims.js";
 import { IssuerKeys } from "./keys.js";
 import type { IssuerSettings } from "./settings.js";
 
@@ -82,6 +83,11 @@ export class OidcCallers implements CallerSource {
     return issuer && this.#verify(token, hash, issuer);
   }
 
+  vouch({ issuer, claims }: TokenOwner): Caller | undefined {
+    const settings = this.#issuers.get(issuer)?.settings;
+    return settings?.ownTokens && callerFrom(claims, settings);
+  }
+
   async #verify(token: string, hash: string, issuer: Issuer): Promise<Caller> {
     const { settings, keys } = issuer;
     try {
@@ -93,13 +99,24 @@ export class OidcCallers implements CallerSource {
       });
       checkAudience(payload, settings.audience);
       const expiresAt = (payload.exp ?? 0) * 1000 + settings.clockToleranceMs;
-      const caller = { ...callerFrom(payload, settings), expiresAt };
+      const caller = {
+        ...callerFrom(payload, settings),
+        expiresAt,
+        ...vouchedBy(settings, payload),
+      };
       this.#verified.set(hash, { caller, issuer, generation });
       return caller;
     } catch (error) {
       throw error instanceof LintelError ? error : refusal(error);
     }
   }
+}
+
+/** What tokens that a caller makes for itself go by, where it may make any. */
+function vouchedBy(settings: IssuerSettings, payload: JWTPayload): Pick<Caller, "vouched"> {
+  const { issuer, ownTokens } = settings;
+  if (!ownTokens) return {};
+  return { vouched: { issuer, claims: claimsFor(payload, settings), settings: ownTokens } };
 }
 
 /**

@@ -40,6 +40,19 @@ export function callerFrom(payload: Payload, issuer: IssuerSettings): Caller {
   });
 }
 
+/** The claims of a payload by which `callerFrom` finds the same caller again, by the names that the settings have for them. */
+export function claimsFor(payload: Payload, { claims, rules }: IssuerSettings): Payload {
+  const { id, models, team, limits } = claims;
+  const names = [id, models, team, ...Object.values(limits), ...rules.map(({ claim }) => claim)];
+  const told = new Set(names.filter((name) => name !== undefined));
+  return Object.fromEntries(
+    [...told].flatMap((name) => {
+      const value = claimOf(payload, name);
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+}
+
 /** As long as may be, and another for each that is longer. */
 function shortened(id: string): string {
   if (id.length <= longestId) return id;

@@ -1,4 +1,5 @@
 /** What an operator sets about an issuer of JWTs. */
+import type { OwnTokenSettings } from "../core/callers/own.js";
 import type { CallerLimits, OwnLimits } from "../core/limits/settings.js";
 
 /** Signatures that can be checked with a public key; nothing else is ever accepted. */
@@ -78,4 +79,6 @@ export interface IssuerSettings {
   readonly rules: readonly ClaimRule[];
   /** For callers that no rule fits; absent: they are refused. */
   readonly otherwise?: Grant | undefined;
+  /** Tokens that its callers may make for themselves; absent: none. */
+  readonly ownTokens?: OwnTokenSettings | undefined;
 }

@@ -41,7 +41,7 @@ const preflightMaxAge = 7200;
 export function allowOrigins(app: FastifyInstance, origins: "*" | readonly string[]): void {
   const options = {
     origin: origins === "*" ? "*" : [...origins],
-    methods: ["GET", "POST"],
+    methods: ["GET", "POST", "DELETE"],
     // Joined once: the plugin would join a list for each answer.
     exposedHeaders: exposedHeaders.join(", "),
     maxAge: preflightMaxAge,

@@ -2,6 +2,7 @@
 import { join } from "node:path";
 import { atMost } from "../core/abort.js";
 import type { AdminState } from "../core/admin/state.js";
+import type { OwnTokens } from "../core/callers/own.js";
 import type { CallerSource } from "../core/callers/source.js";
 import { StoredTokens } from "../core/callers/stored.js";
 import type { Logger } from "../core/log.js";
@@ -13,7 +14,7 @@ import {
   type UsersOf,
 } from "../core/usage/history.js";
 import type { UsageSink } from "../core/usage/record.js";
-import { administered } from "./database/administered.js";
+import { administered, ownTokens } from "./database/administered.js";
 import { openDatabase } from "./database/open.js";
 import { hasSqlite, noSqlite } from "./database/sqlite-library.js";
 import { DatabaseTokens } from "./database/tokens.js";
@@ -61,6 +62,8 @@ export interface State {
       /** Records that neither took, since the start. */
       readonly lostTotal: number;
     };
+  /** Those of them that callers make for themselves. */
+  readonly ownTokens?: OwnTokens;
   /** For administration, where there is a database. */
   readonly admin?: AdminState | undefined;
   /** Begins what happens in the background; called once callers can be answered. */
@@ -91,7 +94,7 @@ export async function openState(settings: StateSettings, log: Logger): Promise<S
       ? openUsage(settings.usage, new DatabaseUsage(sql), directory, log)
       : undefined;
   return {
-    ...(tokens && { tokens }),
+    ...(tokens && { tokens, ownTokens: ownTokens(sql, tokens) }),
     ...(usage && { usage }),
     ...(settings.admin && { admin: administered(sql, settings.zone, tokens, usage) }),
     start() {

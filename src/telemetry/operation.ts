@@ -19,6 +19,9 @@ const operations: Readonly<Record<MethodName, Operation | undefined>> = {
   countTokens: undefined,
   listModels: undefined,
   getAccount: undefined,
+  createToken: undefined,
+  listTokens: undefined,
+  revokeToken: undefined,
 };
 
 /** The operation of a method; absent: it is none of a model. */

@@ -15,6 +15,7 @@ import { isNetwork, networkMessage } from "../callers/addresses.js";
 import { changedLimits } from "../callers/changed-limits.js";
 import type { NotRotated } from "../callers/registry.js";
 import { graceEnd, type StoredToken } from "../callers/store.js";
+import { checkTokenName, noBlanks } from "../callers/token-name.js";
 import { invalidFields, LintelError, type Violation } from "../errors.js";
 import { stars } from "../pattern.js";
 import { utc } from "../time-zone.js";
@@ -59,9 +60,7 @@ export const handlers: Handlers = {
 
   async createToken(request, { state, settings, found, about }) {
     const { name, team } = request;
-    if (name.startsWith("tok_")) found.push({ field: "name", message: "must not begin with tok_" });
-    if (holdsToken(name)) found.push({ field: "name", message: "must be a name, and no token" });
-    if (name !== name.trim()) found.push({ field: "name", message: noBlanks });
+    checkTokenName(name, found);
     const wanted = {
       name,
       models: modelsOf(request.models?.names, found),
@@ -89,12 +88,15 @@ export const handlers: Handlers = {
     });
   },
 
-  async listTokens({ includeRevoked, pageSize, pageToken: place }, { state, found }) {
+  async listTokens({ includeRevoked, pageSize, pageToken: place, owner }, { state, found }) {
     const [createdAt, id] = placeIn(place, ["number", "string"], found) ?? [];
     refuse(found);
     const limit = pageSize || tokensOfPage;
     const after = id === undefined ? undefined : { createdAt: Number(createdAt), id: String(id) };
-    const some = await state.tokens.list({ after, liveOnly: !includeRevoked, limit: limit + 1 });
+    const some = await state.tokens.list({
+      ...{ after, liveOnly: !includeRevoked, limit: limit + 1 },
+      owner: owner || undefined,
+    });
     const shown = some.slice(0, limit);
     const last = some.length > limit ? shown.at(-1) : undefined;
     return create(ListTokensResponseSchema, {
@@ -123,7 +125,7 @@ export const handlers: Handlers = {
     refuse(found);
     const { policy } = settings;
     const token = await state.tokens.update(request.token, change);
-    if (!token) throw noToken(request.token);
+    if (!token) throw await notChanged(request.token, state, about);
     about(token);
     return create(UpdateTokenResponseSchema, {
       token: tokenMessage(token),
@@ -143,7 +145,7 @@ export const handlers: Handlers = {
     };
     refuse(found);
     const rotated = await state.tokens.rotate(request.token, rotation);
-    if (!rotated) throw noToken(request.token);
+    if (!rotated) throw await notChanged(request.token, state, about);
     about(rotated.token);
     if ("refused" in rotated) throw notRotated(rotated.refused, rotated.token);
     return create(RotateTokenResponseSchema, {
@@ -206,8 +208,6 @@ const noUsage = "usage.enabled is false: no records of calls are kept";
 const within = ({ refreshMs }: MethodSettings) =>
   refreshMs === undefined ? undefined : durationFromMs(refreshMs);
 
-const noBlanks = "must not begin or end with a blank";
-
 const quoted = (name: string) => JSON.stringify(name);
 
 function refuse(found: readonly Violation[]): void {
@@ -222,6 +222,19 @@ function noToken(which: string): LintelError {
     ? "token has to be a name or an id, and not the token itself"
     : `there is no token ${quoted(which)} that counts`;
   return new LintelError("token_not_found", message, { param: "token" });
+}
+
+/** Why a token was not changed, or not rotated. */
+async function notChanged(
+  which: string,
+  { tokens }: AdminState,
+  about: Work["about"],
+): Promise<LintelError> {
+  const token = await tokens.get(which);
+  if (!token?.owner || token.revokedAt !== undefined) return noToken(which);
+  about(token);
+  const message = `${quoted(token.owner.caller)} made the token ${token.id}: it may do what its owner may, and can only be revoked`;
+  return new LintelError("failed_precondition", message, { param: "token" });
 }
 
 function notRotated(refused: NotRotated, token: StoredToken): LintelError {

@@ -30,7 +30,10 @@ import {
 import type { Group, UsageTotals } from "../usage/sums.js";
 
 /** A token as callers of administration see it: without what is kept of its secret. */
-export type ShownToken = Omit<StoredToken, "hash" | "previous">;
+export type ShownToken = Omit<StoredToken, "hash" | "previous" | "owner"> & {
+  /** The caller who made it for itself; absent: it was issued. */
+  readonly owner?: string | undefined;
+};
 
 const time = (ms: number | undefined) => (ms === undefined ? undefined : timestampFromMs(ms));
 const ms = (time: Timestamp | undefined) => (time ? timestampMs(time) : undefined);
@@ -41,7 +44,9 @@ export const msOf = (duration: Duration | undefined): number | undefined =>
 
 /** A token as a message. */
 export function tokenMessage(token: StoredToken): Token {
-  const { id, name, models = [], from = [], team = "", limits } = token;
+  const { id, name, from = [], team = "", limits, owner } = token;
+  // What its owner may use is for the configuration to say.
+  const { models = [] } = owner ? {} : token;
   const now = Date.now();
   const { createdAt, expiresAt, revokedAt } = token;
   const expired = expiresAt !== undefined && expiresAt <= now;
@@ -50,6 +55,7 @@ export function tokenMessage(token: StoredToken): Token {
   return create(TokenSchema, {
     ...{ id, name, state, team, models: [...models], fromAddresses: [...from] },
     limits: limits && limitsMessage(limits),
+    owner: owner?.caller ?? "",
     createTime: time(createdAt),
     expireTime: time(expiresAt),
     revokeTime: time(revokedAt),
@@ -62,6 +68,7 @@ export function tokenOf(token: Token): ShownToken {
   return {
     id: token.id,
     name: token.name,
+    owner: token.owner || undefined,
     models: token.models.length > 0 ? token.models : undefined,
     from: token.fromAddresses.length > 0 ? token.fromAddresses : undefined,
     limits: token.limits && ownLimits(token.limits),

@@ -60,6 +60,8 @@ export interface TokenPage {
   readonly after?: Pick<StoredToken, "createdAt" | "id"> | undefined;
   /** Those that were revoked are left out. */
   readonly liveOnly?: boolean | undefined;
+  /** Only those that this caller made for itself; absent: all. */
+  readonly owner?: string | undefined;
   /** Most of them; absent: all. */
   readonly limit?: number | undefined;
 }
@@ -70,7 +72,7 @@ export interface TokenRegistry {
   list(page?: TokenPage): Promise<readonly StoredToken[]>;
   /**
    * One token.
-   * @param which its id, or the name of one that was not revoked
+   * @param which its id, or the name of one that was issued and not revoked
    */
   get(which: string): Promise<StoredToken | undefined>;
   /**
@@ -79,9 +81,9 @@ export interface TokenRegistry {
    */
   create(wanted: NewToken): Promise<IssuedSecret | undefined>;
   /**
-   * Changes what a token may do; the token itself and its name stay.
+   * Changes what a token may do, other than one that a caller made for itself; the token itself and its name stay.
    * @param which its name or its id
-   * @returns the token as it is now, or `undefined` if there is none that counts
+   * @returns the token as it is now, or `undefined` if there is none that counts and can be changed
    */
   update(which: string, change: TokenChange): Promise<StoredToken | undefined>;
   /**
@@ -89,13 +91,13 @@ export interface TokenRegistry {
    * expired, unless it gets another expiry, and one whose last rotation left a token that still
    * counts, unless `force` ends that one: it may be the one that is in use. Of several rotations at the
    * same time one is made: else the new token of another would have ended before anybody used it.
-   * @param which its name or its id
-   * @returns `undefined` if there is none that counts
+   * @param which its name or its id; none that a caller made for itself
+   * @returns `undefined` if there is none that counts and can be rotated
    */
   rotate(which: string, rotation: Rotation): Promise<Rotated | undefined>;
   /**
    * Ends a token at once.
-   * @param which its name or its id
+   * @param which its name or its id; of one that a caller made for itself its id
    * @returns the token, or `undefined` if there is none that counts
    */
   revoke(which: string): Promise<StoredToken | undefined>;

@@ -1,12 +1,15 @@
 /** Tokens that are kept in a database, as the gateway reads them. */
 import type { OwnLimits } from "../limits/settings.js";
+import type { TokenOwner } from "./own.js";
 
 /** A token as it is stored: nothing of it leads back to the token itself. */
 export interface StoredToken {
   /** Names the token in usage; stays the same when it is rotated. */
   readonly id: string;
-  /** Who it was issued to; the caller's id. */
+  /** Who it was issued to, the caller's id; or what its owner calls it. */
   readonly name: string;
+  /** Who made it for itself, and may do by it what the configuration says; absent: it was issued. */
+  readonly owner?: TokenOwner | undefined;
   /** As `hashToken` makes it. */
   readonly hash: string;
   /** The token before the last rotation, which counts a while longer. */

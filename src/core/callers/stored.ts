@@ -202,8 +202,9 @@ export class StoredTokens implements CallerSource {
 
 /** What is remembered of a stored token, by each hash that leads to it. */
 function entriesOf(token: StoredToken): [string, Entry][] {
-  const { id, previous } = token;
-  const caller = callerOf(token.name, id, token);
+  const { id, previous, owner } = token;
+  const own = callerOf(owner?.caller ?? token.name, id, token);
+  const caller = owner ? { ...own, owner } : own;
   const revoked = token.revokedAt !== undefined;
   const entry: Entry = { id, caller, revoked };
   if (!previous) return [[token.hash, entry]];

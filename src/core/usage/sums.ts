@@ -3,6 +3,7 @@
 /** What sums can be told apart by. Times are those of the gateway's time zone. */
 export const groups = [
   "token",
+  "token_id",
   "team",
   "user",
   "model",

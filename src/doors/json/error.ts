@@ -19,7 +19,7 @@ export interface ErrorObject {
 
 /** One field at fault, as FastAPI's clients read it. */
 export interface FieldDetail {
-  /** `body`, or `query` where a request has none, then the path: names and positions. */
+  /** `body`, or `query` or `path` where a request has none, then the path: names and positions. */
   readonly loc: readonly (string | number)[];
   readonly msg: string;
   readonly type: "value_error";
@@ -56,7 +56,7 @@ export function errorObject(error: LintelError): ErrorObject {
 }
 
 /** The whole body: fields at fault are listed each with its place. @param part of the request that has them */
-export function errorBody(error: LintelError, part: "body" | "query" = "body"): ErrorBody {
+export function errorBody(error: LintelError, part: "body" | "query" | "path" = "body"): ErrorBody {
   const detail =
     error.violations.length > 0
       ? error.violations.map(({ field, message }) => ({
@@ -73,6 +73,9 @@ const bodyError: ErrorForm = (error) => errorBody(error);
 
 /** Errors of requests that have none. */
 export const queryError: ErrorForm = (error) => errorBody(error, "query");
+
+/** The same, where a part of the path is asked for. */
+export const pathError: ErrorForm = (error) => errorBody(error, "path");
 
 /**
  * Sends an error as a JSON response with the headers that its status wants.

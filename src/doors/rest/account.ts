@@ -1,4 +1,4 @@
-/** An account as JSON. */
+/** An account and the tokens of its own as JSON. */
 import { timestampDate } from "@bufbuild/protobuf/wkt";
 import {
   type GetAccountResponse,
@@ -7,8 +7,24 @@ import {
   LimitScope,
   LimitWindow,
 } from "../../../gen/lintel/v1/account_pb.js";
+import type { ListTokensResponse, Token } from "../../../gen/lintel/v1/tokens_pb.js";
 
-/** As REST answers it. What is not known is left out. */
+/** A token that its owner made, as REST tells of it. */
+export const tokenObject = (token: Token | undefined) => ({
+  id: token?.id ?? "",
+  name: token?.name ?? "",
+  created_at: token?.createdAt && timestampDate(token.createdAt).toISOString(),
+  expires_at: token?.expiresAt && timestampDate(token.expiresAt).toISOString(),
+});
+
+/** The list of them. */
+export const tokensObject = ({ tokens, maxTokens, maxTtlSeconds }: ListTokensResponse) => ({
+  tokens: tokens.map(tokenObject),
+  max_tokens: maxTokens,
+  max_ttl_seconds: maxTtlSeconds,
+});
+
+/** An account as REST answers it. What is not known is left out. */
 export const accountObject = (account: GetAccountResponse) => ({
   caller: account.caller,
   token: account.token,

@@ -1,6 +1,5 @@
 /** The contract over REST: JSON, and Server-Sent Events where `stream` is true. */
 import { readFile } from "node:fs/promises";
-import { GetAccountRequestSchema } from "../../../gen/lintel/v1/account_pb.js";
 import { LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import { TextToImageRequestSchema } from "../../../gen/lintel/v1/image_pb.js";
 import { invalidFields } from "../../core/errors.js";
@@ -10,14 +9,13 @@ import { wholeChat } from "../json/chat.js";
 import { answerChat } from "../json/chat-answer.js";
 import { chunkEncoder } from "../json/chunks.js";
 import { compileDecoder } from "../json/decode.js";
-import { queryError } from "../json/error.js";
 import { answerForm, formFields } from "../json/fields.js";
 import { fieldsOf } from "../json/known.js";
 import { originOf } from "../json/origin.js";
 import { areInParts } from "../json/rename.js";
 import { sendWhole } from "../json/reply.js";
 import { sendEvents } from "../json/sse.js";
-import { accountObject } from "./account.js";
+import { accountRoutes } from "./account-routes.js";
 import { imageEncoder, wholeImages } from "./images.js";
 import { withBounds } from "./openapi/operator-bounds.js";
 
@@ -25,9 +23,8 @@ const decodeChat = compileDecoder(LLMRequestSchema);
 const chatFields = fieldsOf(LLMRequestSchema, formFields);
 const imageFields = fieldsOf(TextToImageRequestSchema, { stream: true });
 const decodeImage = compileDecoder(TextToImageRequestSchema);
-const decodeAccount = compileDecoder(GetAccountRequestSchema);
 
-/** `POST /llm`, `POST /text-to-image` and `GET /account`. */
+/** `POST /llm`, `POST /text-to-image`, `GET /account` and what is below it. */
 export const rest: Door = async (app, options) => {
   const { gateway, settings } = options;
   takeJson(app, options);
@@ -73,12 +70,5 @@ export const rest: Door = async (app, options) => {
     return reply.type("application/json; charset=utf-8").send(moved);
   });
 
-  app.get("/account", { config: { errorForm: queryError } }, (request, reply) => {
-    const { user } = request.query as Record<string, unknown>;
-    const { message, violations } = decodeAccount({ user });
-    const defect = violations.length > 0 ? invalidFields(violations) : undefined;
-    const origin = originOf(request, reply, "rest", settings, { defect });
-    const running = gateway.call("getAccount", message, origin);
-    return sendWhole(reply, running, (account) => JSON.stringify(accountObject(account)));
-  });
+  accountRoutes(app, options);
 };

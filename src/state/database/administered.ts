@@ -1,7 +1,9 @@
-/** The database of a gateway that runs, for those who administer it. */
+/** The database of a gateway that runs, for those who administer it, and for callers who make tokens. */
 import type { AdminState } from "../../core/admin/state.js";
+import type { OwnTokens } from "../../core/callers/own.js";
 import { LintelError } from "../../core/errors.js";
 import type { TimeZone } from "../../core/time-zone.js";
+import { DatabaseOwnTokens } from "./own-tokens.js";
 import { DatabaseAway, type Sql } from "./sql.js";
 import { DatabaseTokens } from "./tokens.js";
 import { DatabaseUsage } from "./usage.js";
@@ -15,20 +17,12 @@ import { DatabaseUsage } from "./usage.js";
 export function administered(
   sql: Sql,
   zone: TimeZone | undefined,
-  remembered: { follow(): Promise<void> } | undefined,
+  remembered: Remembered | undefined,
   own: { flush(): Promise<void> } | undefined,
 ): AdminState {
   const tokens = new DatabaseTokens(sql);
   const usage = new DatabaseUsage(sql, zone);
-  /** A change, which is known here before it is said to be done. */
-  const changed = async <T>(change: Promise<T>): Promise<T> => {
-    try {
-      return await told(change);
-    } finally {
-      // A change that failed may have been made: the connection may have broken after it.
-      await remembered?.follow();
-    }
-  };
+  const changed = <T>(change: Promise<T>) => known(change, remembered);
   return {
     tokens: {
       list: (page) => told(tokens.list(page)),
@@ -46,6 +40,34 @@ export function administered(
       },
     },
   };
+}
+
+/**
+ * The tokens that callers made for themselves.
+ * @param remembered what this gateway remembers of tokens
+ */
+export function ownTokens(sql: Sql, remembered: Remembered): OwnTokens {
+  const tokens = new DatabaseOwnTokens(sql);
+  return {
+    create: (wanted) => told(tokens.create(wanted)),
+    list: (owner) => told(tokens.list(owner)),
+    revoke: (owner, which) => known(tokens.revoke(owner, which), remembered),
+  };
+}
+
+/** What a gateway remembers of tokens. */
+interface Remembered {
+  follow(): Promise<void>;
+}
+
+/** A change, which is known here before it is said to be done. */
+async function known<T>(change: Promise<T>, remembered: Remembered | undefined): Promise<T> {
+  try {
+    return await told(change);
+  } finally {
+    // A change that failed may have been made: the connection may have broken after it.
+    await remembered?.follow();
+  }
 }
 
 /** What was asked, or in the core's terms that nobody can be. */

@@ -68,6 +68,15 @@ export const migrations: readonly (readonly string[])[] = [
   ["ALTER TABLE lintel_usage ADD COLUMN cache_write_tokens BIGINT"],
   // NULL: it may be used from everywhere. `from` is a word of SQL.
   ["ALTER TABLE lintel_tokens ADD COLUMN from_addresses TEXT"],
+  // NULL: an administrator issued it. Two callers may call their own tokens the same.
+  [
+    "ALTER TABLE lintel_tokens ADD COLUMN owner TEXT",
+    "ALTER TABLE lintel_tokens ADD COLUMN owner_issuer TEXT",
+    "ALTER TABLE lintel_tokens ADD COLUMN owner_claims TEXT",
+    "DROP INDEX lintel_tokens_name",
+    "CREATE UNIQUE INDEX lintel_tokens_name ON lintel_tokens (name) WHERE revoked_at IS NULL AND owner IS NULL",
+    "CREATE UNIQUE INDEX lintel_tokens_owner ON lintel_tokens (owner, name) WHERE revoked_at IS NULL",
+  ],
 ];
 
 /** Where the version stands. Made before everything else. */

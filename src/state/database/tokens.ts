@@ -1,5 +1,4 @@
 /** Tokens in a database: what the gateway asks, and what the command line does to them. */
-import { randomBytes } from "node:crypto";
 import { changedLimits } from "../../core/callers/changed-limits.js";
 import type {
   IssuedSecret,
@@ -12,7 +11,8 @@ import type {
 } from "../../core/callers/registry.js";
 import type { StoredToken, TokenChanges, TokenStore } from "../../core/callers/store.js";
 import { createToken, hashToken } from "../../core/tokens.js";
-import { type Row, rowsOf, type Sql, type Statement, ValueRefused } from "./sql.js";
+import { rowsOf, type Sql, type Statement, ValueRefused } from "./sql.js";
+import { changeTokens, newId, newVersion, tokenOf, written } from "./token-rows.js";
 
 /** The tokens of a database. */
 export class DatabaseTokens implements TokenStore, TokenRegistry {
@@ -39,28 +39,32 @@ export class DatabaseTokens implements TokenStore, TokenRegistry {
     return { version: Number(row?.value), tokens: rows.map(tokenOf) };
   }
 
-  async list({ after, liveOnly, limit }: TokenPage = {}): Promise<readonly StoredToken[]> {
+  async list({ after, liveOnly, owner, limit }: TokenPage = {}): Promise<readonly StoredToken[]> {
     const conditions = [
       ...(liveOnly ? ["revoked_at IS NULL"] : []),
+      ...(owner !== undefined ? ["owner = ?"] : []),
       ...(after ? ["(created_at > ? OR (created_at = ? AND id > ?))"] : []),
     ];
     const text = `SELECT * FROM lintel_tokens
       ${conditions.length > 0 ? `WHERE ${conditions.join(" AND ")}` : ""}
       ORDER BY created_at, id ${limit === undefined ? "" : `LIMIT ${Math.trunc(limit)}`}`;
-    const values = after ? [after.createdAt, after.createdAt, after.id] : [];
+    const values = [
+      ...(owner !== undefined ? [owner] : []),
+      ...(after ? [after.createdAt, after.createdAt, after.id] : []),
+    ];
     return (await rowsOf(this.#sql, text, values)).map(tokenOf);
   }
 
   async get(which: string): Promise<StoredToken | undefined> {
     // No name looks like an id.
-    const text = "SELECT * FROM lintel_tokens WHERE id = ? OR (name = ? AND revoked_at IS NULL)";
+    const text = `SELECT * FROM lintel_tokens WHERE id = ? OR (${issued} AND name = ? AND revoked_at IS NULL)`;
     const [row] = await rowsOf(this.#sql, text, [which, which]);
     return row && tokenOf(row);
   }
 
   async create(wanted: NewToken): Promise<IssuedSecret | undefined> {
     const secret = createToken();
-    const id = `tok_${randomBytes(9).toString("base64url")}`;
+    const id = newId();
     const { name, models, from, limits, team, expiresAt } = wanted;
     const insert = `INSERT INTO lintel_tokens
       (id, name, hash, models, from_addresses, limits, team, created_at, expires_at, version)
@@ -84,7 +88,7 @@ export class DatabaseTokens implements TokenStore, TokenRegistry {
 
   async revoke(which: string): Promise<StoredToken | undefined> {
     const text = `UPDATE lintel_tokens SET revoked_at = ?, version = ${newVersion}
-      WHERE (name = ? OR id = ?) AND revoked_at IS NULL RETURNING *`;
+      WHERE (id = ? OR (${issued} AND name = ?)) AND revoked_at IS NULL RETURNING *`;
     const [[row] = []] = await this.#change({ text, values: [Date.now(), which, which] });
     return row && tokenOf(row);
   }
@@ -93,7 +97,7 @@ export class DatabaseTokens implements TokenStore, TokenRegistry {
     which: string,
     { graceMs, expiresAt, force }: Rotation,
   ): Promise<Rotated | undefined> {
-    const live = "SELECT * FROM lintel_tokens WHERE (name = ? OR id = ?) AND revoked_at IS NULL";
+    const live = `SELECT * FROM lintel_tokens WHERE ${issued} AND (name = ? OR id = ?) AND revoked_at IS NULL`;
     const [known] = await rowsOf(this.#sql, live, [which, which]);
     if (!known) return undefined;
     const { id, hash } = tokenOf(known);
@@ -123,7 +127,7 @@ export class DatabaseTokens implements TokenStore, TokenRegistry {
   }
 
   async update(which: string, change: TokenChange): Promise<StoredToken | undefined> {
-    const live = "(name = ? OR id = ?) AND revoked_at IS NULL";
+    const live = `${issued} AND (name = ? OR id = ?) AND revoked_at IS NULL`;
     for (;;) {
       const [row] = await rowsOf(this.#sql, `SELECT * FROM lintel_tokens WHERE ${live}`, [
         which,
@@ -148,28 +152,17 @@ export class DatabaseTokens implements TokenStore, TokenRegistry {
   }
 
   async #live(name: string): Promise<boolean> {
-    const text = "SELECT id FROM lintel_tokens WHERE name = ? AND revoked_at IS NULL";
+    const text = `SELECT id FROM lintel_tokens WHERE ${issued} AND name = ? AND revoked_at IS NULL`;
     return (await rowsOf(this.#sql, text, [name])).length > 0;
   }
 
-  /** The counter's row is locked until the end, so versions become visible in their order. */
-  async #change(...statements: readonly Statement[]): Promise<readonly (readonly Row[])[]> {
-    const next = { text: "UPDATE lintel_counters SET value = value + 1 WHERE name = 'tokens'" };
-    return (await this.#sql.run([next, ...statements])).slice(1);
+  #change(...statements: readonly Statement[]): ReturnType<typeof changeTokens> {
+    return changeTokens(this.#sql, ...statements);
   }
 }
 
-const newVersion = "(SELECT value FROM lintel_counters WHERE name = 'tokens')";
-
-/** What a token may do, as it stands in columns: models, addresses, limits and team. */
-function written({ models, from, limits, team }: Omit<NewToken, "name" | "expiresAt">) {
-  return [
-    models ? JSON.stringify(models) : null,
-    from ? JSON.stringify(from) : null,
-    limits ? JSON.stringify(limits, writeInfinity) : null,
-    team ?? null,
-  ];
-}
+/** Of those that an administrator issued: callers' own have names of their owners' choice. */
+const issued = "owner IS NULL";
 
 function changed(token: StoredToken, change: TokenChange): StoredToken {
   const { models = token.models, from = token.from } = change;
@@ -183,31 +176,3 @@ function changed(token: StoredToken, change: TokenChange): StoredToken {
     expiresAt: expiresAt ?? undefined,
   };
 }
-
-function tokenOf(row: Row): StoredToken {
-  const time = (value: Row[string] | undefined) => (value === null ? undefined : Number(value));
-  const until = time(row.previous_until);
-  return {
-    id: String(row.id),
-    name: String(row.name),
-    hash: String(row.hash),
-    previous:
-      row.previous_hash === null
-        ? undefined
-        : { hash: String(row.previous_hash), until: until ?? 0 },
-    models: row.models === null ? undefined : JSON.parse(String(row.models)),
-    from: row.from_addresses === null ? undefined : JSON.parse(String(row.from_addresses)),
-    limits: row.limits === null ? undefined : JSON.parse(String(row.limits), readInfinity),
-    team: row.team === null ? undefined : String(row.team),
-    createdAt: Number(row.created_at),
-    expiresAt: time(row.expires_at),
-    revokedAt: time(row.revoked_at),
-  };
-}
-
-/** JSON has no infinity; as a limit it is written in words. */
-const unlimited = "unlimited";
-const writeInfinity = (_key: string, value: unknown) =>
-  value === Number.POSITIVE_INFINITY ? unlimited : value;
-const readInfinity = (_key: string, value: unknown) =>
-  value === unlimited ? Number.POSITIVE_INFINITY : value;

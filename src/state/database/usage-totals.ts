@@ -7,6 +7,7 @@ import type { Row, Sql, Statement, Value } from "./sql.js";
 /** A group as SQL, but for those of time. */
 const expressions: Readonly<Record<Exclude<Group, keyof typeof forms>, string>> = {
   token: "caller",
+  token_id: "COALESCE(token, '')",
   team: "COALESCE(team, '')",
   user: "COALESCE(end_user, '')",
   model: "COALESCE(model, '')",

@@ -106,7 +106,10 @@ export class DatabaseUsage implements UsageSums {
       if (names.length > 0) all.push([`${column} IN (${names.map(() => "?").join(", ")})`, names]);
     };
     some("caller", callers);
-    some("token", issuers);
+    // Also by tokens that they made for themselves: no other caller is called like them.
+    for (const issuer of issuers) {
+      all.push([`SUBSTR(caller, 1, ${issuer.length + 1}) = ?`, [`${issuer}:`]]);
+    }
     some("team", teams);
     const values = [`%"user":{%${writtenAs(stored)}%`];
     const tokens = "FROM lintel_tokens WHERE revoked_at IS NULL AND limits LIKE ?";

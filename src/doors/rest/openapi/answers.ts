@@ -28,6 +28,7 @@ export const answerSchemas = (contract: Contract): Record<string, Part> => ({
   ...chatSchemas(contract),
   ...imageSchemas(contract),
   ...accountSchemas(contract),
+  ...tokenSchemas(contract),
   ...errorSchemas(),
   Models: object("The models that the token may use.", {
     object: { const: "list" },
@@ -247,6 +248,34 @@ function imageSchemas(contract: Contract): Record<string, Part> {
       type: { const: "error" },
       error: refer("ErrorObject"),
       detail: refer("ErrorDetail"),
+    }),
+  };
+}
+
+function tokenSchemas(contract: Contract): Record<string, Part> {
+  const token = fieldsOf(contract.message("Token"));
+  const made = fieldsOf(contract.message("CreateTokenResponse"));
+  const ended = fieldsOf(contract.message("RevokeTokenResponse"));
+  const all = fieldsOf(contract.message("ListTokensResponse"));
+  const time = { type: "string", format: "date-time" };
+  return {
+    Token: object(commentOf(contract.message("Token")), {
+      id: token("id", text),
+      name: token("name", text),
+      created_at: token("created_at", time),
+      expires_at: token("expires_at", time),
+    }),
+    MadeToken: object(commentOf(contract.message("CreateTokenResponse")), {
+      token: made("token", refer("Token")),
+      secret: made("secret", text),
+    }),
+    EndedToken: object(commentOf(contract.message("RevokeTokenResponse")), {
+      token: ended("token", refer("Token")),
+    }),
+    Tokens: object(commentOf(contract.message("ListTokensResponse")), {
+      tokens: all("tokens", list(refer("Token"))),
+      max_tokens: all("max_tokens", count),
+      max_ttl_seconds: all("max_ttl_seconds", count),
     }),
   };
 }

@@ -65,7 +65,7 @@ function withForm(request: Part, more: Part): Part {
 export function openapiDocument(image: Uint8Array): object {
   const contract = new Contract(image);
   const requests: Record<string, Part> = {};
-  for (const name of ["LLMRequest", "TextToImageRequest"]) {
+  for (const name of ["LLMRequest", "TextToImageRequest", "CreateTokenRequest"]) {
     addRequest(contract.message(name), requests);
   }
   const { LLMRequest = {}, TextToImageRequest = {} } = requests;

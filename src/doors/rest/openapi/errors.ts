@@ -2,11 +2,8 @@
 import { type ErrorCode, errorTable } from "../../../core/error-table.js";
 import { list, object, type Part, refer, said, text } from "./schema.js";
 
-/** The errors of administration, which REST does not have, and of who is not there to read it. */
-const elsewhere: ReadonlySet<string> = new Set<ErrorCode>([
-  ...(["token_not_found", "already_exists", "failed_precondition", "aborted"] as const),
-  "cancelled",
-]);
+/** An error of administration, which REST does not have, and that of who is not there to read it. */
+const elsewhere: ReadonlySet<string> = new Set<ErrorCode>(["aborted", "cancelled"]);
 
 /** Codes of errors by the HTTP status that they have. */
 export function codesByStatus(): Map<number, ErrorCode[]> {
@@ -40,7 +37,7 @@ export function errorSchemas(): Record<string, Part> {
         list(
           object("A field at fault.", {
             loc: said(
-              "`body` or `query`, then the path to the field: names and positions.",
+              "`body`, `query` or `path`, then the path to the field: names and positions.",
               list({ type: ["string", "integer"] }),
             ),
             msg: said("What is allowed.", text),

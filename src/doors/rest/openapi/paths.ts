@@ -92,7 +92,7 @@ export function pathsOf(contract: Contract): Part {
   const account = contract.method("AccountService", "GetAccount");
   const user = fieldOf(account.input, "user");
   const health = { description: "It does.", content: json("Health") };
-  return Object.fromEntries([
+  const all: (readonly [string, Part])[] = [
     answering(complete, "Chat", {
       summary: "Answers a conversation, whole or as events.",
       whole: { description: "The completion.", schema: "Completion" },
@@ -116,6 +116,7 @@ export function pathsOf(contract: Contract): Part {
         ...failures(...always, 422),
       },
     }),
+    ...tokenPaths(contract),
     reading("/v1/models", "ListModels", "Models", {
       summary: "Lists the models that the token may use, as OpenAI does.",
       responses: {
@@ -149,5 +150,33 @@ export function pathsOf(contract: Contract): Part {
         503: { description: "It is about to leave.", content: json("Health") },
       },
     }),
-  ]);
+  ];
+  const paths: Record<string, Part> = {};
+  // A path may take several methods.
+  for (const [path, methods] of all) paths[path] = { ...paths[path], ...methods };
+  return paths;
+}
+
+/** The tokens that callers make for themselves. */
+function tokenPaths(contract: Contract): (readonly [string, Part])[] {
+  const method = (name: string) => contract.method("TokensService", name);
+  const token = fieldOf(method("RevokeToken").input, "token");
+  const named = { name: "token", in: "path", required: true, description: commentOf(token) };
+  const answers = (description: string, schema: string, ...refused: number[]) => ({
+    responses: {
+      200: { description, headers: called, content: json(schema) },
+      ...failures(...always, 403, ...refused),
+    },
+  });
+  return [
+    operation(method("CreateToken"), "Account", {
+      requestBody: { required: true, content: json("CreateTokenRequest") },
+      ...answers("The token.", "MadeToken", 400, 409, 413, 415, 422),
+    }),
+    operation(method("ListTokens"), "Account", answers("The tokens.", "Tokens")),
+    operation(method("RevokeToken"), "Account", {
+      parameters: [{ ...named, schema: fieldForm(token) }],
+      ...answers("The token that was ended.", "EndedToken", 404, 422),
+    }),
+  ];
 }

@@ -1,0 +1,107 @@
+/** Tokens that callers make for themselves: whom an issuer vouches for, and what is kept of that. */
+import type { Caller } from "../call.js";
+import { LintelError, toLintelError } from "../errors.js";
+import type { IssuedSecret } from "./registry.js";
+import type { CallerSource } from "./source.js";
+import type { StoredToken } from "./store.js";
+
+/** Claims of a JWT, by the names that the configuration had for them. */
+export type Claims = Readonly<Record<string, unknown>>;
+
+/** What callers of an issuer may make. */
+export interface OwnTokenSettings {
+  /** Most tokens of one caller that count at the same time. */
+  readonly max: number;
+  /** Longest that one counts, milliseconds. */
+  readonly maxTtlMs: number;
+}
+
+/** What an issuer's JWT says of a caller who may make tokens. */
+export interface Vouched {
+  /** `iss` of the JWT. */
+  readonly issuer: string;
+  /** The claims by which the configuration says what the caller may do. */
+  readonly claims: Claims;
+  readonly settings: OwnTokenSettings;
+}
+
+/** Who made a token for itself. */
+export interface TokenOwner extends Pick<Vouched, "issuer" | "claims"> {
+  /** The caller's id. */
+  readonly caller: string;
+}
+
+/** A token that is wanted. */
+export interface NewOwnToken {
+  readonly owner: TokenOwner;
+  /** What its owner calls it. */
+  readonly name: string;
+  /** Milliseconds since the epoch. */
+  readonly expiresAt: number;
+  /** Most that the owner may have with it. */
+  readonly max: number;
+}
+
+/** Why a token was not made: its owner has one of the name, or as many as there may be. */
+export type NotMade = "taken" | "most";
+
+/** The tokens that callers made. Everything throws LintelError `unavailable` while the store is away. */
+export interface OwnTokens {
+  /** Makes one; those of its owner that expired go, so that names are free again. */
+  create(wanted: NewOwnToken): Promise<IssuedSecret | NotMade>;
+  /**
+   * Those that count, oldest first.
+   * @param owner the caller's id
+   */
+  list(owner: string): Promise<readonly StoredToken[]>;
+  /**
+   * Ends one at once.
+   * @param which its name or its id
+   * @returns `undefined` if the owner has none of that name that counts
+   */
+  revoke(owner: string, which: string): Promise<StoredToken | undefined>;
+}
+
+/**
+ * Finds what the owner of a token may do by the configuration of now. What a token that callers made gives is not
+ * kept with it: what is changed for its owner holds for it, too.
+ * @returns callers without an owner as they are
+ */
+export function ownership(sources: readonly CallerSource[]): (caller: Caller) => Caller {
+  // Sources remember callers, so that each is looked up once.
+  const known = new WeakMap<Caller, Caller>();
+  return (caller) => {
+    const { owner, token, expiresAt } = caller;
+    if (owner === undefined) return caller;
+    const before = known.get(caller);
+    if (before) return before;
+    const found = grantOf(owner, sources);
+    const owned = { ...found, token, expiresAt };
+    known.set(caller, owned);
+    return owned;
+  };
+}
+
+function grantOf(owner: TokenOwner, sources: readonly CallerSource[]): Caller {
+  const found = vouchedFor(owner, sources);
+  if (!found) throw notLetIn("its issuer lets nobody make tokens here now");
+  if (found.id !== owner.caller) throw notLetIn("its issuer's callers are called otherwise now");
+  return found;
+}
+
+function vouchedFor(owner: TokenOwner, sources: readonly CallerSource[]): Caller | undefined {
+  for (const source of sources) {
+    try {
+      const found = source.vouch?.(owner);
+      if (found) return found;
+    } catch (thrown) {
+      throw notLetIn(toLintelError(thrown).message, thrown);
+    }
+  }
+  return undefined;
+}
+
+const notLetIn = (why: string, cause?: unknown) =>
+  new LintelError("invalid_token", `the bearer token's owner is not let in any more: ${why}`, {
+    cause,
+  });
