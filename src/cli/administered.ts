@@ -167,9 +167,14 @@ const asking = (client: Client<typeof UsageService>, options: CallOptions): Usag
   },
 });
 
-/** Every token, page by page. */
-export async function everyToken(tokens: TokensHere, includeRevoked: boolean): Promise<Token[]> {
-  const pages = await everyPage((pageToken) => tokens.listTokens({ includeRevoked, pageToken }));
+/** Every token, page by page. @param owner only those that this caller made for itself; empty: all */
+export async function everyToken(
+  tokens: TokensHere,
+  includeRevoked: boolean,
+  owner = "",
+): Promise<Token[]> {
+  const asked = { includeRevoked, owner };
+  const pages = await everyPage((pageToken) => tokens.listTokens({ ...asked, pageToken }));
   return pages.flatMap((page) => page.tokens);
 }
 

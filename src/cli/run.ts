@@ -16,6 +16,7 @@ const commands: Readonly<Record<string, () => Promise<Command | Group>>> = {
   image: async () => (await import("./image.js")).image,
   models: async () => (await import("./models.js")).models,
   account: async () => (await import("./account.js")).account,
+  "own-tokens": async () => (await import("./own-tokens.js")).ownTokens,
   tokens: async () => (await import("./tokens.js")).tokens,
   backup: async () => (await import("./backup.js")).backup,
   usage: async () => (await import("./usage.js")).usage,

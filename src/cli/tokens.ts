@@ -1,21 +1,16 @@
 /** `lintel tokens`: issues tokens for callers, lists them and ends them. */
 import type { MessageInitShape } from "@bufbuild/protobuf";
 import { durationFromMs, timestampFromMs } from "@bufbuild/protobuf/wkt";
-import {
-  type ExpirySchema,
-  State,
-  type Token,
-  type UpdateTokenRequestSchema,
+import type {
+  ExpirySchema,
+  UpdateTokenRequestSchema,
 } from "../../gen/lintel/admin/v1/tokens_pb.js";
-import { limitsWritten } from "../config/caller-limits.js";
-import { limitsMessage, msOf, tokenOf } from "../core/admin/messages.js";
+import { limitsMessage, msOf } from "../core/admin/messages.js";
 import type { TokenChange } from "../core/callers/registry.js";
 import { fromConnectError } from "../core/connect-error.js";
 import { everyToken, whereOptions, withTokens } from "./administered.js";
 import { type Command, type Given, type Group, UsageError } from "./command.js";
-import { limitsInWords } from "./limit-options.js";
 import { deliver, out, say } from "./output.js";
-import { table } from "./table.js";
 import {
   changeOf,
   changeOptions,
@@ -25,6 +20,7 @@ import {
   tokenOptions,
   wishOf,
 } from "./token-options.js";
+import { entryOf, tableOf } from "./token-table.js";
 import { adminYaml, tokenYaml } from "./token-yaml.js";
 
 const json = { help: "prints JSON" } as const;
@@ -79,10 +75,15 @@ Tokens count where auth.mode is token.`,
 
 const list: Command = {
   summary: "lists the tokens of the database",
-  options: { all: { help: "those that were revoked too" }, json, ...whereOptions },
+  options: {
+    all: { help: "those that were revoked too" },
+    owner: { value: "CALLER", help: "only those that this caller made (lintel own-tokens)" },
+    json,
+    ...whereOptions,
+  },
   run: (given) =>
     withTokens(given, false, async (tokens) => {
-      const shown = await everyToken(tokens, given.has("all"));
+      const shown = await everyToken(tokens, given.has("all"), given.text("owner"));
       if (given.has("json")) out(JSON.stringify(shown.map(entryOf), undefined, 2));
       else if (shown.length === 0) say("there are no tokens");
       else out(tableOf(shown));
@@ -91,18 +92,31 @@ const list: Command = {
 };
 
 const revoke: Command = {
-  summary: "ends a token at once",
-  operand: "NAME",
-  details: "NAME is the token's name or its id.",
-  options: whereOptions,
-  run: (given) =>
-    withTokens(given, false, async (tokens) => {
-      const { token, appliesWithin } = await tokens.revokeToken({ token: given.operand });
-      const ms = msOf(appliesWithin);
-      const within = ms === undefined ? "" : ` within ${ms / 1000} s`;
-      say(`${token?.name}: revoked; every gateway refuses it${within}`);
+  summary: "ends a token at once, or all that a caller made",
+  operand: "[NAME]",
+  details: `NAME is the token's name or its id; of one that a caller made for itself (lintel own-tokens) its id.`,
+  options: {
+    owner: { value: "CALLER", help: "in place of NAME: ends every token that this caller made" },
+    ...whereOptions,
+  },
+  async run(given) {
+    const { operand } = given;
+    const owner = given.text("owner");
+    if ((operand === "") === (owner === undefined)) {
+      throw new UsageError("tokens revoke needs NAME or --owner CALLER, one of them");
+    }
+    return withTokens(given, false, async (tokens) => {
+      const made = owner === undefined ? undefined : await everyToken(tokens, false, owner);
+      if (made?.length === 0) say(`${owner} has made no token that counts`);
+      for (const token of made?.map(({ id }) => id) ?? [operand]) {
+        const answer = await tokens.revokeToken({ token });
+        const ms = msOf(answer.appliesWithin);
+        const within = ms === undefined ? "" : ` within ${ms / 1000} s`;
+        say(`${answer.token?.name}: revoked; every gateway refuses it${within}`);
+      }
       return 0;
-    }),
+    });
+  },
 };
 
 const update: Command = {
@@ -199,57 +213,3 @@ async function show(
   await deliver(given.has("json") ? JSON.stringify(made) : made.token, loss);
   if (!given.has("json")) say(`${made.name} (${made.id}): the token is shown only now`);
 }
-
-const heading = ["NAME", "ID", "STATE", "TEAM", "MODELS", "LIMITS", "CREATED", "EXPIRES"];
-
-/** Tokens as a table; from where they may be used stands in it only where that is said of one. */
-function tableOf(tokens: readonly Token[]): string {
-  const rows = tokens.map(rowOf);
-  if (tokens.every(({ fromAddresses }) => fromAddresses.length === 0)) return table(heading, rows);
-  const from = tokens.map(({ fromAddresses }) => fromAddresses.join(" ") || "everywhere");
-  return table(
-    [...heading, "FROM"],
-    rows.map((row, i) => [...row, from[i] ?? ""]),
-  );
-}
-
-function rowOf(message: Token): string[] {
-  const { name, id, team = "", models, limits, createdAt, expiresAt } = tokenOf(message);
-  return [
-    name,
-    id,
-    stateOf(message),
-    team,
-    models?.join(" ") ?? "all",
-    limitsInWords(limits),
-    timeOf(createdAt),
-    expiresAt === undefined ? "never" : timeOf(expiresAt),
-  ];
-}
-
-/** What `--json` tells of a token; nothing that leads to it. */
-function entryOf(message: Token) {
-  const { id, name, team, models, from, limits, ...times } = tokenOf(message);
-  const { createdAt, expiresAt, revokedAt } = times;
-  const time = (ms: number | undefined) => (ms === undefined ? null : new Date(ms).toISOString());
-  return {
-    id,
-    name,
-    state: stateOf(message),
-    team: team ?? null,
-    models: models ?? null,
-    from: from ?? null,
-    limits: limits ? limitsWritten(limits) : null,
-    created: time(createdAt),
-    expires: time(expiresAt),
-    revoked: time(revokedAt),
-  };
-}
-
-function stateOf({ state, previousExpireTime }: Token): string {
-  if (state === State.REVOKED) return "revoked";
-  if (state === State.EXPIRED) return "expired";
-  return previousExpireTime ? "active, two tokens" : "active";
-}
-
-const timeOf = (ms: number) => `${new Date(ms).toISOString().slice(0, 16)}Z`;

@@ -8,6 +8,7 @@ import {
   fromBinary,
 } from "@bufbuild/protobuf";
 import { FileDescriptorSetSchema } from "@bufbuild/protobuf/wkt";
+import { type Part, said } from "./schema.js";
 
 /** The definitions, as `buf build` writes them. */
 export class Contract {
@@ -39,6 +40,10 @@ export const fieldOf = (message: DescMessage, name: string): DescField =>
     message.fields.find((field) => field.name === name),
     `${message.name}.${name}`,
   );
+
+/** Describes members as the fields of a message are. */
+export const fieldsOf = (message: DescMessage) => (name: string, form: Part) =>
+  said(commentOf(fieldOf(message, name)), form);
 
 /** What the comments ahead of a definition say, as one text; empty: nothing. */
 export function commentOf(desc: DescField | DescMessage | DescMethod): string {
