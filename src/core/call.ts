@@ -4,7 +4,7 @@
  */
 import type { Attributes } from "./call-attributes.js";
 import type { Addresses } from "./callers/addresses.js";
-import type { TokenOwner, Vouched } from "./callers/own.js";
+import type { TokenOwner, Voucher } from "./callers/own.js";
 import type { CallSignal } from "./cancellation.js";
 import type { ErrorCode } from "./error-table.js";
 import type { LintelError } from "./errors.js";
@@ -38,8 +38,8 @@ export interface Caller {
   readonly team?: string | undefined;
   /** Models that the team may use, as `models`: a call needs both. Known once it was let in. */
   readonly teamModels?: readonly string[] | undefined;
-  /** What an issuer says of one who may make tokens; absent: this caller may not, as with such a token. */
-  readonly vouched?: Vouched | undefined;
+  /** The issuer of one who may make tokens; absent: this caller may not, as with such a token. */
+  readonly voucher?: Voucher | undefined;
   /** Who made the token for itself, until what that caller may do is known. */
   readonly owner?: TokenOwner | undefined;
 }

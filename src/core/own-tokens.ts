@@ -9,7 +9,7 @@ import {
   TokenSchema,
 } from "../../gen/lintel/v1/tokens_pb.js";
 import type { Call, Caller } from "./call.js";
-import type { OwnTokens, Vouched } from "./callers/own.js";
+import type { OwnTokens, Voucher } from "./callers/own.js";
 import type { StoredToken } from "./callers/store.js";
 import { checkTokenName } from "./callers/token-name.js";
 import { invalidFields, LintelError, type Violation } from "./errors.js";
@@ -29,10 +29,10 @@ export async function* ownTokensOf(
   tokens: OwnTokens | undefined,
 ): AsyncGenerator<readonly Output<OwnTokenMethod>[]> {
   const { caller } = call;
-  const vouched = caller?.vouched;
-  if (!caller || !vouched) throw notAllowed(caller);
+  const voucher = caller?.voucher;
+  if (!caller || !voucher) throw notAllowed(caller);
   if (!tokens) throw new LintelError("unavailable", noDatabase);
-  const work = { owner: caller.id, vouched, tokens };
+  const work = { owner: caller.id, voucher, tokens };
   switch (call.method) {
     case "createToken":
       yield [await made(call as Call<"createToken">, work)];
@@ -48,16 +48,16 @@ export async function* ownTokensOf(
 interface Work {
   /** The caller's id. */
   readonly owner: string;
-  readonly vouched: Vouched;
+  readonly voucher: Voucher;
   readonly tokens: OwnTokens;
 }
 
 async function made(
   call: Call<"createToken">,
-  { owner, vouched, tokens }: Work,
+  { owner, voucher, tokens }: Work,
 ): Promise<Output<"createToken">> {
   const { name, ttlSeconds } = call.request;
-  const { issuer, claims, settings } = vouched;
+  const { issuer, settings } = voucher;
   const { max, maxTtlMs } = settings;
   const most = Math.floor(maxTtlMs / 1000);
   const found: Violation[] = [];
@@ -67,8 +67,9 @@ async function made(
   }
   if (found.length > 0) throw invalidFields(found);
   const expiresAt = Date.now() + (ttlSeconds || most) * 1000;
-  const wanted = { owner: { caller: owner, issuer, claims }, name, expiresAt, max };
-  const issued = await tokens.create(wanted);
+  const claims = voucher.claimsIn(call.credential ?? "");
+  const maker = { caller: owner, issuer, claims };
+  const issued = await tokens.create({ owner: maker, name, expiresAt, max });
   if (issued === "taken") {
     const message = `you have a token called ${JSON.stringify(name)} already`;
     throw new LintelError("already_exists", message, { param: "name" });
@@ -84,8 +85,8 @@ async function made(
   });
 }
 
-async function listed({ owner, vouched, tokens }: Work): Promise<Output<"listTokens">> {
-  const { max, maxTtlMs } = vouched.settings;
+async function listed({ owner, voucher, tokens }: Work): Promise<Output<"listTokens">> {
+  const { max, maxTtlMs } = voucher.settings;
   return create(ListTokensResponseSchema, {
     tokens: (await tokens.list(owner)).map(messageOf),
     maxTokens: max,

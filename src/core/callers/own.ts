@@ -16,19 +16,22 @@ export interface OwnTokenSettings {
   readonly maxTtlMs: number;
 }
 
-/** What an issuer's JWT says of a caller who may make tokens. */
-export interface Vouched {
-  /** `iss` of the JWT. */
+/** The issuer of a caller who may make tokens. */
+export interface Voucher {
+  /** `iss` of its JWTs. */
   readonly issuer: string;
-  /** The claims by which the configuration says what the caller may do. */
-  readonly claims: Claims;
   readonly settings: OwnTokenSettings;
+  /** The claims of one of them, which was verified, by which the configuration says what its holder may do. */
+  claimsIn(token: string): Claims;
 }
 
 /** Who made a token for itself. */
-export interface TokenOwner extends Pick<Vouched, "issuer" | "claims"> {
+export interface TokenOwner {
   /** The caller's id. */
   readonly caller: string;
+  /** `iss` of the JWT that it was made with, and its claims as `Voucher.claimsIn` told them. */
+  readonly issuer: string;
+  readonly claims: Claims;
 }
 
 /** A token that is wanted. */

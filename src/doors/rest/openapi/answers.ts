@@ -3,7 +3,7 @@ import type { DescMessage } from "@bufbuild/protobuf";
 import { finishReasons } from "../../../core/completion/reasons.js";
 import { leastLogprob } from "../../../core/logprobs.js";
 import { accountSchemas, tokenSchemas } from "./account-answers.js";
-import { type Contract, commentOf, fieldsOf } from "./contract.js";
+import { type Contract, commentOf, fieldOf, fieldsOf } from "./contract.js";
 import { errorSchemas } from "./errors.js";
 import {
   anyObject,
