@@ -2,7 +2,7 @@
 import { decodeJwt, errors, type JWTPayload } from "jose";
 import type { Caller } from "../core/call.js";
 import { admit, type KnownToken } from "../core/callers/admit.js";
-import type { TokenOwner } from "../core/callers/own.js";
+import type { TokenOwner, Voucher } from "../core/callers/own.js";
 import type { CallerSource } from "../core/callers/source.js";
 import { LintelError } from "../core/errors.js";
 import type { Logger } from "../core/log.js";
@@ -21,6 +21,8 @@ const longest = 16_384;
 interface Issuer {
   readonly settings: IssuerSettings;
   readonly keys: IssuerKeys;
+  /** Absent: its callers may make no tokens. */
+  readonly voucher: Voucher | undefined;
 }
 
 /** How an issuer is. */
@@ -45,7 +47,11 @@ export class OidcCallers implements CallerSource {
     this.#issuers = new Map(
       issuers.map((settings) => [
         settings.issuer,
-        { settings, keys: new IssuerKeys(settings, log, cooldownMs) },
+        {
+          settings,
+          keys: new IssuerKeys(settings, log, cooldownMs),
+          voucher: voucherOf(settings),
+        },
       ]),
     );
   }
@@ -89,7 +95,7 @@ export class OidcCallers implements CallerSource {
   }
 
   async #verify(token: string, hash: string, issuer: Issuer): Promise<Caller> {
-    const { settings, keys } = issuer;
+    const { settings, keys, voucher } = issuer;
     try {
       const { payload, generation } = await keys.verify(token, {
         issuer: settings.issuer,
@@ -102,7 +108,7 @@ export class OidcCallers implements CallerSource {
       const caller = {
         ...callerFrom(payload, settings),
         expiresAt,
-        ...vouchedBy(settings, payload),
+        ...(voucher && { voucher }),
       };
       this.#verified.set(hash, { caller, issuer, generation });
       return caller;
@@ -112,11 +118,12 @@ export class OidcCallers implements CallerSource {
   }
 }
 
-/** What tokens that a caller makes for itself go by, where it may make any. */
-function vouchedBy(settings: IssuerSettings, payload: JWTPayload): Pick<Caller, "vouched"> {
+function voucherOf(settings: IssuerSettings): Voucher | undefined {
   const { issuer, ownTokens } = settings;
-  if (!ownTokens) return {};
-  return { vouched: { issuer, claims: claimsFor(payload, settings), settings: ownTokens } };
+  if (!ownTokens) return undefined;
+  // Read anew where a token is made: what is remembered of a JWT is small so.
+  const claimsIn = (token: string) => claimsFor(decodeJwt(token), settings);
+  return { issuer, settings: ownTokens, claimsIn };
 }
 
 /**

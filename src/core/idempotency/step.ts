@@ -109,7 +109,7 @@ export function idempotency({ store, lingerMs, imageTtlMs }: IdempotencyParts): 
   };
 }
 
-/** What may be asked twice: it changes nothing, and costs nothing. */
+/** What may be asked twice: it costs nothing, and of tokens that callers make nothing is kept that leads to them. */
 const isHarmless = (method: MethodName) => isCoreMethod(method) || method === "countTokens";
 
 /**
