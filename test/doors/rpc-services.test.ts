@@ -71,6 +71,7 @@ describe.each([
       "lintel.v1.ChatService",
       "lintel.v1.ModelsService",
       "lintel.v1.TextToImageService",
+      "lintel.v1.TokensService",
     ]);
   });
 

@@ -4,6 +4,7 @@ import { TimeZone } from "../../../src/core/time-zone.js";
 import type { UsersOf } from "../../../src/core/usage/history.js";
 import type { UsageRecord } from "../../../src/core/usage/record.js";
 import type { Group } from "../../../src/core/usage/sums.js";
+import { DatabaseOwnTokens } from "../../../src/state/database/own-tokens.js";
 import { rowsOf, type Sql, type Statement } from "../../../src/state/database/sql.js";
 import { DatabaseTokens } from "../../../src/state/database/tokens.js";
 import { DatabaseUsage } from "../../../src/state/database/usage.js";
@@ -169,6 +170,8 @@ onEveryDatabase((make) => {
     const of = (caller: string, more: object = {}) =>
       record({ caller, user: "u", spend: 1, images: 1, at: 10, ...more });
     const others = [of("corp:x", { token: "corp" }), of("red", { team: "r" }), of("d"), of("e")];
+    // By a token that the caller made for itself; another issuer's name begins alike.
+    others.push(of("corp:y", { token: "tok_123456789012" }), of("corporation:x"));
     expect(await usage.insert(linesOf(of("a"), of("b"), of("c"), ...others))).toEqual([]);
     const asked = async (more: Partial<UsersOf>, quantity: "images" | "spend" = "spend") => {
       const nobody: UsersOf = { callers: [], issuers: [], teams: [], stored: "day" };
@@ -177,7 +180,7 @@ onEveryDatabase((make) => {
     };
     expect(await asked({})).toEqual([]);
     expect(await asked({ callers: ["a", "b"], issuers: ["corp"], teams: ["r"] })).toEqual([
-      ...["a", "b", "corp:x", "red"],
+      ...["a", "b", "corp:x", "corp:y", "red"],
     ]);
     const day = { amount: 1, period: "day" } as const;
     await tokens.create({ name: "c", limits: { user: { budget: day } } });
@@ -218,6 +221,14 @@ onEveryDatabase((make) => {
     await new DatabaseUsage(old).insert(linesOf(record({ id: "kept", spend: 7 })));
     await new DatabaseTokens(old).create({ name: "kept" });
     await old.run([
+      { text: "DROP INDEX lintel_tokens_owner" },
+      { text: "DROP INDEX lintel_tokens_name" },
+      ...["owner", "owner_issuer", "owner_claims"].map((column) => ({
+        text: `ALTER TABLE lintel_tokens DROP COLUMN ${column}`,
+      })),
+      {
+        text: "CREATE UNIQUE INDEX lintel_tokens_name ON lintel_tokens (name) WHERE revoked_at IS NULL",
+      },
       { text: "ALTER TABLE lintel_tokens DROP COLUMN from_addresses" },
       { text: "ALTER TABLE lintel_usage DROP COLUMN cached_tokens" },
       { text: "ALTER TABLE lintel_usage DROP COLUMN reasoning_tokens" },
@@ -231,8 +242,13 @@ onEveryDatabase((make) => {
     await old.close();
     const usage = new DatabaseUsage(again());
     expect(await usage.totals([])).toMatchObject([{ calls: 1, spend: 7, cachedTokens: 0 }]);
-    const tokens = await new DatabaseTokens(again()).list();
-    expect(tokens).toMatchObject([{ name: "kept", from: undefined, team: undefined }]);
+    const tokens = new DatabaseTokens(again());
+    const none = { from: undefined, team: undefined, owner: undefined };
+    expect(await tokens.list()).toMatchObject([{ name: "kept", ...none }]);
+    expect(await tokens.create({ name: "kept" })).toBeUndefined();
+    const owner = { caller: "corp:ann", issuer: "https://corp", claims: {} };
+    const own = { owner, name: "kept", expiresAt: Date.now() + 60_000, max: 1 };
+    expect(await new DatabaseOwnTokens(again()).create(own)).toMatchObject({ token: { owner } });
     const newer = record({ cachedTokens: 3, cacheWriteTokens: 1, reasoningTokens: 2, user: "u-1" });
     expect(await usage.insert(linesOf(newer))).toEqual([]);
     expect(await usage.lifetimes(Date.now())).toMatchObject([{ calls: 2, spend: 7 }]);
