@@ -78,7 +78,7 @@ async function made(
     const message = `you have ${max} ${max === 1 ? "token" : "tokens"} already, and may have no more: end one first`;
     throw new LintelError("failed_precondition", message);
   }
-  tell(call, "a caller made a token for itself", issued.token);
+  call.log.info(changeIn(call, issued.token), "a caller made a token for itself");
   return create(CreateTokenResponseSchema, {
     token: messageOf(issued.token),
     secret: issued.secret,
@@ -107,15 +107,16 @@ async function revoked(
       : `you have no token ${JSON.stringify(which)} that counts`;
     throw new LintelError("token_not_found", message, { param: "token" });
   }
-  tell(call, "a caller ended a token of its own", token);
+  call.log.info(changeIn(call, token), "a caller ended a token of its own");
   return create(RevokeTokenResponseSchema, { token: messageOf(token) });
 }
 
-/** A line in the log for each change, however few of the calls are logged. */
-function tell({ id, method, attributes, log }: Call, message: string, token: StoredToken): void {
-  const { door, caller } = attributes;
-  log.info({ id, method, door, caller, token: token.name, tokenId: token.id }, message);
-}
+/** What the log says of a change, which has a line of its own, however few of the calls are logged. */
+const changeIn = ({ id, method, attributes: { door, caller } }: Call, token: StoredToken) => ({
+  ...{ id, method, door, caller },
+  token: token.name,
+  tokenId: token.id,
+});
 
 const messageOf = ({ id, name, createdAt, expiresAt }: StoredToken): Token =>
   create(TokenSchema, {
