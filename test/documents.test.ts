@@ -10,6 +10,7 @@ import type { Command } from "../src/cli/command.js";
 import { image } from "../src/cli/image.js";
 import { models } from "../src/cli/models.js";
 import { node } from "../src/cli/node.js";
+import { ownTokens } from "../src/cli/own-tokens.js";
 import { schema } from "../src/cli/schema.js";
 import { serve } from "../src/cli/serve.js";
 import { tokens } from "../src/cli/tokens.js";
@@ -119,14 +120,18 @@ it("commands have the options that they are given", () => {
   const commands: Record<string, Command> = {
     ...{ backup, chat, check, image, models, node, schema, serve, top, usage },
     ...Object.fromEntries(
-      Object.entries(tokens.commands).map(([name, command]) => [`tokens ${name}`, command]),
+      Object.entries({ tokens, "own-tokens": ownTokens }).flatMap(([group, { commands }]) =>
+        Object.entries(commands).map(([name, command]) => [`${group} ${name}`, command]),
+      ),
     ),
   };
   const used = blocks("sh").flatMap(({ block }) =>
     block
       .replace(/\\\n/g, " ")
       .split("\n")
-      .flatMap((line) => [...line.matchAll(/(?:npx lintel|main\.js) +((?:tokens )?\w+)([^#]*)/g)])
+      .flatMap((line) => [
+        ...line.matchAll(/(?:npx lintel|main\.js) +((?:(?:own-)?tokens )?\w+)([^#]*)/g),
+      ])
       .map(([, name = "", rest = ""]) => ({
         name,
         options: [...rest.matchAll(/ --([\w-]+)/g)].map(([, option = ""]) => option),

@@ -28,7 +28,7 @@ test("version, help and schema", async () => {
     "account",
     "own-tokens create",
     "tokens create",
-    "tokens revoke NAME",
+    "tokens revoke \\[NAME\\]",
     "usage",
     "schema",
     "version",
