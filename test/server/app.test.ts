@@ -156,7 +156,7 @@ describe("the app", () => {
     expect(preflight.headers).toMatchObject({
       "access-control-allow-origin": "*",
       "access-control-allow-headers": asked,
-      "access-control-allow-methods": "GET, POST",
+      "access-control-allow-methods": "GET, POST, DELETE",
       "access-control-max-age": "7200",
     });
     const answer = await a.inject({ url: "/hello", headers: { origin: "https://page.example" } });
