@@ -246,6 +246,15 @@ describe("what the configuration says later holds for tokens that were made befo
   });
 });
 
+test("a token counts for nobody whom its issuer's callers are called like only later", async () => {
+  const rules = "own_tokens: {}\nrules: [{ claim: uid, value: bob }]";
+  const it = await served(rules);
+  const { secret } = await it.make(await jwt("ann", { uid: "bob" }), "laptop");
+  expect(await it.calls(secret)).toBe(200);
+  await it.changed(`${rules}\nclaims: { id: uid }`);
+  expect(await it.calls(secret)).toBe(401);
+});
+
 test("administrators see whose they are, end them, and change none", async () => {
   const it = await served("own_tokens: {}\nmodels: [small]", adminLines());
   const admin = (method: string, body: object) =>
