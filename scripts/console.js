@@ -32,8 +32,10 @@ async function joined(name) {
 /** The page, as text. */
 export async function consolePage() {
   const template = readFileSync(join(sources, "index.html"), "utf8");
-  const script = `${licenses()}\n${await joined("main.tsx")}`;
-  const style = await joined("style.css");
+  // marked's expressions know of comments in HTML.
+  const program = (await joined("main.tsx")).replaceAll("<!--", "\\x3C!--");
+  const script = `${licenses()}\n${program}`;
+  const style = (await joined("style.css")) + (await joined("markdown/style.css"));
   // Both stand within elements, which such a text would end.
   if (/<\/(script|style)|<!--/i.test(script + style))
     throw new Error("the page would end too soon");
@@ -42,7 +44,7 @@ export async function consolePage() {
 
 /** What those whose code is in it ask to be told. */
 function licenses() {
-  const told = ["preact", "eventsource-parser"].map((name) => {
+  const told = ["preact", "eventsource-parser", "marked"].map((name) => {
     const folder = join(root, "node_modules", name);
     const { version } = JSON.parse(readFileSync(join(folder, "package.json"), "utf8"));
     return `With ${name} ${version}:\n\n${readFileSync(join(folder, "LICENSE"), "utf8").trim()}`;

@@ -1,4 +1,5 @@
 /** What a person is told beside what was asked for. */
+import { useEffect, useState } from "preact/hooks";
 
 /** That something failed. */
 export const Alert = ({ text }: { readonly text: string }) => (
@@ -17,17 +18,23 @@ export const Warnings = ({ texts }: { readonly texts: readonly string[] }) =>
     </ul>
   );
 
-/** A button that puts a text into the clipboard. */
-export const Copy = ({
-  text,
-  label = "Copy",
-}: {
-  readonly text: string;
-  readonly label?: string;
-}) =>
+/** A button that puts a text into the clipboard, and says so. */
+export function Copy({ text, label = "Copy" }: { readonly text: string; readonly label?: string }) {
+  const [copied, setCopied] = useState(false);
+  useEffect(() => {
+    if (!copied) return;
+    const later = setTimeout(() => setCopied(false), 2000);
+    return () => clearTimeout(later);
+  }, [copied]);
   // Pages that came by plain HTTP from another machine have no clipboard.
-  navigator.clipboard && (
-    <button type="button" class="quiet" onClick={() => navigator.clipboard.writeText(text)}>
-      {label}
+  if (!navigator.clipboard) return null;
+  return (
+    <button
+      type="button"
+      class="quiet"
+      onClick={() => navigator.clipboard.writeText(text).then(() => setCopied(true))}
+    >
+      {copied ? "Copied" : label}
     </button>
   );
+}

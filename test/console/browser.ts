@@ -75,3 +75,9 @@ export const labelled = (page: Page, label: string) =>
 /** A button that can be seen. */
 export const button = (page: Page, name: string) =>
   page.getByRole("button", { name, exact: true }).filter({ visible: true });
+
+/** Says something to a model. */
+export async function say(page: Page, text: string): Promise<void> {
+  await labelled(page, "Message").fill(text);
+  await labelled(page, "Message").press("Enter");
+}

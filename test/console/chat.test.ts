@@ -25,15 +25,9 @@ import {
   thinks,
   thought,
 } from "../support/scripted.js";
-import { button, closeBrowser, labelled, noBrowser, opened, why } from "./browser.js";
+import { button, closeBrowser, labelled, noBrowser, opened, say, why } from "./browser.js";
 
 const shown = { moreDoors: [webConsole(["calls"])] };
-
-/** Asks something in the console. */
-async function say(page: Awaited<ReturnType<typeof opened>>["page"], text: string) {
-  await labelled(page, "Message").fill(text);
-  await labelled(page, "Message").press("Enter");
-}
 
 describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
   afterAll(closeBrowser);
@@ -46,7 +40,7 @@ describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
     await say(page, "Hi");
     const answer = page.getByRole("article", { name: "Model" });
     await answer.getByText(/7 \+ 3 tokens/).waitFor();
-    expect(await answer.locator(".prose").last().innerText()).toBe("Hello there:");
+    expect(await answer.locator(".markdown > p").innerText()).toBe("Hello there:");
     expect(await answer.locator("strong").innerText()).toBe("there");
     expect(await answer.locator("pre").innerText()).toBe("let a = 1;");
     await answer.getByText("Thoughts").click();
@@ -96,9 +90,9 @@ describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
     const { page, faults } = await opened(url);
     await say(page, evil);
     await page.getByText(/\d tokens/).waitFor();
-    expect(await page.getByRole("article", { name: "Model" }).locator(".prose").innerText()).toBe(
-      evil + evil,
-    );
+    expect(
+      await page.getByRole("article", { name: "Model" }).locator(".markdown").innerText(),
+    ).toBe(evil + evil);
     expect(await page.locator("article img, article script").count()).toBe(0);
     expect({ title: await page.title(), faults }).toEqual({ title: "Lintel", faults: [] });
   });

@@ -8,6 +8,7 @@ import { Alert, Copy } from "../notes.js";
 import type { Model } from "../wire.js";
 import { answer, requestFor, type Turn } from "./conversation.js";
 import { TurnView } from "./message.js";
+import { paced } from "./pace.js";
 import { type ChatForm, ChatSettings, settingsOf } from "./settings.js";
 
 /** @param form is kept outside, so that the list of models can choose one */
@@ -28,7 +29,7 @@ export function Chat({
   const [pictures, setPictures] = useState<readonly string[]>([]);
   const [running, setRunning] = useState<AbortController>();
   const written = useRef<HTMLTextAreaElement>(null);
-  const end = useRef<HTMLDivElement>(null);
+  const last = useRef<HTMLDivElement>(null);
   const models = known ?? [];
   const model = models.find(({ id }) => id === form.model);
   const looks = model?.supports.includes("image_url") ?? false;
@@ -37,7 +38,7 @@ export function Chat({
   // Who reads what was said before is left where they are.
   useEffect(() => {
     const below = document.body.scrollHeight - innerHeight - scrollY;
-    if (below < nearEnd) end.current?.scrollIntoView({ block: "nearest" });
+    if (below < nearEnd) last.current?.scrollIntoView({ block: "nearest" });
   }, [turns]);
 
   /** Has the model answer to these turns, in place of all that came after them. */
@@ -49,7 +50,9 @@ export function Chat({
     };
     setRunning(leaving);
     setTurns([...said, empty]);
-    await answer(gateway, request(said), empty, (now) => setTurns([...said, now]), leaving.signal);
+    const { next, end } = paced((now: Turn) => setTurns([...said, now]));
+    await answer(gateway, request(said), empty, next, leaving.signal);
+    end();
     setRunning(undefined);
     written.current?.focus();
   }
@@ -87,7 +90,7 @@ export function Chat({
               onRetry={() => void ask(turns.slice(0, index))}
             />
           ))}
-          <div ref={end} />
+          <div ref={last} />
         </div>
         {known?.length === 0 && <Alert text="There is no model that chats." />}
         <Composer

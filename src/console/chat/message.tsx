@@ -1,8 +1,8 @@
 /** One turn of a conversation, as it is shown. */
+import { Markdown } from "../markdown/markdown.js";
 import { Alert, Copy, Warnings } from "../notes.js";
 import { seconds } from "../time.js";
 import type { Course, Turn } from "./conversation.js";
-import { Prose } from "./prose.js";
 import { Tokens } from "./tokens.js";
 
 interface Shown {
@@ -28,7 +28,7 @@ export function TurnView({ turn, busy, onEdit, onRetry }: Shown) {
           <p class="prose">{thoughts}</p>
         </details>
       )}
-      {own ? <p class="prose">{text}</p> : <Prose text={text} />}
+      {own ? <p class="prose">{text}</p> : <Markdown text={text} more={running} />}
       {tokens.length > 0 && <Tokens tokens={tokens} />}
       {images.map((url, index) => (
         <img
