@@ -8,6 +8,7 @@ export const Composer = ({
   value,
   onChange,
   onSend,
+  onFiles,
   written,
   above,
   children,
@@ -17,6 +18,8 @@ export const Composer = ({
   readonly value: string;
   readonly onChange: (value: string) => void;
   readonly onSend: () => void;
+  /** Hears of files that are pasted. */
+  readonly onFiles?: (files: readonly File[]) => void;
   readonly written?: Ref<HTMLTextAreaElement>;
   readonly above?: ComponentChildren;
   readonly children: ComponentChildren;
@@ -36,6 +39,13 @@ export const Composer = ({
       aria-label={label}
       placeholder={placeholder}
       onInput={(event) => onChange(event.currentTarget.value)}
+      onPaste={(event) => {
+        const { files = [], types = [] } = event.clipboardData ?? {};
+        // Programs of offices give a picture of the text with it.
+        if (!onFiles || files.length === 0 || types.includes("text/plain")) return;
+        event.preventDefault();
+        onFiles([...files]);
+      }}
       onKeyDown={(event) => {
         // What is put together of several keys ends with Enter, too.
         if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;

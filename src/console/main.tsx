@@ -4,6 +4,7 @@ import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { Account, TokenForm } from "./account.js";
 import { Administration } from "./admin/admin.js";
 import { Chat } from "./chat/chat.js";
+import { formBefore } from "./chat/kept.js";
 import { emptyForm as emptyChat } from "./chat/settings.js";
 import { gatewayFor, modelsOf, wordsOf } from "./gateway.js";
 import { Images } from "./images/images.js";
@@ -59,7 +60,7 @@ function Calls({ view }: { readonly view: View | undefined }) {
   const [refused, setRefused] = useState(false);
   const [models, setModels] = useState<readonly Model[]>();
   const [error, setError] = useState<string>();
-  const [chat, setChat] = useState(emptyChat);
+  const [chat, setChat] = useState(() => formBefore(emptyChat));
   const [image, setImage] = useState(emptyImage);
   const gateway = useMemo(() => gatewayFor(token, () => setRefused(true)), [token]);
 

@@ -19,7 +19,14 @@ export const Warnings = ({ texts }: { readonly texts: readonly string[] }) =>
   );
 
 /** A button that puts a text into the clipboard, and says so. */
-export function Copy({ text, label = "Copy" }: { readonly text: string; readonly label?: string }) {
+export function Copy({
+  text,
+  label = "Copy",
+}: {
+  /** A function where it takes a while to make. */
+  readonly text: string | (() => string);
+  readonly label?: string;
+}) {
   const [copied, setCopied] = useState(false);
   useEffect(() => {
     if (!copied) return;
@@ -32,7 +39,11 @@ export function Copy({ text, label = "Copy" }: { readonly text: string; readonly
     <button
       type="button"
       class="quiet"
-      onClick={() => navigator.clipboard.writeText(text).then(() => setCopied(true))}
+      onClick={() =>
+        navigator.clipboard
+          .writeText(typeof text === "string" ? text : text())
+          .then(() => setCopied(true))
+      }
     >
       {copied ? "Copied" : label}
     </button>

@@ -3,7 +3,15 @@
 /** A part of a message's content. */
 export type Part =
   | { readonly type: "text"; readonly text: string }
-  | { readonly type: "image_url"; readonly image_url: { readonly url: string } };
+  | { readonly type: "image_url"; readonly image_url: { readonly url: string } }
+  | {
+      readonly type: "file";
+      readonly file: { readonly filename: string; readonly file_data: string };
+    }
+  | {
+      readonly type: "input_audio";
+      readonly input_audio: { readonly data: string; readonly format: string };
+    };
 
 /** A message as `/llm` takes it. */
 export interface Message {
@@ -32,6 +40,7 @@ export interface TokenLogprob {
 
 /** One event of `/llm`. */
 export interface ChatChunk extends ErrorBody {
+  readonly model?: string;
   readonly choices?: readonly {
     readonly finish_reason: string | null;
     readonly logprobs?: { readonly content?: readonly TokenLogprob[] | null } | null;
@@ -116,4 +125,8 @@ export interface Model {
   readonly size_bytes: string;
   /** 0: not known. */
   readonly context_length: number;
+  /** Empty: not known. */
+  readonly input_modalities: readonly string[];
+  /** Empty: not known. */
+  readonly output_modalities: readonly string[];
 }

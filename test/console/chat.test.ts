@@ -58,13 +58,20 @@ describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
     await labelled(page, "Seed").fill("7");
     await labelled(page, "Min p").fill("0.05");
     await labelled(page, "Reasoning effort").selectOption("low");
+    await labelled(page, "Stop at").fill("END\n\nSTOP");
+    await labelled(page, "The answer is").selectOption("JSON by a schema");
+    await labelled(page, "JSON schema").fill('{"type":"object"}');
+    await labelled(page, "Let it draw").check();
+    await labelled(page, "Aspect ratio").fill("16:9");
     await say(page, "First?");
     await page.getByRole("button", { name: "Again" }).waitFor();
     await say(page, "Second?");
     await expect.poll(() => page.getByRole("button", { name: "Again" }).count()).toBe(2);
     expect(backend.asked[1]).toMatchObject({
       ...{ model: "chat-1", temperature: 0.1, seed: 7n, maxTokens: 2048 },
-      ...{ minP: 0.05, reasoningEffort: "low", verbosity: "" },
+      ...{ minP: 0.05, reasoningEffort: "low", verbosity: "", stop: ["END", "STOP"] },
+      responseFormat: { type: "json_schema", jsonSchema: { schema: '{"type":"object"}' } },
+      ...{ modalities: ["text", "image"], imageConfig: { aspectRatio: "16:9" } },
       messages: [
         { role: "system", content: "Be brief." },
         { role: "user", content: "First?" },
@@ -149,18 +156,16 @@ describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
     });
   });
 
-  it("offer no settings that a model has not, and no pictures", async () => {
+  it("offer no settings that a model has not", async () => {
     const models = [chatModel("plain", { supports: ["temperature"] }), chatModel("full")];
     const backend = scripted({ chat: says("Hi") }, models);
     const { url } = await serve(backend, shown);
     const { page } = await opened(url);
     await labelled(page, "Model").selectOption("full");
     await labelled(page, "Seed").fill("5");
-    expect(await page.getByText("Add pictures").count()).toBe(1);
     await labelled(page, "Model").selectOption("plain");
     expect(await labelled(page, "Seed").count()).toBe(0);
     expect(await labelled(page, "Temperature").count()).toBe(1);
-    expect(await page.getByText("Add pictures").count()).toBe(0);
     // What was written for the other one is not sent.
     await say(page, "Hi");
     await button(page, "Again").waitFor();

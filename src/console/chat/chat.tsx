@@ -2,14 +2,18 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { Composer } from "../composer.js";
 import { curlFor } from "../curl.js";
-import type { Gateway } from "../gateway.js";
-import { nextId } from "../ids.js";
+import { type Gateway, wordsOf } from "../gateway.js";
 import { Alert, Copy } from "../notes.js";
 import type { Model } from "../wire.js";
-import { answer, requestFor, type Turn } from "./conversation.js";
+import { Attach, Attached } from "./attach.js";
+import { type Attachment, attachmentOf } from "./attachments.js";
+import { answer, emptyTurn, requestFor, type Turn } from "./conversation.js";
+import { Conversations } from "./conversations.js";
+import { markdownOf, save } from "./export.js";
+import * as kept from "./kept.js";
 import { TurnView } from "./message.js";
 import { paced } from "./pace.js";
-import { type ChatForm, ChatSettings, settingsOf } from "./settings.js";
+import { type ChatForm, ChatSettings, emptyForm, settingsOf } from "./settings.js";
 
 /** @param form is kept outside, so that the list of models can choose one */
 export function Chat({
@@ -24,15 +28,19 @@ export function Chat({
   readonly form: ChatForm;
   readonly onForm: (form: ChatForm) => void;
 }) {
+  const [conversation, setConversation] = useState(kept.newConversation);
   const [turns, setTurns] = useState<readonly Turn[]>([]);
   const [draft, setDraft] = useState("");
-  const [pictures, setPictures] = useState<readonly string[]>([]);
+  const [given, setGiven] = useState<readonly Attachment[]>([]);
   const [running, setRunning] = useState<AbortController>();
+  const [changed, setChanged] = useState(0);
+  const [problem, setProblem] = useState<string>();
+  const [said, setSaid] = useState("");
+  const [dropping, setDropping] = useState(false);
   const written = useRef<HTMLTextAreaElement>(null);
   const last = useRef<HTMLDivElement>(null);
   const models = known ?? [];
   const model = models.find(({ id }) => id === form.model);
-  const looks = model?.supports.includes("image_url") ?? false;
   const request = (said: readonly Turn[]) => requestFor(said, form.system, settingsOf(form, model));
   const asked = turns.at(-1)?.role === "assistant" ? turns.slice(0, -1) : turns;
   // Who reads what was said before is left where they are.
@@ -40,44 +48,102 @@ export function Chat({
     const below = document.body.scrollHeight - innerHeight - scrollY;
     if (below < nearEnd) last.current?.scrollIntoView({ block: "nearest" });
   }, [turns]);
+  useEffect(() => {
+    const before = kept.shownBefore();
+    if (before) open(before);
+  }, []);
+  useEffect(() => {
+    if (form !== emptyForm) kept.keepForm(form);
+  }, [form]);
+
+  function open(one: kept.Conversation) {
+    setConversation(one.id);
+    setTurns(kept.turnsOf(one));
+    setProblem(undefined);
+    kept.show(one.id);
+  }
+
+  function begin() {
+    setConversation(kept.newConversation());
+    setTurns([]);
+    setProblem(undefined);
+    kept.show("");
+    written.current?.focus();
+  }
+
+  function keep(turns: readonly Turn[]) {
+    const fits = kept.keep({ id: conversation, at: Date.now(), turns });
+    kept.show(conversation);
+    setProblem(fits ? undefined : "This conversation is too large to be kept.");
+    setChanged((before) => before + 1);
+  }
 
   /** Has the model answer to these turns, in place of all that came after them. */
-  async function ask(said: readonly Turn[]) {
+  async function ask(before: readonly Turn[]) {
     const leaving = new AbortController();
-    const empty: Turn = {
-      ...{ id: nextId(), role: "assistant", text: "", images: [], thoughts: "" },
-      course: { warnings: [] },
-    };
+    let now: Turn = { ...emptyTurn("assistant"), course: { warnings: [] } };
+    const show = () => setTurns([...before, now]);
     setRunning(leaving);
-    setTurns([...said, empty]);
-    const { next, end } = paced((now: Turn) => setTurns([...said, now]));
-    await answer(gateway, request(said), empty, next, leaving.signal);
+    setSaid("The model answers.");
+    show();
+    keep(before);
+    const { next, end } = paced(show);
+    const change = (turn: Turn) => {
+      now = turn;
+      next(undefined);
+    };
+    await answer(gateway, request(before), now, change, leaving.signal);
     end();
+    keep([...before, now]);
     setRunning(undefined);
+    setSaid(now.course?.error === undefined ? `The model answered: ${beginOf(now.text)}` : "");
     written.current?.focus();
   }
 
   function send() {
     const text = draft.trim();
-    if (running || (text === "" && pictures.length === 0)) return;
-    const own: Turn = { id: nextId(), role: "user", text, images: pictures, thoughts: "" };
+    if (running || (text === "" && given.length === 0)) return;
     setDraft("");
-    setPictures([]);
-    void ask([...turns, own]);
+    setGiven([]);
+    void ask([...turns, { ...emptyTurn("user"), text, attachments: given }]);
   }
 
   function edit(index: number) {
-    const { text, images } = turns[index] as Turn;
+    const { text, attachments } = turns[index] as Turn;
     setDraft(text);
-    setPictures(images);
+    setGiven(attachments);
     setTurns(turns.slice(0, index));
     written.current?.focus();
   }
 
+  async function attach(files: readonly File[]) {
+    try {
+      const more = await Promise.all(files.map(attachmentOf));
+      setGiven((before) => [...before, ...more]);
+      setProblem(undefined);
+    } catch (error) {
+      setProblem(wordsOf(error));
+    }
+  }
+
   return (
     <div class="split">
-      <section class="main">
-        <div class="turns" aria-live="polite">
+      <section
+        class={dropping ? "main dropping" : "main"}
+        aria-label="Conversation"
+        onDragOver={(event) => {
+          if (!event.dataTransfer?.types.includes("Files")) return;
+          event.preventDefault();
+          setDropping(true);
+        }}
+        onDragLeave={() => setDropping(false)}
+        onDrop={(event) => {
+          event.preventDefault();
+          setDropping(false);
+          void attach([...(event.dataTransfer?.files ?? [])]);
+        }}
+      >
+        <div class="turns">
           {turns.length === 0 && (
             <p class="empty">What you say goes to {form.model || "a model"}.</p>
           )}
@@ -93,24 +159,19 @@ export function Chat({
           <div ref={last} />
         </div>
         {known?.length === 0 && <Alert text="There is no model that chats." />}
+        {problem !== undefined && <Alert text={problem} />}
+        <p class="unseen" role="status">
+          {said}
+        </p>
         <Composer
           label="Message"
           placeholder="Enter sends, Shift and Enter begin a line"
           value={draft}
           onChange={setDraft}
           onSend={send}
+          onFiles={(files) => void attach(files)}
           written={written}
-          above={pictures.map((url, index) => (
-            <button
-              key={index}
-              type="button"
-              class="picture"
-              title="Take away"
-              onClick={() => setPictures(pictures.filter((_, at) => at !== index))}
-            >
-              <img src={url} alt="to be shown" />
-            </button>
-          ))}
+          above={<Attached given={given} model={model} onChange={setGiven} />}
         >
           {running ? (
             <button type="button" onClick={() => running.abort()}>
@@ -121,47 +182,65 @@ export function Chat({
               Send
             </button>
           )}
-          {looks && <Pictures onAdd={(urls) => setPictures([...pictures, ...urls])} />}
-          <Copy label="Copy as curl" text={curlFor("llm", request(asked))} />
+          {model && <Attach model={model} onFiles={(files) => void attach(files)} />}
+          <Copy label="Copy as curl" text={() => curlFor("llm", request(asked))} />
+          {turns.length > 0 && (
+            <>
+              <button
+                type="button"
+                class="quiet"
+                onClick={() => save("conversation.md", "text/markdown", markdownOf(turns))}
+              >
+                Save
+              </button>
+              <button
+                type="button"
+                class="quiet"
+                title="The request, as JSON"
+                onClick={() =>
+                  save("request.json", "application/json", JSON.stringify(request(asked), null, 2))
+                }
+              >
+                Save request
+              </button>
+            </>
+          )}
           <button
             type="button"
             class="quiet"
             disabled={running !== undefined || turns.length === 0}
-            onClick={() => setTurns([])}
+            onClick={begin}
           >
             New conversation
           </button>
         </Composer>
       </section>
-      <ChatSettings form={form} models={models} onChange={onForm} />
+      <div class="side">
+        <Conversations
+          shown={conversation}
+          changed={changed}
+          busy={running !== undefined}
+          onOpen={open}
+          onForget={(id) => {
+            kept.forget(id);
+            setChanged(changed + 1);
+            if (id === conversation) begin();
+          }}
+          onForgetAll={() => {
+            kept.forgetAll();
+            setChanged(changed + 1);
+            onForm({ ...emptyForm, model: form.model });
+            begin();
+          }}
+        />
+        <ChatSettings form={form} models={models} onChange={onForm} />
+      </div>
     </div>
   );
 }
 
-/** A button that has files of pictures read. */
-const Pictures = ({ onAdd }: { readonly onAdd: (urls: readonly string[]) => void }) => (
-  <label class="button quiet">
-    Add pictures
-    <input
-      type="file"
-      accept="image/png,image/jpeg,image/webp,image/gif"
-      multiple
-      onChange={async ({ currentTarget }) => {
-        const files = [...(currentTarget.files ?? [])];
-        currentTarget.value = "";
-        onAdd(await Promise.all(files.map(dataUrlOf)));
-      }}
-    />
-  </label>
-);
-
-const dataUrlOf = (file: File): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(reader.result as string);
-    reader.onerror = () => reject(reader.error);
-    reader.readAsDataURL(file);
-  });
+/** As much of an answer as somebody wants to hear read out unasked. */
+const beginOf = (text: string): string => (text.length > 300 ? `${text.slice(0, 299)}…` : text);
 
 /** How far from its end somebody still looks at the end of a page, pixels. */
 const nearEnd = 200;

@@ -1,9 +1,13 @@
 /** A conversation, and how one answer of it comes in. */
 import { eventsOf, failureIn, type Gateway, wordsOf } from "../gateway.js";
-import type { ChatChunk, Message, Part, TokenLogprob, Usage } from "../wire.js";
+import { nextId } from "../ids.js";
+import type { ChatChunk, Message, TokenLogprob, Usage } from "../wire.js";
+import { type Attachment, partOf } from "./attachments.js";
 
 /** How one answer went. */
 export interface Course {
+  /** Who answered. */
+  readonly model?: string;
   /** Milliseconds to the first text or thought; absent: there was none. */
   readonly first?: number;
   /** Milliseconds to the end; absent: it goes on. */
@@ -20,8 +24,10 @@ export interface Turn {
   readonly id: number;
   readonly role: "user" | "assistant";
   readonly text: string;
-  /** Pictures, as addresses. */
+  /** Pictures that a model drew, as addresses. */
   readonly images: readonly string[];
+  /** What a person gave beside it. */
+  readonly attachments: readonly Attachment[];
   readonly thoughts: string;
   /** How likely its tokens were, where that was asked for. */
   readonly tokens?: readonly TokenLogprob[];
@@ -29,20 +35,27 @@ export interface Turn {
   readonly course?: Course;
 }
 
+/** A turn of which nothing is there. */
+export const emptyTurn = (role: Turn["role"]): Turn => ({
+  ...{ id: nextId(), role, text: "", images: [], attachments: [], thoughts: "" },
+});
+
 /** Settings of requests, as they are sent; without what is left to the gateway. */
 export type Settings = Readonly<Record<string, unknown>>;
 
 /** The request for the next answer. */
 export function requestFor(turns: readonly Turn[], system: string, settings: Settings): object {
-  const said = turns.filter(({ text, images }) => text !== "" || images.length > 0);
+  const said = turns.filter(
+    ({ text, images, attachments }) => text !== "" || images.length + attachments.length > 0,
+  );
   const first: Message[] = system.trim() === "" ? [] : [{ role: "system", content: system }];
   return { ...settings, messages: [...first, ...said.map(messageOf)], stream: true };
 }
 
-function messageOf({ role, text, images }: Turn): Message {
-  if (images.length === 0 || role === "assistant") return { role, content: text };
-  const shown = images.map((url): Part => ({ type: "image_url", image_url: { url } }));
-  return { role, content: [...(text === "" ? [] : [{ type: "text" as const, text }]), ...shown] };
+function messageOf({ role, text, attachments }: Turn): Message {
+  if (attachments.length === 0) return { role, content: text };
+  const words = text === "" ? [] : [{ type: "text" as const, text }];
+  return { role, content: [...words, ...attachments.map(partOf)] };
 }
 
 /**
@@ -80,6 +93,7 @@ export async function answer(
           images: [...now.images, ...images.map(({ image_url }) => image_url.url)],
         },
         {
+          ...(chunk.model && { model: chunk.model }),
           ...(says && now.course?.first === undefined && { first: passed() }),
           ...(chunk.warnings && { warnings: chunk.warnings }),
           ...(finish && { finish, total: passed(), ...usageIn(chunk) }),

@@ -2,10 +2,11 @@
 import { Markdown } from "../markdown/markdown.js";
 import { Alert, Copy, Warnings } from "../notes.js";
 import { seconds } from "../time.js";
+import { Shown } from "./attach.js";
 import type { Course, Turn } from "./conversation.js";
 import { Tokens } from "./tokens.js";
 
-interface Shown {
+interface Seen {
   readonly turn: Turn;
   /** Whether an answer comes in, so that nothing can be asked. */
   readonly busy: boolean;
@@ -16,8 +17,8 @@ interface Shown {
 }
 
 /** What was said, what was thought before, how it went, and what can be done with it. */
-export function TurnView({ turn, busy, onEdit, onRetry }: Shown) {
-  const { role, text, images, thoughts, tokens = [], course } = turn;
+export function TurnView({ turn, busy, onEdit, onRetry }: Seen) {
+  const { role, text, images, attachments, thoughts, tokens = [], course } = turn;
   const own = role === "user";
   const running = course !== undefined && course.total === undefined;
   return (
@@ -31,13 +32,15 @@ export function TurnView({ turn, busy, onEdit, onRetry }: Shown) {
       {own ? <p class="prose">{text}</p> : <Markdown text={text} more={running} />}
       {tokens.length > 0 && <Tokens tokens={tokens} />}
       {images.map((url, index) => (
-        <img
-          key={index}
-          class="shown"
-          src={url}
-          alt={own ? "shown to the model" : "drawn by the model"}
-        />
+        <img key={index} class="shown" src={url} alt="drawn by the model" />
       ))}
+      {attachments.length > 0 && (
+        <div class="attached">
+          {attachments.map((one, index) => (
+            <Shown key={index} attachment={one} alt="shown to the model" />
+          ))}
+        </div>
+      )}
       {running && text === "" && thoughts === "" && <p class="waiting">…</p>}
       {course?.error !== undefined && <Alert text={course.error} />}
       {course && <Warnings texts={course.warnings} />}
@@ -55,8 +58,8 @@ export function TurnView({ turn, busy, onEdit, onRetry }: Shown) {
 }
 
 /** How an answer went, in a line. */
-function courseIn({ first, total, finish, usage, estimated }: Course): string {
-  const told: string[] = [];
+function courseIn({ model, first, total, finish, usage, estimated }: Course): string {
+  const told: string[] = model === undefined ? [] : [model];
   if (usage) {
     const about = estimated ? "about " : "";
     told.push(`${about}${usage.prompt_tokens} + ${usage.completion_tokens} tokens`);

@@ -9,6 +9,16 @@ export interface ChatForm {
   readonly system: string;
   /** Whether the answer tells how likely its tokens were. */
   readonly logprobs: boolean;
+  /** Whether the answer may have pictures. */
+  readonly draws: boolean;
+  /** Texts that end an answer, each in a line. */
+  readonly stop: string;
+  /** Of the pictures, as `16:9`. */
+  readonly aspect: string;
+  /** What the answer is, a `type` of `response_format`; empty: a text. */
+  readonly format: string;
+  /** A JSON schema for the answer. */
+  readonly schema: string;
   /** Of what is one of several words, by the names of their fields. */
   readonly words: Readonly<Record<string, string>>;
   /** Of numbers, by the names of their fields. */
@@ -19,6 +29,11 @@ export const emptyForm: ChatForm = {
   model: "",
   system: "",
   logprobs: false,
+  draws: false,
+  stop: "",
+  aspect: "",
+  format: "",
+  schema: "",
   words: {},
   numbers: {},
 };
@@ -64,10 +79,35 @@ export function settingsOf(form: ChatForm, model: Model | undefined): Settings {
     ...(model && supports.includes("max_tokens") && { max_tokens: mostTokens(model) }),
     ...numbersIn(form.numbers, supports),
     ...Object.fromEntries(chosen),
+    ...stopIn(form, supports),
+    ...formatIn(form, supports),
+    ...(form.draws && model && mayDraw(model) && drawing(form, supports)),
     ...(form.logprobs &&
       supports.includes("logprobs") && { logprobs: true, top_logprobs: likeliest }),
   };
 }
+
+function stopIn({ stop }: ChatForm, supports: readonly string[]): Settings {
+  const texts = stop.split("\n").filter((line) => line !== "");
+  return texts.length > 0 && supports.includes("stop") ? { stop: texts } : {};
+}
+
+function formatIn({ format, schema }: ChatForm, supports: readonly string[]): Settings {
+  if (format === "" || !supports.includes("response_format")) return {};
+  // What is no JSON the gateway refuses, and says why.
+  const named = { json_schema: { name: "answer", schema } };
+  return { response_format: { type: format, ...(format === "json_schema" && named) } };
+}
+
+const drawing = ({ aspect }: ChatForm, supports: readonly string[]): Settings => ({
+  modalities: ["text", "image"],
+  ...(aspect !== "" &&
+    supports.includes("image_config") && { image_config: { aspect_ratio: aspect } }),
+});
+
+/** Whether its answers may have pictures; one that tells nothing of it may be tried. */
+const mayDraw = ({ supports, output_modalities: gives }: Model): boolean =>
+  supports.includes("modalities") && (gives.length === 0 || gives.includes("image"));
 
 /** The form, with what the model supports. */
 export function ChatSettings({
@@ -122,14 +162,72 @@ export function ChatSettings({
               />
             ))}
       </div>
+      {model && <More form={form} model={model} onChange={change} />}
+    </form>
+  );
+}
+
+/** What few ask for. */
+function More({
+  form,
+  model,
+  onChange,
+}: {
+  readonly form: ChatForm;
+  readonly model: Model;
+  readonly onChange: (more: Partial<ChatForm>) => void;
+}) {
+  const { supports } = model;
+  return (
+    <>
+      {supports.includes("stop") && (
+        <Area
+          label="Stop at"
+          placeholder="Texts that end an answer, one in each line"
+          rows={2}
+          value={form.stop}
+          onChange={(stop) => onChange({ stop })}
+        />
+      )}
+      {supports.includes("response_format") && (
+        <Choice
+          label="The answer is"
+          value={form.format}
+          onChange={(format) => onChange({ format })}
+        >
+          <option value="">a text</option>
+          <option value="json_object">JSON</option>
+          <option value="json_schema">JSON by a schema</option>
+        </Choice>
+      )}
+      {supports.includes("response_format") && form.format === "json_schema" && (
+        <Area
+          label="JSON schema"
+          placeholder='{ "type": "object" }'
+          rows={4}
+          value={form.schema}
+          onChange={(schema) => onChange({ schema })}
+        />
+      )}
+      {mayDraw(model) && (
+        <Tick label="Let it draw" checked={form.draws} onChange={(draws) => onChange({ draws })} />
+      )}
+      {form.draws && mayDraw(model) && supports.includes("image_config") && (
+        <Line
+          label="Aspect ratio"
+          placeholder="as the model does, or 16:9"
+          value={form.aspect}
+          onChange={(aspect) => onChange({ aspect })}
+        />
+      )}
       {supports.includes("logprobs") && (
         <Tick
           label="Tell how likely tokens were"
           checked={form.logprobs}
-          onChange={(logprobs) => change({ logprobs })}
+          onChange={(logprobs) => onChange({ logprobs })}
         />
       )}
-    </form>
+    </>
   );
 }
 
