@@ -37,8 +37,8 @@ function App() {
   return (
     <>
       <header class="top">
-        <strong>Lintel</strong>
-        <nav>
+        <h1>Lintel</h1>
+        <nav aria-label="Views">
           {views.map((one) => (
             <a key={one} href={`#${one}`} aria-current={one === view ? "page" : undefined}>
               {one}

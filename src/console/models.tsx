@@ -1,4 +1,6 @@
 /** What can be asked for. */
+
+import { Scrolls } from "./scrolls.js";
 import type { Model } from "./wire.js";
 
 /** @param onUse hears which one somebody wants to try */
@@ -17,7 +19,7 @@ export const Models = ({
         Look again
       </button>
     </div>
-    <div class="scrolls">
+    <Scrolls>
       <table>
         <thead>
           <tr>
@@ -27,6 +29,8 @@ export const Models = ({
             <th class="number">Context</th>
             <th class="number">Most tokens</th>
             <th>Takes</th>
+            <th>Gives</th>
+            <th>Heeds</th>
           </tr>
         </thead>
         <tbody>
@@ -45,12 +49,14 @@ export const Models = ({
               </td>
               <td class="number">{known(model.context_length)}</td>
               <td class="number">{known(model.max_tokens)}</td>
-              <td class="takes">{model.supports.join(", ")}</td>
+              <td>{model.input_modalities.join(", ")}</td>
+              <td>{model.output_modalities.join(", ")}</td>
+              <td class="heeds">{model.supports.join(", ")}</td>
             </tr>
           ))}
         </tbody>
       </table>
-    </div>
+    </Scrolls>
   </section>
 );
 

@@ -215,6 +215,20 @@ describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
     expect((await (await asked).allHeaders()).cookie).toBe("login=1");
   });
 
+  it("begin with a model of the list, which tells what each takes and gives", async () => {
+    const sees = { inputModalities: ["text", "image"], outputModalities: ["text"] };
+    const models = [chatModel("plain"), chatModel("sees", { ...sees, contextLength: 8192 })];
+    const { url } = await serve(scripted({ chat: says("Hi") }, models), shown);
+    const { page } = await opened(url, "#models");
+    const row = page.getByRole("row").filter({ hasText: "sees" });
+    const cells = await row.getByRole("cell").allInnerTexts();
+    expect(cells.slice(0, -1)).toEqual([
+      ...["sees", "chat", "ready", "8,192", "", "text, image", "text"],
+    ]);
+    await button(page, "sees").click();
+    await page.getByText("What you say goes to sees.").waitFor();
+  });
+
   it("know what a model takes as soon as it is loaded", async () => {
     let models = [chatModel("chat-1", { state: State.LOADING, supports: [] })];
     const backend = scripted({ chat: says("Hi") }, [], "slow", { models: () => models });

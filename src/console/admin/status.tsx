@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { wordsOf } from "../gateway.js";
 import { Alert } from "../notes.js";
+import { Scrolls } from "../scrolls.js";
 import { seconds, span } from "../time.js";
 import type { Administer, BudgetStatus, Percentiles, Status, TargetStatus } from "./wire.js";
 
@@ -59,7 +60,7 @@ const Told = ({ status }: { readonly status: Status }) => {
       {last_reload?.successful === false && (
         <Alert text="The last reload failed: the configuration before stays." />
       )}
-      <div class="scrolls">
+      <Scrolls>
         <table aria-label="Targets">
           <thead>
             <tr>
@@ -98,14 +99,14 @@ const Told = ({ status }: { readonly status: Status }) => {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scrolls>
       {budgets.length > 0 && <Budgets budgets={budgets} />}
     </>
   );
 };
 
 const Budgets = ({ budgets }: { readonly budgets: readonly BudgetStatus[] }) => (
-  <div class="scrolls">
+  <Scrolls>
     <table aria-label="Budgets">
       <thead>
         <tr>
@@ -131,7 +132,7 @@ const Budgets = ({ budgets }: { readonly budgets: readonly BudgetStatus[] }) => 
         ))}
       </tbody>
     </table>
-  </div>
+  </Scrolls>
 );
 
 function TargetState({ target: { state, out_for_ms } }: { readonly target: TargetStatus }) {

@@ -3,6 +3,7 @@ import { useCallback, useEffect, useState } from "preact/hooks";
 import { Tick } from "../fields.js";
 import { wordsOf } from "../gateway.js";
 import { Alert, Copy, Warnings } from "../notes.js";
+import { Scrolls } from "../scrolls.js";
 import { NewToken } from "./new-token.js";
 import type { Administer, Limit, ListTokens, Made, Token } from "./wire.js";
 
@@ -60,7 +61,7 @@ export function Tokens({ administer }: { readonly administer: Administer }) {
         }
       />
       <Tick label="Those that were revoked, too" checked={revoked} onChange={setRevoked} />
-      <div class="scrolls">
+      <Scrolls>
         <table>
           <thead>
             <tr>
@@ -70,7 +71,9 @@ export function Tokens({ administer }: { readonly administer: Administer }) {
               <th>Limits</th>
               <th>Until</th>
               <th>State</th>
-              <th />
+              <th>
+                <span class="unseen">Actions</span>
+              </th>
             </tr>
           </thead>
           <tbody>
@@ -101,7 +104,7 @@ export function Tokens({ administer }: { readonly administer: Administer }) {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scrolls>
       {next !== "" && (
         <button type="button" class="quiet" onClick={() => void load(next)}>
           More

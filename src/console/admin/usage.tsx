@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Choice } from "../fields.js";
 import { wordsOf } from "../gateway.js";
 import { Alert, Warnings } from "../notes.js";
+import { Scrolls } from "../scrolls.js";
 import { seconds } from "../time.js";
 import type { Administer, QueryUsage, UsageRow } from "./wire.js";
 
@@ -89,7 +90,7 @@ const Rows = ({
 }) => {
   const greatest = Math.max(1, ...rows.map(({ calls }) => Number(calls)));
   return (
-    <div class="scrolls">
+    <Scrolls>
       <table aria-label="Usage">
         <thead>
           <tr>
@@ -127,7 +128,7 @@ const Rows = ({
         </tbody>
       </table>
       {rows.length === 0 && <p class="empty">Nothing was used.</p>}
-    </div>
+    </Scrolls>
   );
 };
 

@@ -41,17 +41,18 @@ export const Attached = ({
   given.length > 0 && (
     <div class="attached">
       {given.map((one, index) => (
-        <button
-          key={index}
-          type="button"
-          class="attachment"
-          title="Take away"
-          aria-label={`Take ${one.name} away`}
-          onClick={() => onChange(given.filter((_, at) => at !== index))}
-        >
+        <span key={index} class="attachment">
           <Shown attachment={one} alt="to be shown" />
-          <small>{sizeOf(bytesOf(one))} ×</small>
-        </button>
+          <small>{sizeOf(bytesOf(one))}</small>
+          <button
+            type="button"
+            class="quiet"
+            aria-label={`Take ${one.name} away`}
+            onClick={() => onChange(given.filter((_, at) => at !== index))}
+          >
+            ×
+          </button>
+        </span>
       ))}
       {model && <Warnings texts={refusedBy(model, given)} />}
     </div>

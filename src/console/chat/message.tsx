@@ -23,6 +23,7 @@ export function TurnView({ turn, busy, onEdit, onRetry }: Seen) {
   const running = course !== undefined && course.total === undefined;
   return (
     <article class={`turn ${role}`} aria-label={own ? "You" : "Model"} aria-busy={running}>
+      <h2 class="unseen">{own ? "You" : "Model"}</h2>
       {thoughts !== "" && (
         <details class="thoughts" open={running && text === ""}>
           <summary>Thoughts</summary>

@@ -3,6 +3,7 @@ import type { Token, Tokens } from "marked";
 import { Component, type ComponentChildren } from "preact";
 import { useMemo } from "preact/hooks";
 import { Copy } from "../notes.js";
+import { Scrolls } from "../scrolls.js";
 import { blocksOf, Growing } from "./blocks.js";
 import { deepest, inline } from "./inline.js";
 
@@ -97,8 +98,7 @@ function List({ token, deep }: { readonly token: Tokens.List; readonly deep: num
 }
 
 const Table = ({ token }: { readonly token: Tokens.Table }) => (
-  // biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls
-  <div class="scrolls" tabIndex={0}>
+  <Scrolls>
     <table>
       <thead>
         <tr>
@@ -121,5 +121,5 @@ const Table = ({ token }: { readonly token: Tokens.Table }) => (
         ))}
       </tbody>
     </table>
-  </div>
+  </Scrolls>
 );
