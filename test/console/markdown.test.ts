@@ -2,7 +2,7 @@
 import { afterAll, describe, expect, it } from "vitest";
 import { webConsole } from "../../src/doors/console.js";
 import { serve } from "../doors/serve.js";
-import { hangsAfter, says, scripted } from "../support/scripted.js";
+import { hangsAfter, piece, says, scripted } from "../support/scripted.js";
 import { button, closeBrowser, noBrowser, opened, say, why } from "./browser.js";
 
 const shown = { moreDoors: [webConsole(["calls"])] };
@@ -111,6 +111,9 @@ describe.skipIf(noBrowser)(`answers in the console${why}`, () => {
     const first = page.locator(".markdown > p").first();
     await first.evaluate((node) => node.setAttribute("data-kept", "yes"));
     await page.getByText("Part 3999 of it").waitFor();
+    // The end of it is in sight.
+    const below = "document.documentElement.scrollHeight - innerHeight - scrollY";
+    await expect.poll(() => page.evaluate<number>(below)).toBeLessThan(2);
     expect(await first.getAttribute("data-kept")).toBe("yes");
     await button(page, "Stop").click();
     await aborted;
@@ -118,6 +121,35 @@ describe.skipIf(noBrowser)(`answers in the console${why}`, () => {
     expect(await page.locator(".markdown table").count()).toBe(4000);
     expect(await first.getAttribute("data-kept")).toBe("yes");
     expect(faults).toEqual([]);
+  });
+
+  it("leave who reads on where they are", async () => {
+    let go = () => {};
+    const read = new Promise<void>((resolve) => {
+      go = resolve;
+    });
+    const line = "A line of it.\n\n";
+    const backend = scripted({
+      async *chat() {
+        yield [piece(line.repeat(100))];
+        await read;
+        yield [piece(line.repeat(100)), piece("", "stop", [1, 2])];
+      },
+    });
+    const { url } = await serve(backend, shown);
+    const { page } = await opened(url);
+    await say(page, "Go on");
+    await expect.poll(() => page.evaluate<number>("scrollY")).toBeGreaterThan(1000);
+    await page.mouse.wheel(0, -500);
+    await expect
+      .poll(() =>
+        page.evaluate("document.documentElement.scrollHeight - innerHeight - scrollY > 300"),
+      )
+      .toBe(true);
+    const at = await page.evaluate("scrollY");
+    go();
+    await button(page, "Again").waitFor();
+    expect(await page.evaluate("scrollY")).toBe(at);
   });
 
   it("are shown as they are where they stand within themselves without end", async () => {

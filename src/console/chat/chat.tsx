@@ -10,6 +10,7 @@ import { type Attachment, attachmentOf } from "./attachments.js";
 import { answer, emptyTurn, requestFor, type Turn } from "./conversation.js";
 import { Conversations } from "./conversations.js";
 import { markdownOf, save } from "./export.js";
+import { useFollowing } from "./follow.js";
 import * as kept from "./kept.js";
 import { TurnView } from "./message.js";
 import { paced } from "./pace.js";
@@ -38,16 +39,12 @@ export function Chat({
   const [said, setSaid] = useState("");
   const [dropping, setDropping] = useState(false);
   const written = useRef<HTMLTextAreaElement>(null);
-  const last = useRef<HTMLDivElement>(null);
+  const shown = useRef<HTMLDivElement>(null);
   const models = known ?? [];
   const model = models.find(({ id }) => id === form.model);
   const request = (said: readonly Turn[]) => requestFor(said, form.system, settingsOf(form, model));
   const asked = turns.at(-1)?.role === "assistant" ? turns.slice(0, -1) : turns;
-  // Who reads what was said before is left where they are.
-  useEffect(() => {
-    const below = document.body.scrollHeight - innerHeight - scrollY;
-    if (below < nearEnd) last.current?.scrollIntoView({ block: "nearest" });
-  }, [turns]);
+  const follow = useFollowing(shown, turns);
   useEffect(() => {
     const before = kept.shownBefore();
     if (before) open(before);
@@ -58,6 +55,7 @@ export function Chat({
 
   function open(one: kept.Conversation) {
     setConversation(one.id);
+    follow();
     setTurns(kept.turnsOf(one));
     setProblem(undefined);
     kept.show(one.id);
@@ -84,6 +82,7 @@ export function Chat({
     let now: Turn = { ...emptyTurn("assistant"), course: { warnings: [] } };
     const show = () => setTurns([...before, now]);
     setRunning(leaving);
+    follow();
     setSaid("The model answers.");
     show();
     keep(before);
@@ -143,7 +142,7 @@ export function Chat({
           void attach([...(event.dataTransfer?.files ?? [])]);
         }}
       >
-        <div class="turns">
+        <div class="turns" ref={shown}>
           {turns.length === 0 && (
             <p class="empty">What you say goes to {form.model || "a model"}.</p>
           )}
@@ -156,7 +155,6 @@ export function Chat({
               onRetry={() => void ask(turns.slice(0, index))}
             />
           ))}
-          <div ref={last} />
         </div>
         {known?.length === 0 && <Alert text="There is no model that chats." />}
         {problem !== undefined && <Alert text={problem} />}
@@ -241,6 +239,3 @@ export function Chat({
 
 /** As much of an answer as somebody wants to hear read out unasked. */
 const beginOf = (text: string): string => (text.length > 300 ? `${text.slice(0, 299)}…` : text);
-
-/** How far from its end somebody still looks at the end of a page, pixels. */
-const nearEnd = 200;
