@@ -221,6 +221,7 @@ describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
     const { url } = await serve(scripted({ chat: says("Hi") }, models), shown);
     const { page } = await opened(url, "#models");
     const row = page.getByRole("row").filter({ hasText: "sees" });
+    await row.waitFor();
     const cells = await row.getByRole("cell").allInnerTexts();
     expect(cells.slice(0, -1)).toEqual([
       ...["sees", "chat", "ready", "8,192", "", "text, image", "text"],
