@@ -251,7 +251,10 @@ it("of two rotations at the same time one is made, the other is told so; all are
     statements,
   ) {
     const rows = await run.call(this, statements);
-    if (reading > 0 && statements[0]?.text.startsWith("SELECT * FROM lintel_tokens WHERE (name")) {
+    if (
+      reading > 0 &&
+      statements[0]?.text.startsWith("SELECT * FROM lintel_tokens WHERE owner IS NULL AND (name")
+    ) {
       reading--;
       if (reading === 0) bothRead();
       await read;

@@ -105,7 +105,7 @@ it("says that none is kept, and what is wrong with a question", async () => {
   expect([status, json.message.split("; ")]).toEqual([
     400,
     [
-      "group_by[1]: must be one of token, team, user, model, backend, door, method, outcome, day, hour, month",
+      "group_by[1]: must be one of token, token_id, team, user, model, backend, door, method, outcome, day, hour, month",
       "group_by[2]: is there twice",
       "end_time: must be after start_time",
       "page_token: must be the next_page_token of an answer",
