@@ -2,7 +2,7 @@
 import * as z from "zod";
 import type { AlertSink } from "../core/limits/alerts.js";
 import type { OwnCallers, OwnUsers, PastLimits } from "../core/limits/history.js";
-import type { LimitSettings } from "../core/limits/settings.js";
+import type { LimitSettings, TokenRates } from "../core/limits/settings.js";
 import type { LimitParts } from "../core/limits/step.js";
 import type { LimitStore } from "../core/limits/store.js";
 import { TimeZone } from "../core/time-zone.js";
@@ -67,6 +67,26 @@ const targetSchema = z
     when: ({ issues }) => issues.length === 0,
   });
 
+const tierSchema = z
+  .strictObject({
+    input: anyPrice().optional(),
+    cached_input: anyPrice().optional(),
+    cache_write_input: anyPrice().optional(),
+    cache_write_1h_input: anyPrice().optional(),
+    output: anyPrice().optional(),
+  })
+  .transform(({ input, output, ...cached }): TokenRates => {
+    const rates = Object.entries({
+      input,
+      cachedInput: cached.cached_input,
+      cacheWriteInput: cached.cache_write_input,
+      cacheWrite1hInput: cached.cache_write_1h_input,
+      output,
+    });
+    // They stand above the ordinary ones.
+    return Object.fromEntries(rates.filter(([, rate]) => rate !== undefined));
+  });
+
 const priceSchema = z
   .strictObject({
     model: modelPattern.describe(
@@ -97,6 +117,15 @@ const priceSchema = z
       ),
     output: price().describe("Per million tokens of completions."),
     image: price().describe("Per image."),
+    tiers: z
+      .strictObject({
+        flex: tierSchema.optional().describe("Of service_tier flex."),
+        priority: tierSchema.optional().describe("Of service_tier priority."),
+      })
+      .optional()
+      .describe(
+        "Of calls in other tiers of service than the ordinary one; a price that is absent there is the ordinary one. A tier without an entry is dropped from requests, with a warning. Default: none.",
+      ),
   })
   .transform(
     ({

@@ -43,6 +43,10 @@ export interface Attributes {
   backend?: string | undefined;
   /** What that backend calls the model. */
   backendModel?: string | undefined;
+  /** The tier of service that it was asked for; absent: none, or it would have dropped it. */
+  serviceTier?: string | undefined;
+  /** The tier that served the answer, by the model server's word for it; absent: it did not tell. */
+  servedTier?: string | undefined;
   /** How many backends were asked. */
   attempts: number;
   /** How many of these because an earlier one had failed or was slow. */
@@ -117,6 +121,8 @@ export const newAttributes = (door: string, guarded?: null, client?: string): At
   alias: undefined,
   backend: undefined,
   backendModel: undefined,
+  serviceTier: undefined,
+  servedTier: undefined,
   attempts: 0,
   retries: undefined,
   tried: [],

@@ -52,6 +52,7 @@ const copyChat = (request: LLMRequest, model: string): Every<LLMRequest> => ({
   logprobs: request.logprobs,
   topLogprobs: request.topLogprobs,
   verbosity: request.verbosity,
+  serviceTier: request.serviceTier,
 });
 
 const copyImage = (request: TextToImageRequest, modelId: string): Every<TextToImageRequest> => ({

@@ -39,6 +39,8 @@ export class Gathered {
       usageEstimated: message.usageEstimated || (before?.usageEstimated ?? false),
       warnings: message.warnings.length > 0 ? message.warnings : (before?.warnings ?? []),
     };
+    const tier = message.serviceTier ?? before?.serviceTier;
+    if (tier !== undefined) this.#last.serviceTier = tier;
     const choice = message.choices[0];
     if (!choice) return;
     const { delta, finishReason, stopSequence } = choice;

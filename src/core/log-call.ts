@@ -38,6 +38,8 @@ export function logCall(
     user: noted.user,
     model: noted.model,
     backend: noted.backend,
+    serviceTier: noted.serviceTier,
+    servedTier: noted.servedTier,
     attempts: noted.attempts,
     retries: noted.retries,
     // What it took to get there is only of interest where it took more than one.

@@ -53,6 +53,7 @@ const idle: Readonly<Record<string, readonly string[]>> = {
   modalities: ["text"],
   // OpenAI's default, which its clients send.
   verbosity: ["medium"],
+  service_tier: ["default"],
 };
 /** Whose contract's default asks for nothing. */
 const silent = new Set(["frequency_penalty", "presence_penalty", "repetition_penalty", "min_p"]);

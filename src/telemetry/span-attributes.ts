@@ -59,7 +59,7 @@ export function requestAttributes({ method, request, attributes: { model } }: Ca
   if (isChat(method)) {
     const { maxTokens, temperature, topP, topK, seed, stop, reasoningEffort } =
       request as LLMRequest;
-    const { frequencyPenalty, presencePenalty } = request as LLMRequest;
+    const { frequencyPenalty, presencePenalty, serviceTier } = request as LLMRequest;
     return {
       "gen_ai.request.max_tokens": maxTokens,
       "gen_ai.request.temperature": temperature,
@@ -70,6 +70,7 @@ export function requestAttributes({ method, request, attributes: { model } }: Ca
       "gen_ai.request.presence_penalty": presencePenalty,
       "gen_ai.request.stop_sequences": stop.length > 0 ? stop.map(inShort) : undefined,
       "gen_ai.request.reasoning.level": reasoningEffort || undefined,
+      "openai.request.service_tier": serviceTier || undefined,
     };
   }
   const { seed, numImagesPerPrompt } = request as TextToImageRequest;
@@ -82,7 +83,7 @@ export function requestAttributes({ method, request, attributes: { model } }: Ca
 /** What became of a call. */
 export function callAttributes({ id, attributes }: Call): Attributes {
   const { model, caller, team, user, backend, attempts, queuedMs, documentsMs } = attributes;
-  const { images, refusedBy, replayed, cache } = attributes;
+  const { images, refusedBy, replayed, cache, servedTier } = attributes;
   return {
     "lintel.request.id": id,
     "lintel.attempts": attempts,
@@ -93,6 +94,7 @@ export function callAttributes({ id, attributes }: Call): Attributes {
     // By which Langfuse and Phoenix know users.
     "user.id": user || undefined,
     "lintel.backend": backend || undefined,
+    "openai.response.service_tier": servedTier,
     "lintel.queue.duration": inSeconds(queuedMs),
     "lintel.documents.duration": inSeconds(documentsMs),
     "lintel.images": images || undefined,

@@ -110,6 +110,7 @@ export function chatRequest(content: string, more: Partial<LLMRequest> = {}): LL
     promptCacheKey: "",
     modalities: [],
     verbosity: "",
+    serviceTier: "",
     ...more,
   };
 }

@@ -41,6 +41,7 @@ export function chatRequest(more: Partial<LLMRequest> = {}): LLMRequest {
     promptCacheKey: "",
     modalities: [],
     verbosity: "",
+    serviceTier: "",
     ...more,
   };
 }

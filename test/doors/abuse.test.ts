@@ -108,6 +108,7 @@ describe("bad input gets the right error, and the next call is served", () => {
         "frequency_penalty",
         "min_p",
         "verbosity",
+        "service_tier",
       ];
       const response = await server.post(path, Object.fromEntries(names.map((n) => [n, value])));
       expect(response.status).toBe(422);

@@ -52,6 +52,11 @@ export interface ChatPackage {
   readonly topK?: (model: string) => ((topK: number) => JsonObject) | undefined;
   /** Options that say how much is to be said, for a word of the contract; absent: it has none. */
   readonly verbosity?: (level: string) => JsonObject;
+  /**
+   * Options that say in which tier of service a call runs, for a word of the contract: none for a tier that it does not
+   * have. `extra`: an option that it does not know, and hands on to its vendor. Absent: it has no such thing.
+   */
+  readonly tier?: "extra" | ((tier: string) => JsonObject | undefined);
   /** Whether it hands options that it does not know on to its vendor, who knows `repetition_penalty` and `min_p`. */
   readonly extras?: boolean;
   /** Options with the key by which its vendor finds a prompt's begin again; absent: it has none. */

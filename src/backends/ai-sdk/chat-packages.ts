@@ -55,6 +55,14 @@ const penalties = ["frequency_penalty", "presence_penalty"] as const;
 
 const textVerbosity = (level: string) => ({ textVerbosity: level });
 
+/** @param others what its vendor calls tiers by other names; those without a name it does not have */
+const namedTier =
+  (others: Readonly<Record<string, string | undefined>> = {}) =>
+  (tier: string): JsonObject | undefined => {
+    const serviceTier = Object.hasOwn(others, tier) ? others[tier] : tier;
+    return serviceTier === undefined ? undefined : { serviceTier };
+  };
+
 const openaiKey = (promptCacheKey: string) => ({ promptCacheKey });
 
 const anthropic: ChatPackage = {
@@ -81,14 +89,14 @@ const vertex: ChatPackage = {
 const packages: Readonly<Record<string, ChatPackage>> = {
   "@ai-sdk/openai-compatible": {
     ...compatible,
-    ...{ extras: true, verbosity: textVerbosity },
+    ...{ extras: true, verbosity: textVerbosity, tier: "extra" },
     // Without it a schema is left out; a server that takes none says so itself.
     options: { supportsStructuredOutputs: true },
   },
   "@ai-sdk/baseten": { ...compatible, extras: true },
   "@ai-sdk/cerebras": compatible,
-  "@ai-sdk/deepinfra": { ...compatible, extras: true },
-  "@ai-sdk/fireworks": { ...compatible, extras: true, max: "xhigh" },
+  "@ai-sdk/deepinfra": { ...compatible, extras: true, tier: "extra" },
+  "@ai-sdk/fireworks": { ...compatible, extras: true, max: "xhigh", tier: "extra" },
   "@ai-sdk/togetherai": { ...compatible, extras: true, tokens: togetherTokens },
   "@ai-sdk/google-vertex/maas": compatible,
   "@ai-sdk/openai": {
@@ -102,6 +110,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     user: (safetyIdentifier) => ({ safetyIdentifier }),
     cacheKey: openaiKey,
     verbosity: textVerbosity,
+    tier: namedTier(),
     parallel: parallelCalls,
     counts: openaiCounts,
     tokens: openaiTokens,
@@ -117,6 +126,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     user: (user) => ({ user }),
     cacheKey: openaiKey,
     verbosity: textVerbosity,
+    tier: namedTier(),
     parallel: parallelCalls,
     tokens: openaiTokens,
   },
@@ -156,10 +166,16 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     // All but Claude and Nova; an application's profile may be of either.
     unmarked: /^(?!.*(?:anthropic\.|nova-|application-inference-profile))/,
   },
-  "@ai-sdk/google": { ...vertex, keys: ["google"], counts: googleCounts },
+  "@ai-sdk/google": {
+    ...vertex,
+    keys: ["google"],
+    counts: googleCounts,
+    tier: namedTier({ default: "standard" }),
+  },
   "@ai-sdk/google-vertex": vertex,
   "@ai-sdk/groq": {
     ...{ keys: ["groq"], strict: true, thinking: groq, thoughts: "text" },
+    tier: namedTier({ default: "on_demand", priority: undefined }),
     parallel: parallelCalls,
   },
   "@ai-sdk/mistral": {
@@ -225,6 +241,7 @@ export function fieldsOfChat(name: string, model: string, thinks: boolean): stri
     ...(known.topK && !known.topK(model) ? [] : ["top_k"]),
     ...(known.extras ? ["repetition_penalty", "min_p"] : []),
     ...(known.verbosity ? ["verbosity"] : []),
+    ...(known.tier ? ["service_tier"] : []),
     ...(known.parallel ? ["parallel_tool_calls"] : []),
     ...(known.sounds ? ["input_audio"] : []),
     ...(known.files ? [files] : []),

@@ -6,6 +6,7 @@ import type { Call } from "../../core/call.js";
 import { messageChoice, stoppedBy } from "../../core/chat-messages.js";
 import { mostAhead, WaitingTokens, withLogprobs } from "../../core/logprobs.js";
 import { reasoningOf } from "../../core/reasoning.js";
+import { servedIn } from "../completions/completion.js";
 import { LeftOut } from "../completions/left-out.js";
 import { type Attempt, askWithout, chosenForChat } from "../completions/refusals/asking.js";
 import { aboutNeeded } from "../completions/refusals/refusal.js";
@@ -31,7 +32,7 @@ import { tokensIn } from "./logprobs.js";
 import { ThoughtParts, thoughtsIn } from "./reasoning.js";
 import { type ChatCall, type Configured, optionalFieldsOf, optionsOf } from "./request.js";
 import { unlessUnread } from "./unread.js";
-import { detailsOf, imagesOf, refusalOf, stopOf, toldOfAnswer } from "./untold.js";
+import { detailsOf, imagesOf, refusalOf, stopOf, tierIn, toldOfAnswer } from "./untold.js";
 import { unwrapped } from "./written.js";
 
 /** A chat model with what is configured for it. */
@@ -64,6 +65,7 @@ async function* streamed(
     let ofAnthropic = false;
     let cached: number | undefined;
     let stop: string | undefined;
+    let tier: string | undefined;
     const calls = new CallParts();
     const thoughts = new ThoughtParts();
     const left = new LeftOut();
@@ -92,6 +94,7 @@ async function* streamed(
           cached = told.cached ?? cached;
           if (told.modelId !== stamp.model) stamp = stampOf(stamp, told);
         }
+        tier = tierIn(part.rawValue) ?? tier;
         tokens?.add(tokensIn(part.rawValue));
         refusal = refusalOf(part.rawValue);
         const details = untoldDetails(known, part.rawValue);
@@ -113,7 +116,8 @@ async function* streamed(
         if (brokeOff(part.finishReason)) throw noReason();
         const counts = countsOf(part.usage, cached);
         const last = { ...stamp, warnings: left.warnings() };
-        yield tell(lastPiece(last, finishReasonOf(part.finishReason), counts, stop));
+        const end = lastPiece(last, finishReasonOf(part.finishReason), counts, stop);
+        yield tell(servedIn(end, tier));
         return;
       } else {
         const called = calls.read(part);
@@ -171,12 +175,13 @@ async function generated(
   );
   const { logprobs } = call.request;
   withLogprobs(choice, logprobs ? tokensIn(result.response?.body) : undefined);
-  return {
+  const whole: LLMResponse = {
     ...stampOf(stampOf({ model: call.request.model }, told), result.response),
     warnings: left.warnings(),
     usage: countsOf(result.usage, told.cached),
     choices: [stoppedBy(choice, stopOf(result.response?.body))],
   };
+  return servedIn(whole, tierIn(result.response?.body));
 }
 
 /** What a server of OpenAI's form wants to see again, of which its provider does not know. */

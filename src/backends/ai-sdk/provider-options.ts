@@ -16,17 +16,19 @@ import type { Asked, Configured } from "./request.js";
  * @param more what it does besides
  */
 export function extrasOf(
-  { repetitionPenalty, minP }: LLMRequest,
+  { repetitionPenalty, minP, serviceTier }: LLMRequest,
   { model, package: name }: Configured,
   refused: ReadonlySet<string>,
   more: JsonObject | undefined,
 ): readonly [name: string, options: JsonObject] | undefined {
-  const { extras } = chatPackage(name);
+  const { extras, tier } = chatPackage(name);
+  const takesTier = tier === "extra" && serviceTier !== "" && !refused.has("service_tier");
   const penalty = refused.has("repetition_penalty") ? undefined : saidPenalty(repetitionPenalty);
   const least = refused.has("min_p") ? undefined : minP || undefined;
   const options = {
     ...(extras && penalty !== undefined && { repetition_penalty: penalty }),
     ...(extras && least !== undefined && { min_p: least }),
+    ...(takesTier && { service_tier: serviceTier }),
     ...more,
   };
   if (Object.keys(options).length === 0) return undefined;
@@ -41,6 +43,14 @@ export const parallelOf = (
   known: ChatPackage,
 ) =>
   offered.length > 0 && parallelToolCalls !== undefined ? known.parallel?.(parallelToolCalls) : {};
+
+/**
+ * Options that say in which tier of service a call runs, where it asks for one and its provider has options for tiers;
+ * `undefined`: not for this one.
+ */
+export function tierOf({ serviceTier }: LLMRequest, { tier }: ChatPackage): JsonObject | undefined {
+  return serviceTier === "" || typeof tier !== "function" ? {} : tier(serviceTier);
+}
 
 /** Options that tell a provider whom a call is for, where it is told and has any. */
 export function userOf(

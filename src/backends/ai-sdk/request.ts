@@ -29,7 +29,14 @@ import { isV4 } from "./load.js";
 import { tokenOptions } from "./logprobs.js";
 import { losesDetail } from "./parts.js";
 import { promptOf } from "./prompt.js";
-import { cacheKeyOf, extrasOf, parallelOf, providerOptionsOf, userOf } from "./provider-options.js";
+import {
+  cacheKeyOf,
+  extrasOf,
+  parallelOf,
+  providerOptionsOf,
+  tierOf,
+  userOf,
+} from "./provider-options.js";
 import { replayTo } from "./replay.js";
 import { type Effort, effortOf } from "./request-effort.js";
 import { formatOf, toolOptions } from "./tools.js";
@@ -154,6 +161,7 @@ export async function optionsOf(
         ...(topK >= 1 && takes("top_k") && writeTopK?.(topK)),
         ...(!refused.has(tools) && takes("parallel_tool_calls") && parallelOf(request, known)),
         ...(takes("verbosity") && request.verbosity && known.verbosity?.(request.verbosity)),
+        ...(takes("service_tier") && tierOf(request, known)),
         ...known.drawing?.options(request),
       },
     ),
@@ -169,13 +177,15 @@ function leftOut(
   refused: ReadonlySet<string>,
 ): readonly string[] {
   const { messages } = request;
-  const { forgetsCalls } = chatPackage(name);
+  const known = chatPackage(name);
+  const { forgetsCalls } = known;
   const strict = !refused.has(tools) && refused.has(strictness) && hasStrictTools(request);
   const beside = refused.has(besideCalls) && messages.some(saysBesideCalls);
   return [
     ...keywordWarnings(request, refused),
     ...(losesDetail(messages, name) ? [notSupported("image_url.detail")] : []),
     ...(strict ? [notSupported(strictness)] : []),
+    ...(tierOf(request, known) === undefined ? [notSupported("service_tier")] : []),
     ...(beside ? [`messages: ${besideCalls} is not supported by this model, ignored`] : []),
     ...(forgetsCalls && messages.some(usesTools)
       ? ["messages: tool_calls in them are not supported by this model, ignored"]

@@ -33,6 +33,16 @@ export function imagesOf(raw: unknown, left: LeftOut): ContentPart[] {
   return readImages(said, left);
 }
 
+/** Which tier of service an answer or an event says that it has, in OpenAI's forms and in Gemini's; `undefined`: it says none. */
+export function tierIn(raw: unknown): string | undefined {
+  if (!isObject(raw)) return undefined;
+  const { response, usageMetadata: counts } = raw;
+  const ofGemini = isObject(counts) ? string(counts.serviceTier) : "";
+  // As protobuf writes it, or without the enum's name.
+  if (ofGemini !== "") return ofGemini.toLowerCase().replace(/^service_tier_/, "");
+  return string(isObject(response) ? response.service_tier : raw.service_tier) || undefined;
+}
+
 /** What an answer or an event says of all of the answer. */
 export interface OfAnswer {
   /** Cohere's id, of whole answers. */

@@ -22,6 +22,7 @@ const fields: Readonly<Record<string, readonly string[]>> = {
   n: ["num_images_per_prompt"],
   logprobs: [logprobsField],
   topLogprobs: ["top_logprobs"],
+  serviceTier: ["service_tier"],
 };
 
 /** Of these OpenAI's provider tells in words alone. */

@@ -66,7 +66,7 @@ export function readCompletion(text: string): LLMResponse {
     readThoughts(message),
     images,
   );
-  return {
+  const whole: LLMResponse = {
     $typeName: "lintel.v1.LLMResponse",
     id,
     model,
@@ -76,6 +76,17 @@ export function readCompletion(text: string): LLMResponse {
     usage: readUsage(answer.usage),
     choices: [withLogprobs(stoppedBy(told, stopSequence), choice && readLogprobs(choice))],
   };
+  return servedIn(whole, readTier(answer));
+}
+
+/** Which tier of service an answer or a chunk says that it had; `undefined`: it says nothing of it. */
+export const readTier = ({ service_tier: tier }: JsonObject): string | undefined =>
+  string(tier) || undefined;
+
+/** An answer with the tier of service that it had; absent: none is told, and it stays as it is. */
+export function servedIn(answer: LLMResponse, tier: string | undefined): LLMResponse {
+  if (tier !== undefined) answer.serviceTier = tier;
+  return answer;
 }
 
 /** The one choice that was asked for. Servers number it 0, leave the number out, or send none. */

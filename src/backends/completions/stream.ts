@@ -21,7 +21,9 @@ import {
   readObject,
   readStop,
   readText,
+  readTier,
   readUsage,
+  servedIn,
   stampOf,
 } from "./completion.js";
 import type { ServerEvent } from "./events.js";
@@ -47,6 +49,7 @@ export class CompletionStream {
   #stopSequence: string | undefined;
   #usage: LLMTokenUsage | undefined;
   #estimated = false;
+  #tier: string | undefined;
   /** Whether there are pieces: a message beside them, or after them, is all of them again. */
   #inPieces = false;
   #done = false;
@@ -99,6 +102,7 @@ export class CompletionStream {
       this.#usage = usage;
       this.#estimated = isEstimated(chunk);
     }
+    this.#tier = readTier(chunk) ?? this.#tier;
     if (!choice) return;
     // Azure's first chunk, about the prompt, has neither a choice nor a name.
     this.#stamp ??= stampOf(chunk);
@@ -181,7 +185,8 @@ export class CompletionStream {
     const warnings = this.#leftOut.warnings();
     const stamp = { ...this.#stamp, usageEstimated: this.#estimated, warnings };
     const from = out.length;
-    this.#add(lastPiece(stamp, this.#finishReason, this.#usage, this.#stopSequence), out);
+    const last = lastPiece(stamp, this.#finishReason, this.#usage, this.#stopSequence);
+    this.#add(servedIn(last, this.#tier), out);
     this.#tokens?.giveTo(out, from);
   }
 }
@@ -238,7 +243,7 @@ export const thoughtPiece = (stamp: Stamp, thought: Reasoning): LLMResponse => (
 
 /** A whole completion as a stream, for servers that do not stream. */
 export function asStream(whole: LLMResponse): LLMResponse[] {
-  const { usage, choices, ...stamp } = whole;
+  const { usage, choices, serviceTier, ...stamp } = whole;
   const { message } = choices[0] ?? {};
   const { content = "", toolCalls = [], images = [] } = message ?? {};
   const thought = reasoningOf(message?.reasoningContent ?? "", message?.reasoningDetails);
@@ -248,7 +253,10 @@ export function asStream(whole: LLMResponse): LLMResponse[] {
     ...(content === "" ? [] : [piece(stamp, content)]),
     ...(images.length === 0 ? [] : [imagesPiece(stamp, images)]),
     ...(toolCalls.length === 0 ? [] : [callPiece(stamp, toolCalls)]),
-    lastPiece(stamp, choices[0]?.finishReason, usage, choices[0]?.stopSequence),
+    servedIn(
+      lastPiece(stamp, choices[0]?.finishReason, usage, choices[0]?.stopSequence),
+      serviceTier,
+    ),
   ];
   const told = messages.find((one) => one.choices[0]?.delta?.content) ?? messages.at(-1);
   for (const choice of told?.choices ?? []) withLogprobs(choice, tokens);

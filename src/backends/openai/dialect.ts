@@ -82,15 +82,16 @@ const enabledThinking = (effort: string) => ({ enable_thinking: effort !== "none
 
 const lacking = (...fields: readonly SamplingField[]): ReadonlySet<string> => new Set(fields);
 
-/** What only OpenAI's newer models know, and who stands before them. */
-const noVerbosity = lacking("verbosity");
+/** What only OpenAI's newer models know, and who stands before them, and what is sold. */
+const openOnes = lacking("verbosity", "service_tier");
 /** Of vendors whose own form has the fields of OpenAI's older models, and no others. */
-const plain = lacking("repetition_penalty", "min_p", "verbosity");
+const plainFields = ["repetition_penalty", "min_p", "verbosity"] as const;
+const plain = lacking(...plainFields, "service_tier");
 
 const openSource: Dialect = {
   maxTokens: "max_tokens",
   topK: true,
-  lacks: noVerbosity,
+  lacks: openOnes,
   penalty: "repetition_penalty",
   wholeTopP: true,
   developer: false,
@@ -131,13 +132,17 @@ const dialects = {
   },
   lmstudio: {
     ...openSource,
-    ...{ lacks: lacking("min_p", "verbosity"), penalty: "repeat_penalty", logprobs: "none" },
+    ...{
+      lacks: lacking("min_p", "verbosity", "service_tier"),
+      penalty: "repeat_penalty",
+      logprobs: "none",
+    },
   },
   tgi: {
     ...openSource,
     // It has no `top_k` in this API, and takes the one penalty for the other.
     ...{ topK: false, wholeTopP: false, penalty: "presence_penalty" },
-    lacks: lacking("presence_penalty", "min_p", "verbosity"),
+    lacks: lacking("presence_penalty", "min_p", "verbosity", "service_tier"),
   },
   localai: { ...openSource, images: "localai", penalty: "repeat_penalty" },
   sdcpp: { ...openSource, images: "sdcpp" },
@@ -152,22 +157,25 @@ const dialects = {
   siliconflow: {
     ...openSource,
     ...{ images: "siliconflow", thinking: enabledThinking },
-    lacks: lacking("presence_penalty", "repetition_penalty", "verbosity"),
+    lacks: lacking("presence_penalty", "repetition_penalty", "verbosity", "service_tier"),
   },
   recraft: { ...openSource, images: "recraft" },
-  deepinfra: { ...openSource, images: "deepinfra", keyField: true },
+  deepinfra: { ...openSource, images: "deepinfra", keyField: true, lacks: lacking("verbosity") },
   google: {
     ...openSource,
     ...{ images: "google", unsigned: skipSignature, forgetsThoughts: true, lacks: plain },
   },
-  xai: { ...openSource, images: "xai", keyHeader: "x-grok-conv-id", lacks: plain },
+  xai: {
+    ...openSource,
+    ...{ images: "xai", keyHeader: "x-grok-conv-id", lacks: lacking(...plainFields) },
+  },
   zai: { ...openSource, images: "zai", thinking: typedThinking, lacks: lacking(...samplingFields) },
   deepseek: { ...openSource, thinking: typedThinking, lacks: lacking(...samplingFields) },
   moonshot: { ...openSource, thinking: typedThinking, keyField: true, lacks: plain },
   dashscope: {
     ...openSource,
     ...{ thinking: enabledThinking, marks: true },
-    lacks: lacking("frequency_penalty", "min_p", "verbosity"),
+    lacks: lacking("frequency_penalty", "min_p", "verbosity", "service_tier"),
   },
   // Else it lists only what answers with text.
   venice: { ...openSource, images: "venice", listed: "type=all" },

@@ -225,7 +225,9 @@ export class Models {
   }
 }
 
-/** Fields of which it counts what a list says. */
-const saidOf: ReadonlySet<string> = new Set([...samplingFields, logprobs, "top_logprobs"]);
+/** Fields of which it counts what a list says. Of tiers of service none says anything. */
+const saidOf: ReadonlySet<string> = new Set(
+  [...samplingFields, logprobs, "top_logprobs"].filter((field) => field !== "service_tier"),
+);
 
 const none: ReadonlySet<string> = new Set();

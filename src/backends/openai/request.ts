@@ -42,7 +42,8 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
   const { dialect, stream, refused } = options;
   const request = refused.size > 0 ? told(asked, refused) : asked;
   const { temperature, topP, topK = -1, seed, stop, responseFormat } = request;
-  const { frequencyPenalty, presencePenalty, repetitionPenalty, minP, verbosity } = request;
+  const { frequencyPenalty, presencePenalty, repetitionPenalty, minP, verbosity, serviceTier } =
+    request;
   const most = Math.min(request.maxTokens ?? Infinity, options.cap ?? Infinity);
   const maxTokens = Number.isFinite(most) && !refused.has(beyondContext) ? most : undefined;
   const usualName = (dialect.maxTokens === "max_tokens") !== refused.has("max_tokens");
@@ -93,6 +94,7 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
     repeat_penalty: dialect.penalty === "repeat_penalty" ? penalty : undefined,
     min_p: minP && takes("min_p") ? minP : undefined,
     verbosity: verbosity && takes("verbosity") ? verbosity : undefined,
+    service_tier: serviceTier && takes("service_tier") ? serviceTier : undefined,
     image_config:
       request.imageConfig && takes(imageConfig) ? writeImageConfig(request.imageConfig) : undefined,
     logprobs: tells ? (counted ? Math.max(beside, 1) : true) : undefined,

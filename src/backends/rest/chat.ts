@@ -72,7 +72,8 @@ function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object 
     request;
   const { reasoningEffort, includeReasoning, user, promptCacheKey, modalities, imageConfig } =
     request;
-  const { frequencyPenalty, presencePenalty, repetitionPenalty, minP, verbosity } = request;
+  const { frequencyPenalty, presencePenalty, repetitionPenalty, minP, verbosity, serviceTier } =
+    request;
   const { logprobs, topLogprobs } = request;
   return {
     model,
@@ -103,6 +104,7 @@ function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object 
     repetition_penalty: saidPenalty(repetitionPenalty),
     min_p: minP || undefined,
     verbosity: verbosity || undefined,
+    service_tier: serviceTier || undefined,
     ...(imageConfig && { image_config: writeImageConfig(imageConfig) }),
     ...(logprobs && { logprobs, top_logprobs: topLogprobs }),
     stream,

@@ -26,7 +26,8 @@ export function questionOf(call: Call<"chat" | "complete">, scope: CacheSettings
   const asked: LLMRequest = {
     ...unmarked,
     messages: told,
-    ...{ model: "", user: "", promptCacheKey: "" },
+    // A tier of service makes no other answer.
+    ...{ model: "", user: "", promptCacheKey: "", serviceTier: "" },
   };
   // Names that callers make up for one model.
   const model = isOneModel(modelSettings)

@@ -18,6 +18,7 @@ import { hidesReasoning } from "../unseen.js";
 import { WholeCharacters, wellFormed } from "../well-formed.js";
 import { isCut } from "./reasons.js";
 import { type Batch, detailsFor, Shaped, type Step, tooLarge } from "./shaped.js";
+import { noteTier } from "./tier.js";
 import { type ToldTokens, toldTokensOf } from "./told-tokens.js";
 
 /**
@@ -36,6 +37,7 @@ export class Stream extends Shaped {
   /** Letters of what is only to be seen again of thoughts, and of pictures. */
   #details = 0;
   #usageEstimated = false;
+  #tier: string | undefined;
   readonly #text = new WholeCharacters();
   /** What the model thinks, while it does. */
   #thinking: WholeCharacters | undefined;
@@ -78,6 +80,7 @@ export class Stream extends Shaped {
     // Usage may come with the last choice, after it, or with every piece.
     if (message.usage) this.#usage = message.usage;
     if (message.usageEstimated) this.#usageEstimated = true;
+    if (message.serviceTier !== undefined) this.#tier = message.serviceTier;
     for (const text of message.warnings) this.call.warnings.add(text);
     const choice = message.choices[0];
     if (!choice) return;
@@ -163,6 +166,7 @@ export class Stream extends Shaped {
     const choice = stoppedBy(deltaChoice("", reason), stop);
     const last = response(this.#stamp, settled(this.call), choice);
     last.usageEstimated = estimated;
+    noteTier(this.call, this.#tier, last);
     out.push(last);
     this.#tokens?.give(out, 0);
     this.#tokens?.end(this.#bytes > 0);

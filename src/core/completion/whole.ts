@@ -12,6 +12,7 @@ import { hidesReasoning } from "../unseen.js";
 import { wellFormed } from "../well-formed.js";
 import { isCut } from "./reasons.js";
 import { detailsFor, Shaped, type Step, tooLarge } from "./shaped.js";
+import { noteTier } from "./tier.js";
 import { toldTokensOf } from "./told-tokens.js";
 
 /** The one message of a whole completion. */
@@ -46,6 +47,7 @@ export class Whole extends Shaped {
       withLogprobs(answer, tokens.ofWhole(choice, content));
       tokens.end(content !== "");
     }
+    noteTier(this.call, message.serviceTier, whole);
     whole.warnings = [...this.call.warnings];
     return { done: false, value: [whole] };
   }

@@ -80,14 +80,8 @@ export interface PricedTarget {
   readonly model?: string | undefined;
 }
 
-/** What models cost. The first entry that fits a call counts. */
-export interface Price {
-  /** Name, or pattern with one `*`. */
-  readonly model: string;
-  /** Of calls that one of these answers. Default: of all. */
-  readonly target?: PricedTarget | undefined;
-  /** Of calls whose prompts have more tokens than this. Default: of all. */
-  readonly promptAbove?: number | undefined;
+/** What tokens cost. */
+export interface TokenRates {
   /** Per million tokens of prompts. Default 0. */
   readonly input?: number | undefined;
   /** Per million of those that the model server had in a cache. Default: as `input`. */
@@ -98,6 +92,24 @@ export interface Price {
   readonly cacheWrite1hInput?: number | undefined;
   /** Per million tokens of completions. Default 0. */
   readonly output?: number | undefined;
+}
+
+/** Of tiers of service: rates without `undefined`, each in the place of the ordinary one. */
+export interface TierRates {
+  readonly flex?: TokenRates | undefined;
+  readonly priority?: TokenRates | undefined;
+}
+
+/** What models cost. The first entry that fits a call counts. */
+export interface Price extends TokenRates {
+  /** Name, or pattern with one `*`. */
+  readonly model: string;
+  /** Of calls that one of these answers. Default: of all. */
+  readonly target?: PricedTarget | undefined;
+  /** Of calls whose prompts have more tokens than this. Default: of all. */
+  readonly promptAbove?: number | undefined;
   /** Per image. Default 0. */
   readonly image?: number | undefined;
+  /** What is another rate in another tier of service. Of one that is absent no call is made. */
+  readonly tiers?: TierRates | undefined;
 }

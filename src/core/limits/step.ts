@@ -1,4 +1,5 @@
 /** Lets a call through as long as its caller, its user, its model and the gateway keep their limits. */
+import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call, Handle, Middleware } from "../call.js";
 import type { Attributes } from "../call-attributes.js";
 import { LintelError } from "../errors.js";
@@ -108,14 +109,21 @@ const leftOf = ({ deadline }: Call) =>
 
 const free: Price = { model: "*" };
 
-/** Of each target that may answer. */
-const pricesOf = ({ targets = [] }: Call, { promptTokens }: Amounts, of: (by: Served) => Price) => [
-  ...new Set(
-    targets.map(({ backend, model }) =>
-      of({ backend: backend.name, backendModel: model.id, promptTokens }),
-    ),
-  ),
-];
+/** Of each target that may answer: in the ordinary tier, and in another one that is asked for. */
+function pricesOf(
+  { targets = [], request }: Call,
+  { promptTokens }: Amounts,
+  of: (by: Served) => Price,
+): Price[] {
+  const { serviceTier } = request as Partial<LLMRequest>;
+  const prices = new Set<Price>();
+  for (const { backend, model } of targets) {
+    const served = { backend: backend.name, backendModel: model.id, promptTokens };
+    prices.add(of(served));
+    if (serviceTier) prices.add(of({ ...served, serviceTier }));
+  }
+  return [...prices];
+}
 
 /** What a call claims of its limits, and what it comes to in the end. */
 class Plan {

@@ -7,13 +7,8 @@ import { Cancellation } from "../cancellation.js";
 import { type DocumentReader, haveFiles, readingDocuments } from "../documents.js";
 import { LintelError } from "../errors.js";
 import { fitRequest } from "../fit.js";
-import {
-  type BackendMethod,
-  type Input,
-  isChat,
-  type MethodName,
-  type Output,
-} from "../methods.js";
+import type { Price } from "../limits/settings.js";
+import { type BackendMethod, isChat, type MethodName, type Output } from "../methods.js";
 import type { Bounds } from "../settings.js";
 import { ask, type Waiter } from "../steps.js";
 import { hidesReasoning, unseenThoughts } from "../unseen.js";
@@ -24,6 +19,7 @@ import { verdictOf } from "./blame.js";
 import type { Clock, Timer } from "./clock.js";
 import { fellSilent, tooLate, unfinished } from "./late.js";
 import { type PassHeaders, passedTo } from "./pass-headers.js";
+import { inPricedTier } from "./priced-tier.js";
 import type { RouteTimeouts } from "./settings.js";
 import type { Target } from "./target.js";
 
@@ -35,6 +31,8 @@ export interface AttemptOptions extends NotesOptions {
   readonly timeouts: RouteTimeouts;
   /** Of request fields. */
   readonly bounds: Bounds;
+  /** Of calls; a model without an entry costs nothing. */
+  readonly prices: readonly Price[];
   readonly passHeaders: PassHeaders;
   /** Reads documents to models that take no files; absent: nobody does. */
   readonly documents?: DocumentReader | undefined;
@@ -70,7 +68,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
 
   /** @throws LintelError if the target can't do what is asked; nothing has begun then */
   constructor(call: Call, options: AttemptOptions) {
-    const { target, clock, timeouts, bounds, passHeaders, documents, detached } = options;
+    const { target, clock, timeouts, bounds, prices, passHeaders, documents, detached } = options;
     const { backend, model } = target;
     this.target = target;
     this.#call = call;
@@ -78,7 +76,7 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
     this.#timeouts = timeouts;
     this.#streams = streams(call, backend);
     const request = fitRequest(
-      call.request as Input<BackendMethod>,
+      inPricedTier(call, target, prices, this.#warnings),
       model,
       call.modelSettings,
       bounds,
@@ -112,6 +110,11 @@ export class Attempt implements Waiter<IteratorResult<Batch>> {
 
   get record(): AttemptRecord {
     return this.#notes.record;
+  }
+
+  /** The tier of service that the target is asked for; `undefined`: none. */
+  get tier(): string | undefined {
+    return (this.#own.request as Partial<LLMRequest>).serviceTier || undefined;
   }
 
   /** Whether the target is not waited for: a document is being read to it. */

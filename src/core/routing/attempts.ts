@@ -60,7 +60,7 @@ export class Attempts {
    * @throws LintelError if no other target could do it either
    */
   begin(target: Target, probe: boolean, now: number, hedge = false): Started | undefined {
-    const { clock, bounds, documents, settings } = this.#tools;
+    const { clock, bounds, prices, documents, settings } = this.#tools;
     const { attributes, metadata } = this.#call;
     const tokens = this.promptTokens(target.endpoint);
     let attempt: Attempt;
@@ -73,6 +73,7 @@ export class Attempts {
         now,
         timeouts,
         bounds,
+        prices,
         passHeaders: settings.passHeaders,
         documents,
         hedge,
@@ -94,6 +95,7 @@ export class Attempts {
     metadata.set("x-lintel-attempts", String(1 + (attributes.retries ?? 0)));
     attributes.backend = target.backend.name;
     attributes.backendModel = target.model.id;
+    attributes.serviceTier = attempt.tier;
     return { attempt, probe };
   }
 
@@ -103,6 +105,7 @@ export class Attempts {
     const { attributes } = this.#call;
     attributes.backend = attempt.record.backend;
     attributes.backendModel = attempt.record.model;
+    attributes.serviceTier = attempt.tier;
     attempt.win(first);
     if (this.#running.length > 1) {
       this.drop(new LintelError("cancelled", "another model server was faster"), attempt);

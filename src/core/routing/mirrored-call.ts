@@ -1,4 +1,5 @@
 /** One call that a mirror gets as well: asked once, read to its end, and thrown away. */
+import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type {
   StreamTextToImageResponse,
   TextToImageRequest,
@@ -104,6 +105,7 @@ export class MirroredCall implements Enrolled {
     const { door, model, countedAs } = of;
     return {
       ...call,
+      request: inOrdinaryTier(call.request),
       // Documents are read in a turn of their own, not in the caller's.
       caller: undefined,
       targets: [target],
@@ -121,11 +123,21 @@ export class MirroredCall implements Enrolled {
 
   /** `undefined`: the mirror can't do what is asked. */
   #attempt(own: Call, target: Target, tokens: number): Attempt | undefined {
-    const { clock, bounds, documents, settings } = this.#tools;
+    const { clock, bounds, prices, documents, settings } = this.#tools;
     const timeouts = this.#tools.timeoutsOf(own);
     const now = clock.now();
     const { passHeaders } = settings;
-    const options = { target, clock, now, timeouts, bounds, documents, passHeaders, tokens };
+    const options = {
+      target,
+      clock,
+      now,
+      timeouts,
+      bounds,
+      prices,
+      documents,
+      passHeaders,
+      tokens,
+    };
     try {
       return new Attempt(own, { ...options, hedge: false, detached: true });
     } catch (thrown) {
@@ -168,6 +180,12 @@ export class MirroredCall implements Enrolled {
     if (!failure && sample !== 1 && Math.random() >= sample) return;
     log.info({ id, ...lineOf(mirrored, failure) }, "mirrored call");
   }
+}
+
+/** What is thrown away is neither worth a dearer tier of service nor told of a caller's patience. */
+function inOrdinaryTier(request: Call["request"]): Call["request"] {
+  const { serviceTier } = request as Partial<LLMRequest>;
+  return serviceTier ? Object.assign({ ...request }, { serviceTier: "" }) : request;
 }
 
 /** Whoever watches the mirrors of a call hears of this one what it hears of the call's own attempts. */

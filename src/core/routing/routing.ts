@@ -29,6 +29,8 @@ export interface RoutingTools {
   readonly settings: RoutingSettings;
   /** Of request fields. */
   readonly bounds: Bounds;
+  /** Of calls, and of mirrored ones; first match counts. */
+  readonly prices: readonly Price[];
   /** Reads documents to models that take no files; absent: nobody does. */
   readonly documents: DocumentReader | undefined;
   readonly budget: RetryBudget;
@@ -51,7 +53,7 @@ export interface RoutingParts {
   readonly checker?: SafetyChecker | undefined;
   /** Absent: models that take no files are told none. */
   readonly documents?: DocumentReader | undefined;
-  /** What mirrored calls cost; first match counts. Absent: nothing has a price. */
+  /** What calls cost, and mirrored ones; first match counts. Absent: nothing has a price. */
   readonly prices?: readonly Price[] | undefined;
   /** Other gateways that serve the same models; absent: none. */
   readonly peers?: Peers | undefined;
@@ -67,6 +69,7 @@ export interface RoutingParts {
 export class Routing implements RoutingTools {
   readonly settings: RoutingSettings;
   readonly bounds: Bounds;
+  readonly prices: readonly Price[];
   readonly documents: DocumentReader | undefined;
   readonly budget: RetryBudget;
   readonly clock: Clock;
@@ -105,6 +108,7 @@ export class Routing implements RoutingTools {
   }: RoutingParts) {
     this.settings = settings.routing;
     this.bounds = settings.bounds;
+    this.prices = prices;
     this.documents = documents;
     this.budget = new RetryBudget(settings.routing.retry);
     this.clock = clock;

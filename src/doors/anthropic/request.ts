@@ -123,6 +123,8 @@ export function readMessages(json: JsonObject): MessagesRequest {
     reasoning_effort: effortOf(thinking, config, wrong),
     user: objectIn(json, "metadata", wrong).user_id,
     include_reasoning: json.include_reasoning ?? thinks(thinking),
+    // Of an account's own capacity, not of a price.
+    service_tier: undefined,
   };
   const { message, violations } = decode(withMembers(json, members));
   const { stream } = answerForm({ stream: json.stream }, violations);

@@ -22,6 +22,7 @@ const namingBy = (effort: string): Naming => ({
     ["image_config.image_size", `${config}.imageConfig.imageSize`],
     ["image_config", `${config}.imageConfig`],
     ["reasoning_effort", effort],
+    ["service_tier", "serviceTier"],
     ["tool_choice", "toolConfig.functionCallingConfig"],
   ],
   ofCall: { ".function": "", ".function.name": ".name", ".function.arguments": ".args" },

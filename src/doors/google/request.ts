@@ -73,8 +73,8 @@ const refusals: Readonly<Record<string, string>> = {
   modelArmorConfig: "this gateway supports nothing of the kind",
 };
 
-/** What asks for the price that a call has anyway, as SDKs and as protobuf write it. */
-const ordinaryTier = /^$|(^|_)(standard|unspecified)$/i;
+/** The contract's tiers of service, and the ordinary one, as SDKs and as protobuf write them. */
+const tiers = /^$|(?:^|_)(?:(flex|priority)|standard|unspecified)$/i;
 
 /** What is read of a request. */
 export const generateFields = either(inRequest);
@@ -92,8 +92,8 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
   const conversation = readConversation(json);
   const offer = readTools(json, warnings, wrong);
   const generation = readGeneration(json, warnings, wrong);
-  const tier = member(json, "serviceTier") ?? "";
-  if (!ordinaryTier.test(String(tier))) warnings.push("serviceTier: not supported, ignored");
+  const tier = tiers.exec(String(member(json, "serviceTier") ?? ""));
+  if (!tier) warnings.push("serviceTier: not supported, ignored");
   if (conversation.hasResolution) {
     warnings.push("contents: mediaResolution of what is no image is not supported, ignored");
   }
@@ -103,6 +103,7 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
     messages: isConversation(json.contents) ? conversation.messages : json.contents,
     tools: offer.tools,
     tool_choice: offer.choice,
+    service_tier: tier?.[1]?.toLowerCase(),
     ...generation.asked,
   });
   // Not pushed as arguments, of which there may be too many for the stack.

@@ -7,14 +7,18 @@ import { logprobsText } from "./logprobs.js";
 
 /** A whole answer as JSON text. Strings are never null and there is no `delta`: SDKs throw. */
 export function wholeChat(response: LLMResponse, warnings: readonly string[]): string {
-  const { id, created, model, choices, usage, usageEstimated } = response;
+  const { id, created, model, choices, usage, usageEstimated, serviceTier } = response;
   // Only texts are left to JSON.stringify, which takes twice as long for the whole object.
   const text = choices.map(
     ({ index, message, finishReason, stopSequence, logprobs }) =>
       `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}${reasoningText(message)}${imagesText(message?.images)}${callsText(message?.toolCalls, false)}},"finish_reason":${JSON.stringify(finishReason)}${stopText(stopSequence)}${logprobsText(logprobs)}}`,
   );
-  return `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${created},"model":${JSON.stringify(model)},"choices":[${text.join(",")}],"usage":${usageText(usage)}${extras(usageEstimated, warnings)}}`;
+  return `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${created},"model":${JSON.stringify(model)},"choices":[${text.join(",")}],"usage":${usageText(usage)}${tierText(serviceTier)}${extras(usageEstimated, warnings)}}`;
 }
+
+/** Which tier served an answer, where that is told, as it follows other members. */
+export const tierText = (tier: string | undefined): string =>
+  tier === undefined ? "" : `,"service_tier":${toJsonString(tier)}`;
 
 /** Which text of `stop` ended a choice, where that is told, as it follows other members. */
 export const stopText = (stopSequence: string | undefined): string =>

@@ -12,7 +12,7 @@ import type { Running } from "../../core/gateway.js";
 import { toJsonLine, toJsonString } from "../../core/json-string.js";
 import { inOnePiece, putTogether } from "../../core/one-piece.js";
 import { newStamp, type Stamp } from "../../core/stamp.js";
-import { callsText, extras, reasoningText, stopText, usageText } from "./chat.js";
+import { callsText, extras, reasoningText, stopText, tierText, usageText } from "./chat.js";
 import { imagesText } from "./drawn.js";
 import { errorObject } from "./error.js";
 import { logprobsText } from "./logprobs.js";
@@ -100,7 +100,8 @@ class ChunkEncoder implements EventEncoder<"chat"> {
 
   end(): string {
     if (this.#form.usage !== "extra" || this.#open === undefined) return "";
-    return event(`${this.#open}]${this.#counts()}${this.#extra()}}`);
+    const tier = tierText(this.#totals.tier);
+    return event(`${this.#open}]${this.#counts()}${tier}${this.#extra()}}`);
   }
 
   failure(error: LintelError): string {
@@ -179,13 +180,14 @@ class ChunkEncoder implements EventEncoder<"chat"> {
 
   /** What the last chunk with a choice says besides. */
   #ending(): string {
+    const tier = tierText(this.#totals.tier);
     switch (this.#form.usage) {
       case "every":
-        return this.#counts() + this.#extra();
+        return this.#counts() + tier + this.#extra();
       case "extra":
-        return middleUsage.extra;
+        return middleUsage.extra + tier;
       case "none":
-        return extras(false, this.#totals.warnings);
+        return tier + extras(false, this.#totals.warnings);
     }
   }
 }

@@ -7,6 +7,7 @@ export class Totals {
   readonly #warnings: Warnings;
   #usage: LLMTokenUsage | undefined;
   #estimated = false;
+  #tier: string | undefined;
 
   /** @param notes warnings of the door itself */
   constructor(notes: readonly string[]) {
@@ -23,13 +24,19 @@ export class Totals {
     return this.#estimated;
   }
 
+  /** Which tier of service it had; absent: that is not told. */
+  get tier(): string | undefined {
+    return this.#tier;
+  }
+
   get warnings(): string[] {
     return [...this.#warnings];
   }
 
-  take({ usage, usageEstimated, warnings }: LLMResponse): void {
+  take({ usage, usageEstimated, warnings, serviceTier }: LLMResponse): void {
     if (usage) this.#usage = usage;
     if (usageEstimated) this.#estimated = true;
+    if (serviceTier !== undefined) this.#tier = serviceTier;
     for (const warning of warnings) this.#warnings.add(warning);
   }
 }

@@ -20,7 +20,13 @@ import { partFields, readParts } from "./chat-parts.js";
 import type { Customs } from "./custom-calls.js";
 import { checkCustomNames, isCustom } from "./custom-tools.js";
 import { endUserFields, readEndUser } from "./end-user.js";
-import { chatParameters, checkParameters, fieldsOfRules, modalities } from "./parameters.js";
+import {
+  chatParameters,
+  checkParameters,
+  fieldsOfRules,
+  modalities,
+  tierOf,
+} from "./parameters.js";
 import { readReasoning, reasoningFields } from "./reasoning.js";
 
 /** What a request asks for. */
@@ -79,6 +85,7 @@ export function readChat(json: JsonObject): ChatRequest {
   if (Array.isArray(json.modalities)) {
     members.modalities = json.modalities.filter((one) => modalities.includes(one));
   }
+  if (json.service_tier !== undefined) members.service_tier = tierOf(json.service_tier);
   if (limit != null) {
     members.max_tokens = limit;
     table.max_tokens = "max_completion_tokens";

@@ -32,8 +32,14 @@ type Rules = ReadonlyMap<string, Rule>;
 
 const rules = (table: Readonly<Record<string, Rule>>): Rules => new Map(Object.entries(table));
 
-/** Another tier has another price than the operator's: the ordinary one, by the names that OpenAI, Google and Groq have for it. */
-const service_tier = warn("auto", "default", "standard", "on_demand");
+/** Tiers of service that the contract has, too. */
+const tiers: readonly unknown[] = ["flex", "priority"];
+
+/** The others ask for the ordinary one, by the names that OpenAI, Google and Groq have for it. */
+const service_tier = warn("auto", "default", "standard", "on_demand", ...tiers);
+
+/** The tier of service that a request asks for, as the contract has it: of others there are warnings, or they ask for nothing. */
+export const tierOf = (value: unknown): unknown => (tiers.includes(value) ? value : undefined);
 
 /**
  * Of `POST /v1/chat/completions`. What is neither here nor in the contract

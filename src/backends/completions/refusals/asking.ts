@@ -156,6 +156,7 @@ export function chosenForChat(
     repetition_penalty: choseSampling("repetition_penalty", request, modelSettings),
     min_p: choseSampling("min_p", request, modelSettings),
     verbosity: choseSampling("verbosity", request),
+    service_tier: choseSampling("service_tier", request),
     top_logprobs: (request.topLogprobs ?? 0) > 0,
     reasoning_effort: request.reasoningEffort !== (modelSettings?.reasoningEffort ?? ""),
   };

@@ -36,12 +36,16 @@ const refuses =
 /** One of two has to go: newer Claude models take no `top_p` beside `temperature`. */
 const eitherOr = /(?:not|n't) both|only one/i;
 
+/** Of which a model has some, and an account others. */
+const serviceTier = "service_tier";
+
 /** Fields that say how to answer: whatever is said of them, the request can go without. */
 const ofForm: ReadonlySet<string> = new Set([
   "stream_options",
   "include_previews",
   "response_format",
   "output_format",
+  serviceTier,
 ]);
 
 /** What servers call fields, where that is not their one name. */
@@ -238,6 +242,9 @@ const ofValue =
 /** No other value may do: there is no such field, or one value is left, which is that of who sends none. */
 const fixed = /extra inputs|only (?:the default|\S+ is allowed)/i;
 
+/** There is no field of that name. */
+const noField = /unrecognized|unknown|unexpected|extra|not permitted/i;
+
 /** OpenAI's words of models that can't be told how much to say: this is how much they do. */
 const mediumAlone = /supported values are: 'medium'(?!,| and| or)/i;
 
@@ -248,6 +255,7 @@ const mediumAlone = /supported values are: 'medium'(?!,| and| or)/i;
 export function aboutValue(body: string, field: string): boolean {
   if (field === "size" || field === signedThoughts || field === beyondContext) return true;
   const text = wordsOf(body);
+  if (field === serviceTier) return !noField.test(text);
   if (field === "verbosity" && mediumAlone.test(text)) return false;
   return !ofForm.has(field) && ofValue.test(text) && !fixed.test(text);
 }

@@ -1,4 +1,4 @@
-/** Fields of how tokens are chosen, and of how much is said, of which each server knows some. */
+/** Fields of how tokens are chosen, of how much is said, and how soon, of which each server knows some. */
 import type { LLMRequest } from "../../../../gen/lintel/v1/chat_pb.js";
 import { chatDefaults } from "../../../core/defaults.js";
 import type { ModelSettings } from "../../../core/settings.js";
@@ -10,6 +10,7 @@ export const samplingFields = [
   "repetition_penalty",
   "min_p",
   "verbosity",
+  "service_tier",
 ] as const;
 
 /** Name of one. */
@@ -23,6 +24,7 @@ const said: Readonly<Record<SamplingField, (request: LLMRequest) => number | str
     repetition_penalty: ({ repetitionPenalty }) => saidPenalty(repetitionPenalty),
     min_p: ({ minP }) => minP || undefined,
     verbosity: ({ verbosity }) => verbosity || undefined,
+    service_tier: ({ serviceTier }) => serviceTier || undefined,
   };
 
 /** A `repetition_penalty` that penalizes; the contract's default does not. */
@@ -36,12 +38,14 @@ export const samplingToRefuse = (
 ): SamplingField[] =>
   samplingFields.filter((name) => !refused.has(name) && said[name](request) !== undefined);
 
-/** Whether the caller chose the value of one; OpenAI's clients send its default verbosity unasked. */
+/** Whether the caller chose the value of one; OpenAI's clients send its default verbosity unasked, and any server has the tier `default`. */
 export function choseSampling(
   name: SamplingField,
   request: LLMRequest,
   { defaults = {} }: Partial<ModelSettings> = {},
 ): boolean {
   const value = said[name](request);
-  return value !== undefined && value !== defaults[name] && value !== "medium";
+  return (
+    value !== undefined && value !== defaults[name] && value !== "medium" && value !== "default"
+  );
 }

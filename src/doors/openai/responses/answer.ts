@@ -4,7 +4,7 @@ import { toJsonLine, toJsonString } from "../../../core/json-string.js";
 import type { Reasoning } from "../../../core/reasoning.js";
 import type { Stamp } from "../../../core/stamp.js";
 import { argumentsText } from "../../../core/tool-calls.js";
-import { customType, extras } from "../../json/chat.js";
+import { customType, extras, tierText } from "../../json/chat.js";
 import { extraText } from "../../json/drawn.js";
 import { sealed } from "../../json/kept-thoughts.js";
 import type { Echo } from "./echo.js";
@@ -26,6 +26,8 @@ export interface State {
   /** Its items, each as JSON text. */
   readonly output: readonly string[];
   readonly usage?: LLMTokenUsage | undefined;
+  /** Which tier of service it had; absent: that is not told. */
+  readonly tier?: string | undefined;
   readonly estimated?: boolean;
   readonly warnings?: readonly string[];
 }
@@ -44,11 +46,11 @@ export function endingOf(finishReason: string): Pick<State, "status" | "reason">
 
 /** A response as JSON text, in one line. */
 export function responseText(stamp: Stamp, state: State, { members }: Echo): string {
-  const { status, reason, error, output, usage, estimated = false, warnings = [] } = state;
+  const { status, reason, error, output, usage, tier, estimated = false, warnings = [] } = state;
   const failed = error ? toJsonLine(error) : "null";
   const incomplete = reason === undefined ? "null" : `{"reason":"${reason}"}`;
   const counted = usage ? usageText(usage) : "null";
-  return `{"id":"${idOf("resp", stamp)}","object":"response","created_at":${stamp.created},"status":"${status}","background":false,"error":${failed},"incomplete_details":${incomplete},"model":${toJsonString(stamp.model)},"output":[${output.join(",")}],${members},"usage":${counted}${extras(estimated, warnings)}}`;
+  return `{"id":"${idOf("resp", stamp)}","object":"response","created_at":${stamp.created},"status":"${status}","background":false,"error":${failed},"incomplete_details":${incomplete},"model":${toJsonString(stamp.model)},"output":[${output.join(",")}],${members},"usage":${counted}${tierText(tier)}${extras(estimated, warnings)}}`;
 }
 
 /** A whole answer as JSON text. */
@@ -57,7 +59,7 @@ export function wholeResponse(
   echo: Echo,
   warnings: readonly string[],
 ): string {
-  const { choices, usage, usageEstimated: estimated } = response;
+  const { choices, usage, usageEstimated: estimated, serviceTier: tier } = response;
   const { message, finishReason = "stop", logprobs } = choices[0] ?? {};
   const { content = "", toolCalls = [], images = [] } = message ?? {};
   const { reasoningContent, reasoningDetails } = message ?? {};
@@ -84,7 +86,7 @@ export function wholeResponse(
     const status = statusOf(thought + said + images.length + i);
     output.push(callItem(response, output.length, call, status, echo.namespaces));
   }
-  return responseText(response, { output, usage, estimated, warnings, ...ending }, echo);
+  return responseText(response, { output, usage, tier, estimated, warnings, ...ending }, echo);
 }
 
 /** An id of a kind: the answer's own letters, and behind them a number that tells items apart. */

@@ -95,6 +95,7 @@ class ResponseEncoder implements EventEncoder<"chat"> {
     const state = {
       status,
       usage: this.#totals.usage,
+      tier: this.#totals.tier,
       estimated: this.#totals.estimated,
       warnings: this.#totals.warnings,
       ...(reason !== undefined && { reason }),

@@ -16,7 +16,13 @@ import { cacheOptionFields } from "../breakpoints.js";
 import type { Customs } from "../custom-calls.js";
 import { checkCustomNames } from "../custom-tools.js";
 import { endUserFields, readEndUser } from "../end-user.js";
-import { checkParameters, fieldsOfRules, responseParameters, toldLogprobs } from "../parameters.js";
+import {
+  checkParameters,
+  fieldsOfRules,
+  responseParameters,
+  tierOf,
+  toldLogprobs,
+} from "../parameters.js";
 import { readReasoning, reasoningFields } from "../reasoning.js";
 import { configured } from "./configuration.js";
 import { type Echo, membersOf } from "./echo.js";
@@ -109,6 +115,7 @@ export function readResponse(given: JsonObject): ResponseRequest {
     response_format: formatOf(text.format),
     verbosity: verbosity ?? json.verbosity,
     logprobs: told === undefined ? json.logprobs : true,
+    service_tier: tierOf(json.service_tier),
     ...reasoning.asked,
     ...user.asked,
   };
