@@ -48,6 +48,8 @@ export interface AnswerName {
   readonly model: string;
   /** By the contract's word. */
   readonly finishReason: string;
+  /** Which tier of service it had, by the server's word. */
+  readonly tier: string;
 }
 
 /** Watches what model servers say of their answers. */

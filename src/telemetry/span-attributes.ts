@@ -43,10 +43,11 @@ export const attemptAttributes = (
 });
 
 /** What the model server says of its answer. */
-export const answerAttributes = ({ id, model, finishReason }: AnswerName): Attributes => ({
+export const answerAttributes = ({ id, model, finishReason, tier }: AnswerName): Attributes => ({
   "gen_ai.response.id": theirs(id),
   "gen_ai.response.model": theirs(model),
   "gen_ai.response.finish_reasons": finishReason ? [inShort(finishReason)] : undefined,
+  "openai.response.service_tier": theirs(tier),
 });
 
 /** Words that nothing has checked: one that can't be written down would cost all spans of a batch. */
@@ -83,7 +84,7 @@ export function requestAttributes({ method, request, attributes: { model } }: Ca
 /** What became of a call. */
 export function callAttributes({ id, attributes }: Call): Attributes {
   const { model, caller, team, user, backend, attempts, queuedMs, documentsMs } = attributes;
-  const { images, refusedBy, replayed, cache, servedTier } = attributes;
+  const { images, refusedBy, replayed, cache } = attributes;
   return {
     "lintel.request.id": id,
     "lintel.attempts": attempts,
@@ -94,7 +95,6 @@ export function callAttributes({ id, attributes }: Call): Attributes {
     // By which Langfuse and Phoenix know users.
     "user.id": user || undefined,
     "lintel.backend": backend || undefined,
-    "openai.response.service_tier": servedTier,
     "lintel.queue.duration": inSeconds(queuedMs),
     "lintel.documents.duration": inSeconds(documentsMs),
     "lintel.images": images || undefined,

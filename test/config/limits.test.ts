@@ -40,6 +40,7 @@ prices:
   - { model: claude-*, input: 3, cached_input: 0.3, cache_write_input: 3.75, cache_write_1h_input: 6 }
   - { model: flux, image: 0.04 }
   - { model: chat, target: { backend: cloud, model: g* }, prompt_above: 200000, output: 2 }
+  - { model: o*, input: 2, tiers: { flex: { input: 1, cached_input: 0.1 }, priority: {} } }
 `);
     expect(limitParts(config, store)).toMatchObject({
       settings: {
@@ -75,9 +76,14 @@ prices:
           promptAbove: 200_000,
           output: 2,
         },
+        { model: "o*", tiers: { flex: { input: 1, cachedInput: 0.1 }, priority: {} } },
       ],
       store,
     });
+    // A rate that is absent is the ordinary one, which it must not hide.
+    expect(Object.keys(config.prices[5]?.tiers?.flex ?? {})).toEqual(["input", "cachedInput"]);
+    expect(mistakes("prices: [{ model: m, tiers: { fast: {} } }]")).toHaveLength(1);
+    expect(mistakes("prices: [{ model: m, tiers: { flex: { image: 1 } } }]")).toHaveLength(1);
   });
 
   test("are no step of a call where nobody can have any", () => {

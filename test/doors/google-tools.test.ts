@@ -1,5 +1,6 @@
 /** Tools and faults of requests of Google's Gemini API, and what becomes of them. */
 import { describe, expect, test } from "vitest";
+import { chatModel } from "../support/models.js";
 import { says, scripted } from "../support/scripted.js";
 import { ask, asked, config, hello, model, path, requestOf, text, user } from "./google-request.js";
 import { codeIn, json, serve } from "./serve.js";
@@ -56,9 +57,29 @@ test.each([
   expect(warnings).toEqual(said);
 });
 
+test.each<[object, string]>([
+  [{ serviceTier: "flex" }, "flex"],
+  [{ service_tier: "SERVICE_TIER_PRIORITY" }, "priority"],
+  [{ serviceTier: "standard" }, ""],
+])("a tier of service is asked for: %j", async (more, serviceTier) => {
+  const { request, warnings } = await asked(hello(more));
+  expect([request.serviceTier, warnings]).toEqual([serviceTier, []]);
+});
+
+test("a tier that a model lacks is told of by its name here", async () => {
+  const lacking = chatModel("chat-1", { supports: [] });
+  const server = await serve(scripted({ chat: says("x") }, [lacking]));
+  const answer = await server.post(
+    "/v1beta/models/chat-1:generateContent",
+    hello({ serviceTier: "flex" }),
+  );
+  expect((await json(answer)).warnings).toContain(
+    "serviceTier: not supported by this model, ignored",
+  );
+});
+
 test.each<[object, readonly string[]]>([
-  [{ serviceTier: "flex" }, ["serviceTier: not supported, ignored"]],
-  [{ service_tier: "SERVICE_TIER_PRIORITY" }, ["serviceTier: not supported, ignored"]],
+  [{ serviceTier: "turbo" }, ["serviceTier: not supported, ignored"]],
   [{ serviceTier: {} }, ["serviceTier: not supported, ignored"]],
   [{ serviceTier: "standard" }, []],
   [{ serviceTier: "SERVICE_TIER_UNSPECIFIED" }, []],

@@ -1,8 +1,9 @@
 /** `POST /v1/chat/completions`. */
 import { describe, expect, test } from "vitest";
+import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { imagePart, say } from "../support/messages.js";
-import { breaksAfter, says, scripted } from "../support/scripted.js";
+import { breaksAfter, piece, says, scripted } from "../support/scripted.js";
 import { saysTokens } from "../support/tokens.js";
 import { chunks, hello, json, serve, serveChat } from "./serve.js";
 
@@ -167,8 +168,54 @@ describe("POST /v1/chat/completions", () => {
     await stream.text();
   });
 
-  test.each(["flex", "priority", "scale", "fast"])(
-    "another tier of service than the ordinary one is dropped, and said: %s",
+  test.each(["flex", "priority"])("a tier of service is asked for: %s", async (service_tier) => {
+    const backend = scripted({ chat: says("Hi") });
+    const server = await serve(backend);
+    for (const [path, body] of [
+      [completions, hello({ service_tier })],
+      ["/v1/responses", { input: "Hello", service_tier }],
+    ] as const) {
+      const answer = await server.post(path, body);
+      expect([answer.status, answer.headers.get("x-lintel-warnings")]).toEqual([200, null]);
+      expect(backend.asked.pop()).toMatchObject({ serviceTier: service_tier });
+    }
+  });
+
+  test("tells which tier served an answer, where the model server does: whole, and in the last chunk", async () => {
+    const tiered = (serviceTier?: string): Handle<"chat"> =>
+      async function* () {
+        yield [piece("Hi")];
+        yield [{ ...piece("", "stop", [7, 1]), ...(serviceTier && { serviceTier }) }];
+      };
+    const told = async (serviceTier?: string) => {
+      const server = await serveChat(tiered(serviceTier));
+      const whole = await json(await server.post(completions, hello({ service_tier: "priority" })));
+      const chunks = [];
+      for (const more of [{}, { stream_options: { include_usage: true } }]) {
+        const body = hello({ ...more, stream: true });
+        const text = await (await server.post(completions, body)).text();
+        chunks.push(...[...text.matchAll(/"service_tier":"(\w+)"/g)].map(([, tier]) => tier));
+      }
+      const response = await json(await server.post("/v1/responses", { input: "Hello" }));
+      const events = await (
+        await server.post("/v1/responses", { input: "Hello", stream: true })
+      ).text();
+      const completed = /"type":"response.completed".*"service_tier":"(\w+)"/.exec(events)?.[1];
+      return [whole.service_tier, chunks, response.service_tier, completed];
+    };
+    expect(await told("default")).toEqual([
+      "default",
+      ["default", "default", "default"],
+      "default",
+      "default",
+    ]);
+    expect(await told()).toEqual([undefined, [], undefined, undefined]);
+    // Not what is no name.
+    expect(await told('"}')).toEqual([undefined, [], undefined, undefined]);
+  });
+
+  test.each([["scale"], ["fast"], [["flex"]], [{ type: "flex" }], [{ tier: "flex" }], [1]])(
+    "another tier of service is dropped, and said: %j",
     async (service_tier) => {
       const server = await serveChat(says("Hi"));
       for (const [path, body] of [

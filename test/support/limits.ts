@@ -46,6 +46,7 @@ export function limited(
     { ...auth, models },
     {
       limits: { settings: { models: [], ...settings }, prices: more.prices ?? [], store },
+      prices: more.prices ?? [],
       ...(callers && { callers: [{ find }] }),
     },
   );

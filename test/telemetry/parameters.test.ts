@@ -8,7 +8,7 @@ import { paints, says, scripted } from "../support/scripted.js";
 import { Collector } from "./collector.js";
 import { otlpTo, telemetryOf } from "./support.js";
 
-async function spans(wanted = /^gen_ai\.request\./) {
+async function spans(wanted = /^(?:gen_ai|openai)\.request\./) {
   const sink = await Collector.start();
   onTestFinished(() => sink.close());
   const { telemetry, close } = await telemetryOf({ otlp: otlpTo(sink.url) });
@@ -28,7 +28,7 @@ test("of a completion they are those that the caller gave", async () => {
   const penalties = { frequencyPenalty: 0.5, presencePenalty: -0.5 };
   await run(core, "complete", {
     ...{ ...hello, model: "m", ...asked, ...penalties },
-    reasoningEffort: "low",
+    ...{ reasoningEffort: "low", serviceTier: "flex" },
   });
   expect(await told()).toEqual({
     "gen_ai.request.model": "m",
@@ -42,6 +42,7 @@ test("of a completion they are those that the caller gave", async () => {
     "gen_ai.request.presence_penalty": -0.5,
     "gen_ai.request.stop_sequences": ["."],
     "gen_ai.request.reasoning.level": "low",
+    "openai.request.service_tier": "flex",
   });
 });
 

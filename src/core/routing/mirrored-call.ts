@@ -167,11 +167,12 @@ export class MirroredCall implements Enrolled {
     const { id, method, attributes: of, observation, log } = this.#call;
     const { attributes } = own;
     const { backend, model } = record;
-    const { promptTokens } = attributes;
+    const { promptTokens, servedTier } = attributes;
     const price = priceOf(this.#parts.prices, model, {
       backend,
       backendModel: model,
       promptTokens,
+      servedTier,
     });
     const spend = price && costOf(price, attributes);
     const mirrored: Mirrored = { method, of, record, attributes, spend };

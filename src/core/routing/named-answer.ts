@@ -7,6 +7,7 @@ export class NamedAnswer implements AnswerName {
   id = "";
   model = "";
   finishReason = "";
+  tier = "";
 
   /** Takes messages of the answer; those for images say nothing of the kind. */
   add(batch: Batch): void {
@@ -15,6 +16,7 @@ export class NamedAnswer implements AnswerName {
       this.id ||= message.id;
       this.model ||= message.model;
       this.finishReason ||= message.choices[0]?.finishReason ?? "";
+      this.tier ||= message.serviceTier ?? "";
     }
   }
 }

@@ -9,6 +9,8 @@ import { fields, type Known } from "../json/known.js";
 interface Rule {
   /** Values that ask for nothing; `null` and an empty array never do. */
   readonly neutral: readonly unknown[];
+  /** Values that the contract has, too. */
+  readonly taken?: readonly unknown[];
   /** Dropped with a warning, or refused because the client would look for what no answer has. */
   readonly otherwise: "warn" | "refuse";
   /** The member of an object that may stand for it with such a value; `type` by default. */
@@ -36,7 +38,7 @@ const rules = (table: Readonly<Record<string, Rule>>): Rules => new Map(Object.e
 const tiers: readonly unknown[] = ["flex", "priority"];
 
 /** The others ask for the ordinary one, by the names that OpenAI, Google and Groq have for it. */
-const service_tier = warn("auto", "default", "standard", "on_demand", ...tiers);
+const service_tier = { ...warn("auto", "default", "standard", "on_demand"), taken: tiers };
 
 /** The tier of service that a request asks for, as the contract has it: of others there are warnings, or they ask for nothing. */
 export const tierOf = (value: unknown): unknown => (tiers.includes(value) ? value : undefined);
@@ -130,7 +132,7 @@ export function checkParameters(
     const value = json[name];
     // Forms send what nobody filled in.
     const unset = value === undefined || value === null || value === "";
-    if (unset || isNeutral(value, rule)) continue;
+    if (unset || rule.taken?.includes(value) || isNeutral(value, rule)) continue;
     if (rule.otherwise === "warn") warnings.push(`${name}: not supported, ignored`);
     else {
       const why = rule.why ?? `this gateway supports ${inWords(rule.neutral)}`;
