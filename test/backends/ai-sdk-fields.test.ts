@@ -85,7 +85,7 @@ describe("OpenAI's Responses API, for which its provider leaves fields out", () 
     expect(supports()).toEqual([
       ...["temperature", "max_tokens", "top_p", "stop"],
       ...["tools", "tool_choice", "response_format", "image_url"],
-      ...["verbosity", "parallel_tool_calls", "file", "reasoning_effort"],
+      ...["verbosity", "service_tier", "parallel_tool_calls", "file", "reasoning_effort"],
       ...["logprobs", "top_logprobs"],
     ]);
   });

@@ -118,12 +118,15 @@ function inDeltas(block: { type: string; [name: string]: unknown }) {
 }
 
 /** Gemini's API, that answers with parts, each in a chunk of its own where it streams. */
-export const gemini =
-  (...parts: readonly object[]): Script =>
+export const gemini = (...parts: readonly object[]): Script => geminiWith({}, ...parts);
+
+/** The same, with more in its counts. */
+export const geminiWith =
+  (more: object, ...parts: readonly object[]): Script =>
   async (exchange) => {
     const usageMetadata = {
       ...{ promptTokenCount: 9, cachedContentTokenCount: 4, candidatesTokenCount: 3 },
-      ...{ thoughtsTokenCount: 6, totalTokenCount: 18 },
+      ...{ thoughtsTokenCount: 6, totalTokenCount: 18, ...more },
     };
     const answer = (some: readonly object[], finishReason?: string) => ({
       candidates: [{ index: 0, content: { role: "model", parts: some }, finishReason }],
@@ -146,8 +149,17 @@ export const message = (text: string) => ({
 });
 
 /** OpenAI's Responses API, that answers with items. */
-export const responses =
-  (...output: readonly { type: string; id: string; [name: string]: unknown }[]): Script =>
+export const responses = (...output: readonly OutputItem[]): Script => responsesWith({}, ...output);
+
+interface OutputItem {
+  readonly type: string;
+  readonly id: string;
+  readonly [name: string]: unknown;
+}
+
+/** The same, with more in its answer. */
+export const responsesWith =
+  (more: object, ...output: readonly OutputItem[]): Script =>
   async (exchange) => {
     const usage = {
       ...{ input_tokens: 9, input_tokens_details: { cached_tokens: 4, cache_write_tokens: 3 } },
@@ -155,7 +167,7 @@ export const responses =
     };
     const whole = {
       ...{ id: "resp_1", object: "response", created_at: 1, model: "gpt-5", status: "completed" },
-      ...{ output, usage },
+      ...{ output, usage, ...more },
     };
     if (!exchange.json().stream) return exchange.sendJson(200, whole);
     const begun = { ...whole, status: "in_progress", output: [], usage: null };

@@ -14,8 +14,8 @@ const everything = { temperature: 0.1, topP: 0.5, topK: 40, maxTokens: 9, seed: 
 const servers = ["frequency_penalty", "presence_penalty", "repetition_penalty", "min_p"];
 /** What else the models of a dialect know of how tokens are chosen, where that is not what most servers do. */
 const sampling: Readonly<Record<string, readonly string[]>> = {
-  auto: [...servers, "verbosity"],
-  openai: ["frequency_penalty", "presence_penalty", "verbosity"],
+  auto: [...servers, "verbosity", "service_tier"],
+  openai: ["frequency_penalty", "presence_penalty", "verbosity", "service_tier"],
   lmstudio: ["frequency_penalty", "presence_penalty", "repetition_penalty"],
   ollama: ["frequency_penalty", "presence_penalty"],
   tgi: ["frequency_penalty", "repetition_penalty"],

@@ -125,7 +125,7 @@ describe("another Lintel's chat", () => {
       headers: { "X-Team": "a" },
     });
     const sampling = { frequencyPenalty: 0.5, presencePenalty: -0.5, repetitionPenalty: 1.1 };
-    const more = { ...sampling, minP: 0.05, verbosity: "low" };
+    const more = { ...sampling, minP: 0.05, verbosity: "low", serviceTier: "flex" };
     await chatted(backend, { topK: 40, seed: 3n, stop: ["END"], ...more });
     const { path, headers, body } = posted(server);
     expect(path).toBe("/llm");
@@ -142,8 +142,18 @@ describe("another Lintel's chat", () => {
       ...{ temperature: 0.7, max_tokens: 256, top_p: 1, top_k: 40 },
       ...{ seed: 3, stop: ["END"], stream: true },
       ...{ frequency_penalty: 0.5, presence_penalty: -0.5, repetition_penalty: 1.1 },
-      ...{ min_p: 0.05, verbosity: "low" },
+      ...{ min_p: 0.05, verbosity: "low", service_tier: "flex" },
     });
+  });
+
+  it("says which tier of service an answer had", async () => {
+    const choice = { delta: { role: "assistant", content: "x" }, finish_reason: "stop" };
+    const { backend } = await against(async (exchange) => {
+      const chunk = { id: "1", created: 1, model: "m", choices: [choice], service_tier: "flex" };
+      await exchange.stream(chunk, "data: [DONE]\n\n");
+      await exchange.end();
+    });
+    expect((await chatted(backend)).last).toMatchObject({ serviceTier: "flex" });
   });
 
   it("is sent no penalty that is none", async () => {
@@ -151,7 +161,7 @@ describe("another Lintel's chat", () => {
     const none = { frequencyPenalty: 0, presencePenalty: 0, repetitionPenalty: 1, minP: 0 };
     await chatted(backend, none);
     const said = Object.keys(posted(server).body);
-    expect(said.filter((name) => /penalty|min_p|verbosity/.test(name))).toEqual([]);
+    expect(said.filter((name) => /penalty|min_p|verbosity|service_tier/.test(name))).toEqual([]);
   });
 });
 
