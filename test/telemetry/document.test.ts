@@ -15,8 +15,9 @@ import { samples } from "./support.js";
 const pem = (name: string) => readFileSync(join(root, `test/fixtures/tls/${name}.pem`), "utf8");
 const cert = pem("cert");
 
-/** What an answer has of thoughts. */
+/** What an answer has of thoughts, and of a tier. */
 const thinking = {
+  service_tier: "default",
   message: { reasoning_content: "hm" },
   usage: {
     ...{ prompt_tokens: 7, completion_tokens: 3, total_tokens: 10 },
@@ -49,6 +50,7 @@ function server() {
     return exchange.sendJson(200, {
       ...{ id: "1", created: 1, model: "m", choices },
       usage: thought?.usage,
+      service_tier: thought?.service_tier,
     });
   };
   return { script, release };
@@ -79,7 +81,7 @@ cache: { ttl: 1h }
 guards: [{ name: mail, type: pattern, find: [email] }]
 budget_alerts: { url: "http://127.0.0.1:1" }
 safety: { on_failure: open, checker: { type: moderation, url: "http://127.0.0.1:1" } }
-prices: [{ model: m, output: 1 }, { model: scarce, input: 1 }]
+prices: [{ model: m, output: 1, tiers: { flex: {} } }, { model: scarce, input: 1 }]
 models:
   - name: m
     backends: [a, b]
@@ -118,7 +120,7 @@ ${at("b")}
   await chat("fail");
   await chat("break");
   await chat("no usage");
-  await chat("think", { user: "u-1" });
+  await chat("think", { user: "u-1", service_tier: "flex" });
   await chat("I am me@example.com");
   const file_data = `data:application/pdf;base64,${pdf([lines("Hello")]).toString("base64")}`;
   await chat([{ type: "file", file: { file_data } }]);
