@@ -69,11 +69,13 @@ const targetSchema = z
 
 const tierSchema = z
   .strictObject({
-    input: anyPrice().optional(),
-    cached_input: anyPrice().optional(),
-    cache_write_input: anyPrice().optional(),
-    cache_write_1h_input: anyPrice().optional(),
-    output: anyPrice().optional(),
+    input: anyPrice().optional().describe("Per million tokens of prompts."),
+    cached_input: anyPrice().optional().describe("Per million of those in a cache."),
+    cache_write_input: anyPrice().optional().describe("Per million of those written to a cache."),
+    cache_write_1h_input: anyPrice()
+      .optional()
+      .describe("Per million of those of these that are kept for an hour."),
+    output: anyPrice().optional().describe("Per million tokens of completions."),
   })
   .transform(({ input, output, ...cached }): TokenRates => {
     const rates = Object.entries({

@@ -95,6 +95,7 @@ export const asked = {
   repetition_penalty: { field: "repetition_penalty", request: { repetitionPenalty: 1.25 } },
   min_p: { field: "min_p", request: { minP: 0.125 } },
   verbosity: { field: "verbosity", request: { verbosity: "low" } },
+  service_tier: { field: "service_tier", request: { serviceTier: "flex" } },
   logprobs: { field: "logprobs", request: { logprobs: true, topLogprobs: 2 } },
   max_tokens: { field: "max_tokens", request: { maxTokens: 3210 } },
   conversation: { field: "messages", request: conversation },

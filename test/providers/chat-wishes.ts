@@ -36,6 +36,12 @@ const openModels: Wishes = {
   instead: { ...compatible.instead, repetition_penalty: undefined, min_p: undefined },
 };
 
+/** Of those of them that sell tiers. */
+const sold: Wishes = {
+  ...openModels,
+  instead: { ...openModels.instead, service_tier: undefined },
+};
+
 /** Its provider has no form for schemas. */
 const noSchemas = { schema: "refused", "lax schema": "refused" } as const;
 
@@ -54,6 +60,7 @@ const openai: Wishes = {
   instead: {
     ...{ ...whileThinking, top_k: "warned", stop: "refused", sound: "refused" },
     ...{ ...ofServers, ...penalties, verbosity: undefined, logprobs: undefined },
+    service_tier: undefined,
   },
   hints: ["user", "cache key", "lax tool"],
   efforts: words("none low low medium high xhigh max", nested),
@@ -98,8 +105,8 @@ const google: Wishes = {
 /** By package. */
 export const wishes: Readonly<Record<string, Wishes>> = {
   "@ai-sdk/openai-compatible": {
-    ...openModels,
-    instead: { ...openModels.instead, verbosity: undefined },
+    ...sold,
+    instead: { ...sold.instead, verbosity: undefined },
   },
   "@ai-sdk/baseten": openModels,
   "@ai-sdk/cerebras": {
@@ -109,9 +116,9 @@ export const wishes: Readonly<Record<string, Wishes>> = {
       thoughts: { messages: [{ role: "assistant", reasoning: "It looks wet." }] },
     },
   },
-  "@ai-sdk/deepinfra": openModels,
+  "@ai-sdk/deepinfra": sold,
   "@ai-sdk/fireworks": {
-    ...openModels,
+    ...sold,
     efforts: words(since7(all, "none low low medium high high high"), flat),
   },
   "@ai-sdk/togetherai": {
@@ -184,14 +191,14 @@ export const wishes: Readonly<Record<string, Wishes>> = {
       effort === "none" ? empty : { additionalModelRequestFields: adaptive(effort) },
     ),
   },
-  "@ai-sdk/google": google,
+  "@ai-sdk/google": { ...google, instead: { ...google.instead, service_tier: undefined } },
   "@ai-sdk/google-vertex": {
     ...google,
     instead: { "image's detail": "warned", "one call": "warned", ...ofServers },
   },
   "@ai-sdk/groq": {
     forms: { thoughts: { messages: [{ role: "assistant", reasoning: "It looks wet." }] } },
-    instead: { ...rare, "one call": undefined },
+    instead: { ...rare, "one call": undefined, service_tier: undefined },
     hints: ["thoughts", "lax tool"],
     efforts: words("low low low medium high high high", flat),
   },

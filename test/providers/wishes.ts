@@ -44,6 +44,7 @@ export const ofServers = {
   repetition_penalty: "warned",
   min_p: "warned",
   verbosity: "warned",
+  service_tier: "warned",
   logprobs: "refused",
 } as const;
 

@@ -188,7 +188,7 @@ describe("docs/observability.md, by what stands in the code", () => {
   };
 
   it("has all attributes of spans", () => {
-    const attribute = /"((?:gen_ai|lintel|error|enduser|user)\.[\w.]+)"/g;
+    const attribute = /"((?:gen_ai|openai|lintel|error|enduser|user)\.[\w.]+)"/g;
     const files = ["telemetry/span-attributes.ts", "telemetry/call-traces.ts"];
     const used = new Set(files.flatMap((file) => [...quoted(file, attribute)]));
     expect(names("## Traces").sort()).toEqual([...used].sort());

@@ -27,6 +27,7 @@ export const anthropicForms: Forms = {
   repetition_penalty: { repetition_penalty: 1.25 },
   min_p: { min_p: 0.125 },
   verbosity: { verbosity: "low" },
+  service_tier: { service_tier: "flex" },
   logprobs: {},
   max_tokens: { max_tokens: 3210 },
   conversation: {

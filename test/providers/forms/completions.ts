@@ -36,6 +36,7 @@ export const completionForms: Forms = {
   repetition_penalty: { repetition_penalty: 1.25 },
   min_p: { min_p: 0.125 },
   verbosity: { verbosity: "low" },
+  service_tier: { service_tier: "flex" },
   logprobs: { logprobs: true, top_logprobs: 2 },
   max_tokens: { max_tokens: 3210 },
   conversation: {

@@ -35,6 +35,7 @@ export const googleForms: Forms = {
   repetition_penalty: tuned({ repetitionPenalty: 1.25 }),
   min_p: tuned({ minP: 0.125 }),
   verbosity: tuned({ verbosity: "low" }),
+  service_tier: { serviceTier: "flex" },
   logprobs: {},
   max_tokens: tuned({ maxOutputTokens: 3210 }),
   conversation: {

@@ -32,6 +32,7 @@ export const responseForms: Forms = {
   repetition_penalty: { repetition_penalty: 1.25 },
   min_p: { min_p: 0.125 },
   verbosity: { text: { verbosity: "low" } },
+  service_tier: { service_tier: "flex" },
   logprobs: { top_logprobs: 2 },
   max_tokens: { max_output_tokens: 3210 },
   conversation: {
