@@ -184,7 +184,7 @@ export const wishes: Readonly<Record<string, Wishes>> = {
     instead: {
       ...{ seed: "warned", "image's detail": "warned", "one call": "warned" },
       ...{ sound: "refused", json: "refused" },
-      ...{ ...inline, ...ofServers, ...penalties },
+      ...{ ...inline, ...ofServers, ...penalties, service_tier: undefined },
     },
     hints: ["lax tool", "marked part", "marked message"],
     efforts: words(bedrockWords, (effort) =>

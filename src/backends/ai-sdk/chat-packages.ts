@@ -137,6 +137,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     lacks: penalties,
     thinking: levels("none", "low", "medium", "high", "xhigh"),
     thoughts: ["xai-responses-v1"],
+    tier: namedTier({ flex: undefined }),
     // Its provider takes no more.
     tokens: namedTokens(8),
   },
@@ -158,6 +159,7 @@ const packages: Readonly<Record<string, ChatPackage>> = {
     max: "options",
     lacks: penalties,
     leaves: [jsonObject],
+    tier: namedTier(),
     topK: topKOnBedrock,
     thoughts: ["anthropic-claude-v1"],
     files: true,

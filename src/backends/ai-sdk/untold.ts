@@ -33,13 +33,15 @@ export function imagesOf(raw: unknown, left: LeftOut): ContentPart[] {
   return readImages(said, left);
 }
 
-/** Which tier of service an answer or an event says that it has, in OpenAI's forms and in Gemini's; `undefined`: it says none. */
+/** Which tier of service an answer or an event says that it has, in the forms of OpenAI, Gemini and Bedrock; `undefined`: it says none. */
 export function tierIn(raw: unknown): string | undefined {
   if (!isObject(raw)) return undefined;
-  const { response, usageMetadata: counts } = raw;
+  const { response, usageMetadata: counts, metadata } = raw;
   const ofGemini = isObject(counts) ? string(counts.serviceTier) : "";
   // As protobuf writes it, or without the enum's name.
   if (ofGemini !== "") return ofGemini.toLowerCase().replace(/^service_tier_/, "");
+  const { serviceTier: ofBedrock } = isObject(metadata) ? metadata : raw;
+  if (isObject(ofBedrock)) return string(ofBedrock.type) || undefined;
   return string(isObject(response) ? response.service_tier : raw.service_tier) || undefined;
 }
 

@@ -31,7 +31,7 @@ export const bedrockForms: Forms = {
   repetition_penalty: { repetition_penalty: 1.25 },
   min_p: { min_p: 0.125 },
   verbosity: { verbosity: "low" },
-  service_tier: { service_tier: "flex" },
+  service_tier: { serviceTier: { type: "flex" } },
   logprobs: {},
   max_tokens: tuned({ maxTokens: 3210 }),
   conversation: {
