@@ -1,6 +1,7 @@
 /** Tiers of service before servers of OpenAI's form and providers of the AI SDK: what they are told, and tell. */
 import { describe, expect, it } from "vitest";
 import type { LLMResponse } from "../../gen/lintel/v1/chat_pb.js";
+import { tierIn } from "../../src/backends/ai-sdk/untold.js";
 import type { Backend } from "../../src/core/backend.js";
 import { never } from "../support/calls.js";
 import { asked } from "./ai-sdk-calls.js";
@@ -170,6 +171,19 @@ describe("a provider of the AI SDK", () => {
       "standard",
       "standard",
     ]);
+  });
+
+  it.each([
+    [{ service_tier: "flex" }, "flex"],
+    [{ type: "response.completed", response: { service_tier: "priority" } }, "priority"],
+    [{ usageMetadata: { serviceTier: "standard" } }, "standard"],
+    // Bedrock's, whole and in the event behind the answer.
+    [{ serviceTier: { type: "flex" } }, "flex"],
+    [{ metadata: { usage: {}, serviceTier: { type: "flex" } } }, "flex"],
+    [{ metadata: { a: "b" }, service_tier: null }, undefined],
+    ["data", undefined],
+  ])("tells it in whatever form its vendor has: %j", (raw, tier) => {
+    expect(tierIn(raw)).toBe(tier);
   });
 
   it("for servers of OpenAI's form hands it on", async () => {
