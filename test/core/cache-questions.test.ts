@@ -173,6 +173,7 @@ describe("who asks the same", () => {
 
 test.each([
   ["keys of model servers' caches", { promptCacheKey: "a" }, { promptCacheKey: "b" }],
+  ["tiers of service", { serviceTier: "flex" }, { serviceTier: "priority" }],
   ["the caller's users", { user: "a" }, { user: "b" }],
 ])("%s make no other question", async (_, first, other) => {
   const { ask, backend } = caching();

@@ -5,6 +5,7 @@ import { LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import type { Handle } from "../../src/core/call.js";
 import { LintelError } from "../../src/core/errors.js";
 import { type Logger, silent } from "../../src/core/log.js";
+import type { UsageRecord } from "../../src/core/usage/record.js";
 import { FakeClock, seeded, settled } from "../support/clock.js";
 import { coreOf, run } from "../support/core.js";
 import {
@@ -22,7 +23,12 @@ import {
 import { hangsAfter, piece, says } from "../support/scripted.js";
 
 /** Two targets of which the first has long enough taken 100 ms to begin; then it does as it is told. */
-async function warm(chat: Handle<"chat">, more: Some = {}, log: Logger = silent) {
+async function warm(
+  chat: Handle<"chat">,
+  more: Some = {},
+  log: Logger = silent,
+  parts: Parameters<typeof coreOf>[2] = {},
+) {
   const clock = new FakeClock();
   const usual: Handle<"chat"> = async function* (call) {
     await new Promise<void>((resolve) => clock.after(100, resolve));
@@ -34,7 +40,7 @@ async function warm(chat: Handle<"chat">, more: Some = {}, log: Logger = silent)
     backend("b", second.handle),
   ];
   const settings = { routing: routing({ hedge: { percentile: 90, leastMs: 50 }, ...more }) };
-  const core = coreOf(all, settings, { clock, random: seeded(1), log });
+  const core = coreOf(all, settings, { clock, random: seeded(1), log, ...parts });
   for (let i = 0; i < 20; i++) {
     const answer = run(core, "chat", hello);
     await clock.advance(100);
@@ -55,6 +61,30 @@ async function asksNoSecond(more: Some) {
 }
 
 describe("hedging", () => {
+  it("costs what the one that answers was asked for, in its tier of service", async () => {
+    const first = gate("first");
+    const spends: (number | undefined)[] = [];
+    const sink = { keep: async ({ spend }: UsageRecord) => void spends.push(spend) };
+    const prices = [
+      { model: "*", target: { backend: "a" }, output: 10, tiers: { flex: { output: 4 } } },
+      { model: "*", output: 100 },
+    ];
+    const parts = { prices, usage: { sink, prices } };
+    const { core, clock, second, all } = await warm(first.handle, {}, silent, parts);
+    spends.length = 0;
+    const answer = run(core, "chat", { ...hello, serviceTier: "flex" });
+    await clock.advance(100);
+    expect(second.begun).toBe(1);
+    first.open();
+    const messages = await answer;
+    expect(messages.at(-1)?.usage?.completionTokens).toBe(1);
+    expect(all.map(({ asked }) => asked.at(-1))).toMatchObject([
+      { serviceTier: "flex" },
+      { serviceTier: "" },
+    ]);
+    expect(spends).toEqual([4000]);
+  });
+
   it("asks a second target after the usual time; the slower one is aborted and counts for nothing", async () => {
     const { handle, aborted } = hangsAfter();
     const { core, clock, all, second } = await warm(handle);

@@ -21,7 +21,8 @@ const served = (serviceTier?: string, warning?: string): Handle<"chat"> =>
   async function* (call) {
     if (warning) call.warnings.add(warning);
     yield [piece("a")];
-    yield [{ ...piece("", "stop", [7, 3]), ...(serviceTier !== undefined && { serviceTier }) }];
+    yield [{ ...piece("", "stop"), ...(serviceTier !== undefined && { serviceTier }) }];
+    yield [{ ...piece("", "", [7, 3]), choices: [] }];
   };
 
 const tiers: Price = {
@@ -118,6 +119,7 @@ describe("a tier of service", () => {
     ["all that may be its price have it", [{ ...tiers, promptAbove: 9 }, tiers], "flex"],
     ["the price has no tiers", [{ model: "chat-*", input: 1 }], ""],
     ["the price has another tier", [{ ...tiers, tiers: { priority: {} } }], ""],
+    ["the last that may be its price lacks it", [{ ...tiers, promptAbove: 9 }, { model: "*" }], ""],
     ["one that may be its price lacks it", [{ model: "*", promptAbove: 9 }, tiers], ""],
     ["the first entry alone counts", [{ model: "*", input: 1 }, tiers], ""],
   ])("is passed on, or dropped and said, where %s", async (_, prices, asked) => {

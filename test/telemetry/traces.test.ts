@@ -180,7 +180,7 @@ describe("a call", () => {
   });
   const responses = (span: Span | undefined) =>
     Object.entries(span?.attributes ?? {}).filter(([name]) =>
-      /^gen_ai\.response\.(?!time)/.test(name),
+      /^(?:gen_ai|openai)\.response\.(?!time)/.test(name),
     );
 
   test.each(["chat", "complete"] as const)(
@@ -191,7 +191,10 @@ describe("a call", () => {
       const answers = backend("a", async function* () {
         yield [said("x")];
         yield [said("y")];
-        yield [said("", "length"), { ...said(""), choices: [], usage: tokenUsage(7, 2) }];
+        yield [
+          { ...said("", "length"), serviceTier: "flex" },
+          { ...said(""), choices: [], usage: tokenUsage(7, 2) },
+        ];
       });
       await run(coreOf([answers], {}, { telemetry }), method, hello);
       await close();
@@ -200,6 +203,7 @@ describe("a call", () => {
         ["gen_ai.response.id", "cmpl-7"],
         ["gen_ai.response.model", "m-2026-01-01"],
         ["gen_ai.response.finish_reasons", ["length"]],
+        ["openai.response.service_tier", "flex"],
       ]);
       expect(responses(call)).toEqual(responses(attempt));
       // What is not streamed has no first piece.
