@@ -10,6 +10,7 @@ import { type Command, type Given, UsageError } from "./command.js";
 
 const efforts = choicesOf(LLMRequestSchema.field.reasoningEffort);
 const verbosities = choicesOf(LLMRequestSchema.field.verbosity);
+const tiers = choicesOf(LLMRequestSchema.field.serviceTier);
 
 export const chat: Command = {
   summary: "asks a model, or talks with it, on any Lintel",
@@ -47,6 +48,10 @@ export const chat: Command = {
     verbosity: {
       value: "LEVEL",
       help: `how much to say: ${verbosities.join(", ")} (default: as the model does)`,
+    },
+    "service-tier": {
+      value: "TIER",
+      help: `how soon, and for how much: ${tiers.join(", ")} (default: as the model server does)`,
     },
     user: { value: "ID", help: "whom it is for, as usage tells it" },
     "no-thoughts": { help: "leaves out what the model thinks" },
@@ -98,6 +103,7 @@ const settingsOf = (given: Given) => ({
   seed: seedOf(given),
   reasoningEffort: choiceOf(given, "effort", efforts),
   verbosity: choiceOf(given, "verbosity", verbosities),
+  serviceTier: choiceOf(given, "service-tier", tiers),
   includeReasoning: given.has("no-thoughts") ? false : undefined,
   user: given.text("user") ?? "",
   // Its turns are for the model server that has what was said before.

@@ -28,7 +28,7 @@ describe("lintel chat", () => {
       "0",
       ...["--top-p", "0.5", "--top-k", "3", "--max-tokens", "9", "--model", "chat-1"],
       ...["--min-p", "0.05", "--frequency-penalty", "0.5", "--presence-penalty=-0.5"],
-      ...["--repetition-penalty", "1.1", "--verbosity", "low"],
+      ...["--repetition-penalty", "1.1", "--verbosity", "low", "--service-tier", "flex"],
     ]);
     expect(ended).toEqual({ code: 0, stdout: "Hello red there\n", stderr: "" });
     expect(seen.at(-1)).toMatchObject({
@@ -38,7 +38,7 @@ describe("lintel chat", () => {
       ],
       ...{ temperature: 0, topP: 0.5, topK: 3, maxTokens: 9, model: "chat-1" },
       ...{ minP: 0.05, frequencyPenalty: 0.5, presencePenalty: -0.5, repetitionPenalty: 1.1 },
-      verbosity: "low",
+      ...{ verbosity: "low", serviceTier: "flex" },
     });
   });
 
@@ -193,6 +193,7 @@ describe("lintel chat", () => {
     [["--temperature", "warm"], "--temperature must be a number"],
     [["--max-tokens", "1.5"], "--max-tokens must be a whole number"],
     [["--min-p", "few"], "--min-p must be a number"],
+    [["--service-tier", "fast"], "--service-tier must be one of default, flex, priority"],
     [["--verbosity", "loud"], "--verbosity must be one of low, medium, high"],
     [["--max-tokens", "2147483648"], "--max-tokens is too large"],
     [["--top-k", "-2147483648"], "--top-k is too small"],

@@ -44,12 +44,14 @@ export const parallelOf = (
 ) =>
   offered.length > 0 && parallelToolCalls !== undefined ? known.parallel?.(parallelToolCalls) : {};
 
+const noOptions: JsonObject = {};
+
 /**
  * Options that say in which tier of service a call runs, where it asks for one and its provider has options for tiers;
  * `undefined`: not for this one.
  */
 export function tierOf({ serviceTier }: LLMRequest, { tier }: ChatPackage): JsonObject | undefined {
-  return serviceTier === "" || typeof tier !== "function" ? {} : tier(serviceTier);
+  return serviceTier === "" || typeof tier !== "function" ? noOptions : tier(serviceTier);
 }
 
 /** Options that tell a provider whom a call is for, where it is told and has any. */

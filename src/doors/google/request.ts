@@ -74,7 +74,7 @@ const refusals: Readonly<Record<string, string>> = {
 };
 
 /** The contract's tiers of service, and the ordinary one, as SDKs and as protobuf write them. */
-const tiers = /^$|(?:^|_)(?:(flex|priority)|standard|unspecified)$/i;
+const tiers = /(?:^|_)(?:(flex|priority)|standard|unspecified)$/i;
 
 /** What is read of a request. */
 export const generateFields = either(inRequest);
@@ -92,8 +92,9 @@ export function readGenerate(json: JsonObject, model: string): GenerateRequest {
   const conversation = readConversation(json);
   const offer = readTools(json, warnings, wrong);
   const generation = readGeneration(json, warnings, wrong);
-  const tier = tiers.exec(String(member(json, "serviceTier") ?? ""));
-  if (!tier) warnings.push("serviceTier: not supported, ignored");
+  const wanted = member(json, "serviceTier") ?? "";
+  const tier = wanted === "" ? undefined : tiers.exec(String(wanted));
+  if (tier === null) warnings.push("serviceTier: not supported, ignored");
   if (conversation.hasResolution) {
     warnings.push("contents: mediaResolution of what is no image is not supported, ignored");
   }
