@@ -9,7 +9,7 @@ import type { Logger } from "../core/log.js";
 import { Recent } from "../core/recent.js";
 import { hashToken } from "../core/tokens.js";
 import { callerFrom, claimsFor } from "./claims.js";
-import { IssuerKeys } from "./keys.js";
+import { IssuerKeys, type VerifiedPayload } from "./keys.js";
 import type { IssuerSettings } from "./settings.js";
 
 /** Most verified tokens that are remembered, so that they are verified once. */
@@ -94,24 +94,46 @@ export class OidcCallers implements CallerSource {
     return settings?.ownTokens && callerFrom(claims, settings);
   }
 
+  /**
+   * What a token says that an issuer made, whoever it lets in.
+   * @param issuer `iss` of the token
+   * @param audience what it is meant for: one of these. Default: what the issuer's tokens are
+   * @throws LintelError `invalid_token` if it does not count; `unavailable` if that can't be known now
+   */
+  async vouched(token: string, issuer: string, audience?: readonly string[]): Promise<JWTPayload> {
+    const known = this.#issuers.get(issuer);
+    if (!known) throw new LintelError("unavailable", "the issuer is not configured any more");
+    if (token.length > longest) throw new LintelError("invalid_token", "the token is too long");
+    return (await this.#check(token, known, audience)).payload;
+  }
+
   async #verify(token: string, hash: string, issuer: Issuer): Promise<Caller> {
-    const { settings, keys, voucher } = issuer;
+    const { settings, voucher } = issuer;
+    const { payload, generation } = await this.#check(token, issuer);
+    const expiresAt = (payload.exp ?? 0) * 1000 + settings.clockToleranceMs;
+    const caller = {
+      ...callerFrom(payload, settings),
+      expiresAt,
+      ...(voucher && { voucher }),
+    };
+    this.#verified.set(hash, { caller, issuer, generation });
+    return caller;
+  }
+
+  async #check(
+    token: string,
+    { settings, keys }: Issuer,
+    audience = settings.audience,
+  ): Promise<VerifiedPayload> {
     try {
-      const { payload, generation } = await keys.verify(token, {
+      const verified = await keys.verify(token, {
         issuer: settings.issuer,
         algorithms: [...settings.algorithms],
         clockTolerance: settings.clockToleranceMs / 1000,
         requiredClaims: ["exp"],
       });
-      checkAudience(payload, settings.audience);
-      const expiresAt = (payload.exp ?? 0) * 1000 + settings.clockToleranceMs;
-      const caller = {
-        ...callerFrom(payload, settings),
-        expiresAt,
-        ...(voucher && { voucher }),
-      };
-      this.#verified.set(hash, { caller, issuer, generation });
-      return caller;
+      checkAudience(verified.payload, audience);
+      return verified;
     } catch (error) {
       throw error instanceof LintelError ? error : refusal(error);
     }

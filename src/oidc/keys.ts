@@ -3,7 +3,6 @@
  * and at once when a token is of a key that is not among them. While the issuer
  * does not answer, the keys that are known go on counting.
  */
-import { readFile } from "node:fs/promises";
 import {
   type CompactJWSHeaderParameters,
   createLocalJWKSet,
@@ -19,9 +18,9 @@ import {
 import { environmentProxies, type Proxies } from "../backends/http/proxy.js";
 import { LintelError } from "../core/errors.js";
 import { type Logger, reasonOf } from "../core/log.js";
+import { bearerIn, readDiscovery } from "./discovery.js";
 import { readJson } from "./read-json.js";
 import type { IssuerSettings } from "./settings.js";
-import { tenantMark } from "./tenants.js";
 
 /** How soon unknown keys make it be asked again, milliseconds: tokens can name any key. */
 const cooldownMs = 10_000;
@@ -180,7 +179,7 @@ export class IssuerKeys {
     const { name } = this.#issuer;
     this.#askedAt = performance.now();
     try {
-      const token = await this.#token();
+      const token = await bearerIn(this.#issuer.tokenFile);
       const url = this.#issuer.jwksUrl ?? (await this.#discover(token));
       const keys = (await readJson(url, this.#proxies, token)) as JSONWebKeySet;
       const set = createLocalJWKSet(keys);
@@ -202,34 +201,11 @@ export class IssuerKeys {
     }
   }
 
-  /** What the issuer is asked with: the file holds another one now and then. */
-  async #token(): Promise<string | undefined> {
-    const { tokenFile } = this.#issuer;
-    if (tokenFile === undefined) return undefined;
-    const token = (await readFile(tokenFile, "utf8")).trim();
-    // What can't stand in a header an error would have in its words.
-    if (!/^[\x21-\x7e]+$/.test(token)) throw new Error(`${tokenFile} holds no token`);
-    return token;
-  }
-
   /** The keys' address, out of the issuer's discovery document. */
   async #discover(token: string | undefined): Promise<string> {
-    const { issuer } = this.#issuer;
-    const path = ".well-known/openid-configuration";
-    const url = `${issuer.replace(/\/$/, "")}/${path}`;
-    const document = (await readJson(url, this.#proxies, token)) as {
-      issuer?: unknown;
-      jwks_uri?: unknown;
-    };
-    if (document.issuer !== issuer) {
-      const said = String(document.issuer);
-      const why = said.includes(tenantMark) ? `: set that, and tenants` : "";
-      throw new Error(`its discovery document is of the issuer ${said}${why}`);
-    }
-    if (typeof document.jwks_uri !== "string") {
-      throw new Error("its discovery document has no jwks_uri");
-    }
-    return document.jwks_uri;
+    const { jwks_uri: uri } = await readDiscovery(this.#issuer.issuer, this.#proxies, token);
+    if (typeof uri !== "string") throw new Error("its discovery document has no jwks_uri");
+    return uri;
   }
 
   #unavailable(cause?: unknown): LintelError {
