@@ -13,6 +13,7 @@ import type { MetricsForm } from "./core/telemetry.js";
 import { type Served, webConsole } from "./doors/console.js";
 import { doors } from "./doors/index.js";
 import { operations } from "./doors/operations.js";
+import type { SignIns } from "./doors/sign-in.js";
 import { metrics as metricsAt } from "./doors/watch.js";
 import { type Operator, openOperator } from "./operator.js";
 import { type LastReload, noReload, type Reloaded, Reloading } from "./reloading.js";
@@ -126,7 +127,7 @@ export async function start(
     const adminListen = config.admin?.listen;
     if (administration && adminListen) {
       const addresses = listenOptions(config, adminListen, listen[0]?.tls);
-      const more = config.console ? [webConsole(["administration"])] : [];
+      const more = config.console.enabled ? [webConsole(["administration"])] : [];
       const served = { core, doors: more, doorSettings, administration, listen: addresses };
       apart = await serveAdministration(served);
     }
@@ -135,6 +136,7 @@ export async function start(
       doors: doorsOf(
         config,
         apart || !administration ? ["calls"] : ["calls", "administration"],
+        () => now.setup.signIns,
         read,
       ),
       doorSettings,
@@ -196,11 +198,12 @@ const enginesOf = (backends: readonly SetUpBackend[]) =>
 function doorsOf(
   config: Config,
   served: readonly Served[],
+  signIns: () => SignIns | undefined,
   text: ((form: MetricsForm) => string | Promise<string>) | undefined,
 ) {
   return [
     ...doors,
-    ...(config.console ? [webConsole(served)] : []),
+    ...(config.console.enabled ? [webConsole(served, signIns)] : []),
     ...(config.telemetry.prometheus === true && text ? [metricsAt(text)] : []),
   ];
 }

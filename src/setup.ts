@@ -5,6 +5,7 @@ import { createBackend } from "./backends/index.js";
 import { issuerSettings } from "./config/auth.js";
 import { resolveBackends } from "./config/backends.js";
 import { caches } from "./config/cache.js";
+import { signInSettings } from "./config/console.js";
 import { readerLimits } from "./config/documents.js";
 import { limitParts } from "./config/limits.js";
 import type { BackendConfig, Config } from "./config/schema.js";
@@ -19,6 +20,7 @@ import { type OwnedGuards, openGuards } from "./guards/open.js";
 import { addressMs } from "./media/address.js";
 import { mostPixels, sanitizePng } from "./media/png.js";
 import type { OidcCallers } from "./oidc/callers.js";
+import type { SignIns } from "./oidc/sign-ins.js";
 import { type OwnedChecker, openChecker } from "./safety/open.js";
 import type { Closable, Stores } from "./stores.js";
 
@@ -38,6 +40,8 @@ export interface Setup {
   /** Who is told of budgets. */
   readonly alerts: AlertWebhook | undefined;
   readonly issuers: OidcCallers | undefined;
+  /** How people sign in to the console. */
+  readonly signIns: SignIns | undefined;
   readonly documents: OwnedReader | undefined;
   readonly core: Core;
   /** What was made for it, or taken over from the setup before. */
@@ -87,9 +91,12 @@ export async function setUp(config: Config, stores: Stores, before?: Setup): Pro
     const issuers = sameIssuers
       ? before.issuers
       : own(await openIssuers(config, stores.log, before?.issuers));
+    const sameSignIns =
+      sameIssuers && isDeepStrictEqual(before.config.console.sign_in, config.console.sign_in);
+    const signIns = sameSignIns ? before.signIns : own(await openSignIns(config, issuers));
     const sameDocuments = before && isDeepStrictEqual(before.config.documents, config.documents);
     const documents = sameDocuments ? before.documents : own(readerOf(config));
-    const others = { checker, guards, alerts, issuers, documents };
+    const others = { checker, guards, alerts, issuers, signIns, documents };
     const parts = [...backends.map(({ backend }) => backend), ...Object.values(others)];
     return {
       config,
@@ -181,4 +188,15 @@ async function openIssuers(
   const callers = new OidcCallers(issuerSettings(config.auth), log);
   if (before) callers.takeOver(before);
   return callers;
+}
+
+/** How people sign in, where they may. @param issuers check what they come back with */
+async function openSignIns(
+  config: Config,
+  issuers: OidcCallers | undefined,
+): Promise<SignIns | undefined> {
+  const ways = signInSettings(config);
+  if (!issuers || ways.length === 0) return undefined;
+  const { SignIns } = await import("./oidc/sign-ins.js");
+  return new SignIns(ways, issuers);
 }

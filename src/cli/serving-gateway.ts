@@ -45,7 +45,7 @@ export function bannerOf(running: RunningGateway, file: string | undefined): str
     ...(config.admin && { admin: urls(adminListeners) }),
     ...served(running),
     auth: config.auth.mode,
-    console: config.console,
+    console: config.console.enabled,
     workers: config.workers,
   });
 }

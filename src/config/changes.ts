@@ -33,8 +33,9 @@ const live: ReadonlySet<string> = new Set<keyof Config>([
 ]);
 
 /** Fields that do so of sections whose stores are opened once. */
-const liveFields: Readonly<Record<"cache" | "idempotency", readonly string[]>> = {
+const liveFields: Readonly<Record<"cache" | "console" | "idempotency", readonly string[]>> = {
   cache: ["ttl", "scope", "max_answer"],
+  console: ["sign_in"],
   idempotency: ["linger"],
 };
 

@@ -5,6 +5,7 @@ import { fits } from "../core/pattern.js";
 import { nameOver } from "../core/routing/names.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { checkBackendFiles, checkDatabaseFiles, checkFiles } from "./certificate-checks.js";
+import { checkConsole } from "./console.js";
 import { checkDefaults } from "./default-checks.js";
 import { checkPassHeaders } from "./header-checks.js";
 import { checkIssuers } from "./issuer-checks.js";
@@ -41,6 +42,8 @@ export function crossCheck(value: unknown, directory: string): Finding[] {
     ...checkAdmin(config, directory),
     ...checkSockets(config, directory),
     ...checkAuth(fields(config.auth)),
+    ...checkConsole(config),
+    ...duplicates(list(fields(config.console).sign_in), ["console", "sign_in"], "name"),
     ...checkFiles(config.tls, ["tls"], directory, servedFields),
     ...checkDatabaseFiles(fields(config.state).database),
     ...["state", "cache"].flatMap((section) => {

@@ -12,6 +12,7 @@ import { authSchema } from "./auth.js";
 import { boundsSchema } from "./bounds.js";
 import { budgetAlertsSchema } from "./budget-alerts.js";
 import { cacheSchema } from "./cache.js";
+import { consoleSchema } from "./console.js";
 import { documentsSchema } from "./documents.js";
 import { name, origin, path, timeZone } from "./fields.js";
 import { guardsSchema } from "./guards.js";
@@ -98,10 +99,11 @@ export const configSchema = z.strictObject({
     })
     .prefault({})
     .describe("Which web pages may call from a browser."),
-  console: z
-    .boolean()
-    .default(true)
-    .describe("Whether GET / is a page to try the models in a browser."),
+  console: consoleSchema
+    .prefault(true)
+    .describe(
+      "Whether GET / is a page to try the models in a browser, and how people sign in to it.",
+    ),
   trust_proxy: z
     .union([z.boolean(), z.array(proxyAddress)], {
       error: "must be true, false, or a list of the proxies' addresses",

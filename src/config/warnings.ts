@@ -45,6 +45,9 @@ export function warningsOf(config: Config): string[] {
   if (auth.mode !== "token" && auth.oidc.length > 0) {
     warnings.push(`auth.oidc is not looked at, because auth.mode is ${auth.mode}`);
   }
+  if (auth.mode !== "token" && config.console.sign_in.length > 0) {
+    warnings.push(`console.sign_in is not looked at, because auth.mode is ${auth.mode}`);
+  }
   if (config.media.s3 && config.media.store !== "s3") {
     warnings.push("media.s3 is not looked at, because media.store is filesystem");
   }

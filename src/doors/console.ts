@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Door } from "./door.js";
+import { type SignIns, signInDoor } from "./sign-in.js";
 
 const file = new URL("../../gen/console.html", import.meta.url);
 
@@ -9,15 +10,21 @@ const file = new URL("../../gen/console.html", import.meta.url);
 export type Served = "calls" | "administration";
 
 /**
- * `GET /`. The page holds no secret: what it shows it asks for with the token of who looks at it.
+ * `GET /`, and what the page asks for signing in. The page holds no secret: what it shows it asks for with the token of
+ * who looks at it.
  * @param served what there is to show at the door's address
+ * @param signIns how people sign in at the moment; `undefined`: they don't
  */
 export const webConsole =
-  (served: readonly Served[]): Door =>
-  async (app) => {
+  (served: readonly Served[], signIns: () => SignIns | undefined = () => undefined): Door =>
+  async (app, options) => {
+    await app.register(signInDoor(signIns), options);
     let page: Page | undefined;
+    let shown: readonly string[] | undefined;
     app.get("/", (request, reply) => {
-      page ??= readPage(served);
+      const names = signIns()?.names ?? none;
+      if (!page || names !== shown) page = readPage(served, names);
+      shown = names;
       reply.headers(page.headers);
       if (request.headers["if-none-match"] === page.headers.etag) return reply.code(304).send();
       return reply.type("text/html; charset=utf-8").send(page.text);
@@ -29,10 +36,13 @@ interface Page {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-function readPage(served: readonly Served[]): Page {
+/** Nobody signs in. */
+const none: readonly string[] = [];
+
+function readPage(served: readonly Served[], names: readonly string[]): Page {
   const text = readFileSync(file, "utf8").replace(
-    'data-serves=""',
-    `data-serves="${served.join(" ")}"`,
+    'data-serves="" data-sign-in="[]"',
+    () => `data-serves="${served.join(" ")}" data-sign-in="${escaped(JSON.stringify(names))}"`,
   );
   return {
     text,
@@ -67,5 +77,9 @@ function policyOf(text: string): string {
     "frame-ancestors 'none'",
   ].join("; ");
 }
+
+/** As a text stands in an attribute. */
+const escaped = (text: string): string =>
+  text.replace(/[&"<>]/g, (sign) => `&#${sign.charCodeAt(0)};`);
 
 const hashOf = (text: string): string => createHash("sha256").update(text).digest("base64");
