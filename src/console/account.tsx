@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Line, Tick } from "./fields.js";
 import { accountOf, type Gateway, wordsOf } from "./gateway.js";
 import { Alert } from "./notes.js";
+import { SignIn } from "./sign-in.js";
 import { span } from "./time.js";
 import type { Limit, Account as Told } from "./wire.js";
 
@@ -12,11 +13,13 @@ export function Account({
   shown,
   token,
   onToken,
+  onOut,
 }: {
   readonly gateway: Gateway;
   readonly shown: boolean;
   readonly token: string;
   readonly onToken: (token: string, keep: boolean) => void;
+  readonly onOut: (problem: string | undefined) => void;
 }) {
   const [account, setAccount] = useState<Told>();
   const [error, setError] = useState<string>();
@@ -32,6 +35,7 @@ export function Account({
   }, [gateway, shown]);
   return (
     <section class="wide">
+      <SignIn onOut={onOut} />
       <TokenForm key={token} token={token} onToken={onToken} />
       {error !== undefined && <Alert text={error} />}
       {account && error === undefined && <Who account={account} />}

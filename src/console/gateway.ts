@@ -26,29 +26,47 @@ export interface Gateway {
   call(path: string, body?: object, signal?: AbortSignal): Promise<Response>;
 }
 
-/** @param onRefused hears that the token opens nothing */
-export function gatewayFor(token: string, onRefused: () => void): Gateway {
+/**
+ * @param bearer the token of the moment
+ * @param onRefused hears that the token opens nothing
+ */
+export function gatewayFor(bearer: () => string | Promise<string>, onRefused: () => void): Gateway {
   return {
     async call(path, body, signal) {
-      const response = await answerOf(path, token, body, signal);
-      if (response.ok) return response;
-      if (response.status === 401) onRefused();
-      throw failureOf(response.status, await bodyOf(response));
+      try {
+        return await succeeded(await answerOf(path, await bearer(), body, signal));
+      } catch (error) {
+        if (error instanceof Failure && error.status === 401) onRefused();
+        throw error;
+      }
     },
   };
 }
 
+/**
+ * Posts without a token. @returns the JSON of the answer
+ * @throws Failure as `Gateway.call`
+ */
+export const postFreely = async <T>(path: string, body: object): Promise<T> =>
+  (await succeeded(await answerOf(path, undefined, body, undefined))).json();
+
+async function succeeded(response: Response): Promise<Response> {
+  if (response.ok) return response;
+  throw failureOf(response.status, await bodyOf(response));
+}
+
 async function answerOf(
   path: string,
-  token: string,
+  token: string | undefined,
   body: object | undefined,
   signal: AbortSignal | undefined,
 ): Promise<Response> {
-  const authorization = `Bearer ${token}`;
+  const authorized: Record<string, string> =
+    token === undefined ? {} : { authorization: `Bearer ${token}` };
   try {
     return await fetch(path, {
       method: body ? "POST" : "GET",
-      headers: body ? { authorization, "content-type": "application/json" } : { authorization },
+      headers: body ? { ...authorized, "content-type": "application/json" } : authorized,
       body: body ? JSON.stringify(body) : null,
       signal: signal ?? null,
       cache: "no-store",

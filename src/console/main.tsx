@@ -4,14 +4,23 @@ import { useCallback, useEffect, useMemo, useState } from "preact/hooks";
 import { Account, TokenForm } from "./account.js";
 import { Administration } from "./admin/admin.js";
 import { Chat } from "./chat/chat.js";
-import { formBefore } from "./chat/kept.js";
+import { forgetAll, formBefore } from "./chat/kept.js";
 import { emptyForm as emptyChat } from "./chat/settings.js";
 import { gatewayFor, modelsOf, wordsOf } from "./gateway.js";
 import { Images } from "./images/images.js";
 import { emptyForm as emptyImage } from "./images/settings.js";
 import { Models } from "./models.js";
 import { Alert } from "./notes.js";
-import { callerToken, someToken } from "./token.js";
+import {
+  finishSignIn,
+  forgetSession,
+  sessionToken,
+  signedInBy,
+  takeReturned,
+  waysIn,
+} from "./session.js";
+import { SignIn } from "./sign-in.js";
+import { callerToken, isMadeUp, someToken } from "./token.js";
 import type { Model } from "./wire.js";
 
 /** What the address that the page came from serves: `calls`, `administration`, or both. */
@@ -27,13 +36,22 @@ const views: readonly View[] = [
 const viewNow = (): View | undefined =>
   views.find((one) => location.hash === `#${one}`) ?? views[0];
 
-function App() {
+/** @param failed what went wrong with a sign-in */
+function App({ failed }: { readonly failed: string | undefined }) {
   const [view, setView] = useState(viewNow);
+  const [problem, setProblem] = useState(failed);
+  const [left, setLeft] = useState(0);
   useEffect(() => {
     const changed = () => setView(viewNow());
     addEventListener("hashchange", changed);
     return () => removeEventListener("hashchange", changed);
   }, []);
+  const leave = (words: string | undefined) => {
+    setProblem(words);
+    // What was theirs goes with them.
+    forgetAll();
+    setLeft(left + 1);
+  };
   return (
     <>
       <header class="top">
@@ -47,7 +65,8 @@ function App() {
         </nav>
       </header>
       <main>
-        {serves.includes("calls") && <Calls view={view} />}
+        {problem !== undefined && <Alert text={problem} />}
+        {serves.includes("calls") && <Calls key={left} view={view} onOut={leave} />}
         {view === "administration" && <Administration />}
       </main>
     </>
@@ -55,14 +74,24 @@ function App() {
 }
 
 /** What callers do. All of it stays while somebody looks at another part. */
-function Calls({ view }: { readonly view: View | undefined }) {
-  const [token, setToken] = useState(someToken);
+function Calls({
+  view,
+  onOut,
+}: {
+  readonly view: View | undefined;
+  readonly onOut: (problem: string | undefined) => void;
+}) {
+  // Empty: who signed in calls.
+  const [token, setToken] = useState(() => (signedInBy() === undefined ? someToken() : ""));
   const [refused, setRefused] = useState(false);
   const [models, setModels] = useState<readonly Model[]>();
   const [error, setError] = useState<string>();
   const [chat, setChat] = useState(() => formBefore(emptyChat));
   const [image, setImage] = useState(emptyImage);
-  const gateway = useMemo(() => gatewayFor(token, () => setRefused(true)), [token]);
+  const gateway = useMemo(
+    () => gatewayFor(token === "" ? sessionToken : () => token, () => setRefused(true)),
+    [token],
+  );
 
   const look = useCallback(() => {
     modelsOf(gateway).then(
@@ -85,6 +114,7 @@ function Calls({ view }: { readonly view: View | undefined }) {
   }, [models, look]);
 
   const take = (said: string, keep: boolean) => {
+    forgetSession();
     callerToken.keep(said, keep);
     setRefused(false);
     setToken(said);
@@ -99,8 +129,9 @@ function Calls({ view }: { readonly view: View | undefined }) {
   if (refused && view !== "administration") {
     return (
       <section class="wide">
-        <p>This gateway wants a token that it knows.</p>
-        {error !== undefined && <Alert text={error} />}
+        <p>This gateway wants {waysIn.length > 0 && "you to sign in, or "}a token that it knows.</p>
+        {error !== undefined && !(waysIn.length > 0 && isMadeUp(token)) && <Alert text={error} />}
+        <SignIn onOut={onOut} />
         <TokenForm token="" onToken={take} />
       </section>
     );
@@ -118,7 +149,7 @@ function Calls({ view }: { readonly view: View | undefined }) {
         <Models models={models ?? []} onUse={use} onRefresh={look} />
       </div>
       <div hidden={view !== "account"}>
-        <Account gateway={gateway} shown={view === "account"} token={token} onToken={take} />
+        <Account {...{ gateway, token, onOut }} shown={view === "account"} onToken={take} />
       </div>
     </>
   );
@@ -133,4 +164,7 @@ function chosen(models: readonly Model[], before: string): string {
   return (known ?? models.find(({ is_default }) => is_default) ?? models[0])?.id ?? "";
 }
 
-render(<App />, document.body);
+const returned = takeReturned();
+if (returned) render(<main class="wide">Signing in…</main>, document.body);
+const failed = returned && (await finishSignIn(returned));
+render(<App failed={failed} />, document.body);

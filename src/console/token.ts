@@ -27,13 +27,18 @@ export const adminToken = keptAs("lintel.admin-token");
 /** A caller's. */
 export const callerToken = keptAs("lintel.token");
 
+const madeUp = "browser-";
+
+/** Whether nobody said it. */
+export const isMadeUp = (token: string): boolean => token.startsWith(madeUp);
+
 /** The caller's; else one that is made up, which opens gateways that take any. */
 export function someToken(): string {
   const kept = callerToken.kept();
   if (kept !== undefined) return kept;
   // One of its own for each browser, which so shares no limits with others.
   const bytes = crypto.getRandomValues(new Uint8Array(12));
-  const made = `browser-${[...bytes].map((byte) => byte.toString(36)).join("")}`;
+  const made = `${madeUp}${[...bytes].map((byte) => byte.toString(36)).join("")}`;
   callerToken.keep(made, true);
   return made;
 }

@@ -13,7 +13,10 @@ export function Administration() {
   const [token, setToken] = useState(adminToken.kept);
   const [refused, setRefused] = useState(false);
   const administer = useMemo((): Administer => {
-    const gateway = gatewayFor(token ?? "", () => setRefused(true));
+    const gateway = gatewayFor(
+      () => token ?? "",
+      () => setRefused(true),
+    );
     return async (name, body) => (await gateway.call(`lintel.admin.v1.${name}`, body)).json();
   }, [token]);
   const take = (said: string, keep: boolean) => {

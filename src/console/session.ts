@@ -1,0 +1,160 @@
+/**
+ * Who signed in, in this tab: what the issuer gave is kept until the tab is closed, and nowhere else. The gateway asks the
+ * issuer; this page speaks to its gateway alone.
+ */
+import { Failure, postFreely, wordsOf } from "./gateway.js";
+
+/** The ways to sign in, by what their buttons say. */
+export const waysIn: readonly string[] = JSON.parse(document.body.dataset.signIn ?? "[]");
+
+/** What a sign-in gives, as the gateway answers. */
+interface Given {
+  readonly token: string;
+  /** Seconds. */
+  readonly expires_in: number;
+  readonly refresh_token?: string;
+  readonly id_token?: string;
+}
+
+/** Somebody who is signed in. */
+interface Session extends Given {
+  /** The way that they came. */
+  readonly name: string;
+  /** By the clock of this browser, milliseconds. */
+  readonly endsAt: number;
+}
+
+/** A sign-in that was begun here. */
+interface Begun {
+  readonly name: string;
+  readonly state: string;
+  readonly nonce: string;
+  readonly verifier: string;
+  /** The part of the page that somebody looked at. */
+  readonly view: string;
+}
+
+/** How long ahead of its end a token is renewed, milliseconds; of one that is short a third. */
+const aheadMs = 60_000;
+
+const page = location.origin + location.pathname;
+
+const tab = <T>(key: string) => ({
+  get: (): T | undefined => JSON.parse(sessionStorage.getItem(key) ?? "null") ?? undefined,
+  set: (value: T) => sessionStorage.setItem(key, JSON.stringify(value)),
+  forget: () => sessionStorage.removeItem(key),
+});
+const begun = tab<Begun>("lintel.sign-in");
+const session = tab<Session>("lintel.session");
+
+/** The way by which somebody signed in; `undefined`: nobody did. */
+export const signedInBy = (): string | undefined => session.get()?.name;
+
+/** Nobody is signed in any more here. */
+export const forgetSession = session.forget;
+
+/** Leaves the page for the issuer's. @throws Failure */
+export async function signIn(name: string): Promise<void> {
+  type Answer = Omit<Begun, "name" | "view"> & { readonly url: string };
+  const { url, ...kept } = await postFreely<Answer>("sign-in/begin", { name, page });
+  begun.set({ name, ...kept, view: location.hash });
+  location.assign(url);
+}
+
+/** What the issuer sent somebody back with, which is in the page's address no longer; `undefined`: nothing. */
+export function takeReturned(): URLSearchParams | undefined {
+  const told = new URLSearchParams(location.search);
+  if (!told.has("state") || !(told.has("code") || told.has("error"))) return undefined;
+  history.replaceState(null, "", page + (begun.get()?.view ?? ""));
+  return told;
+}
+
+/** Ends a sign-in. @returns what went wrong; `undefined`: somebody is signed in */
+export async function finishSignIn(told: URLSearchParams): Promise<string | undefined> {
+  const was = begun.get();
+  // Once only, however it ends.
+  begun.forget();
+  if (was === undefined || told.get("state") !== was.state) {
+    return "This is the end of a sign-in that was not begun in this tab: nothing was done with it. Sign in again.";
+  }
+  const { name, nonce, verifier } = was;
+  const error = told.get("error");
+  if (error !== null) {
+    const words = told.get("error_description");
+    return `${name} did not sign you in: ${error}${words === null ? "" : `: ${words}`}`;
+  }
+  const returned = {
+    ...{ name, page, nonce, verifier },
+    code: told.get("code"),
+    iss: told.get("iss") ?? undefined,
+  };
+  try {
+    keep(name, await postFreely<Given>("sign-in/finish", returned));
+    return undefined;
+  } catch (reason) {
+    return `You are not signed in: ${wordsOf(reason)}`;
+  }
+}
+
+/** What calls are made with; it is renewed where it ends soon. @throws Failure 401 once it can't be */
+export function sessionToken(): string | Promise<string> {
+  const now = session.get();
+  if (!now) throw ended();
+  const ahead = Math.min(aheadMs, (now.expires_in * 1000) / 3);
+  if (Date.now() < now.endsAt - ahead) return now.token;
+  if (now.refresh_token !== undefined) {
+    renewing ??= renew(now, now.refresh_token).finally(() => {
+      renewing = undefined;
+    });
+    return renewing;
+  }
+  if (Date.now() < now.endsAt) return now.token;
+  session.forget();
+  throw ended();
+}
+
+/** For all calls that wait for it: a refresh token counts once. */
+let renewing: Promise<string> | undefined;
+
+async function renew(now: Session, refreshToken: string): Promise<string> {
+  const { name, id_token } = now;
+  try {
+    const asked = { name, page, refresh_token: refreshToken };
+    const given = await postFreely<Given>("sign-in/renew", asked);
+    // Who signed out meanwhile is not signed in again.
+    if (session.get()?.token === now.token) keep(name, { ...(id_token && { id_token }), ...given });
+    return given.token;
+  } catch (reason) {
+    const { status } = reason as Failure;
+    const away = status === 0 || status === 429 || status >= 500;
+    if (away && Date.now() < now.endsAt) return now.token;
+    if (away) throw reason;
+    session.forget();
+    throw ended();
+  }
+}
+
+/**
+ * Signs out here, and leaves for the issuer's page where one signs out there.
+ * @returns what went wrong there; `undefined`: nothing, or the page is left
+ */
+export async function signOut(): Promise<string | undefined> {
+  const now = session.get();
+  session.forget();
+  if (!now) return undefined;
+  const { name, refresh_token, id_token } = now;
+  try {
+    const asked = { name, page, refresh_token, id_token };
+    const { url } = await postFreely<{ readonly url?: string }>("sign-in/end", asked);
+    if (url !== undefined) location.assign(url);
+    return undefined;
+  } catch (reason) {
+    return `You are signed out here, and may be signed in there: ${wordsOf(reason)}`;
+  }
+}
+
+const keep = (name: string, given: Given): void =>
+  session.set({ name, ...given, endsAt: Date.now() + given.expires_in * 1000 });
+
+const ended = (): Failure =>
+  new Failure("your sign-in has ended: sign in again", 401, "invalid_token");
