@@ -19,6 +19,7 @@ test("docs/operations.md says of every section when a change of it applies", () 
     if (
       section === "admin" ||
       section === "auth" ||
+      section === "console" ||
       section === "idempotency" ||
       section === "cache"
     )
@@ -86,6 +87,15 @@ test("of idempotency only linger applies at once", () => {
   expect(told(linger)).toEqual([["idempotency.linger"], ["listen"], applied]);
   expect(told(ttl)).toEqual([[], ["idempotency"], now.idempotency]);
   expect(told(both)).toEqual([["idempotency.linger"], ["idempotency"], applied]);
+});
+
+test("of console who signs in applies at once, and whether there is one after a restart", () => {
+  const sign_in = [{ name: "A", issuer: "corp", client_id: "c" }];
+  const now = of({});
+  const signs = changeOf(now, of({ console: { sign_in } }), false);
+  expect([signs.changed, signs.restart]).toEqual([["console.sign_in"], []]);
+  const none = changeOf(now, of({ console: false }), false);
+  expect([none.changed, none.restart]).toEqual([[], ["console"]]);
 });
 
 test("of cache all but its store applies at once", () => {

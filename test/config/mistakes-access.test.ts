@@ -52,6 +52,59 @@ describe("mistakes in who may administer", () => {
   ])("%s", expectMistakes);
 });
 
+describe("mistakes in how people sign in", () => {
+  const signIn = (...entries: string[]) =>
+    `auth:\n  mode: token\n  oidc:\n    - { name: corp, issuer: "https://a", audience: l }\n    - { name: ms, issuer: "https://b/{tenantid}", audience: l, tenants: [x, y] }\nconsole:\n  sign_in:\n${entries.map((entry) => `    - { ${entry} }\n`).join("")}`;
+
+  test.each<Mistake>([
+    [
+      "neither a switch nor a mapping",
+      "console: yes please\n",
+      ["lintel.yaml:1:10: console: must be true, false, or a mapping with sign_in"],
+    ],
+    [
+      "an issuer that there is none of",
+      signIn("name: A, issuer: crop, client_id: c"),
+      ['console.sign_in[0].issuer: is no issuer of auth.oidc (did you mean "corp"?)'],
+    ],
+    [
+      "one button twice",
+      signIn("name: A, issuer: corp, client_id: c", "name: A, issuer: corp, client_id: d"),
+      ["console.sign_in[1].name: is the same as that of console.sign_in[0]; must be unique"],
+    ],
+    [
+      "no tenant, and one that there is none of",
+      signIn("name: A, issuer: ms, client_id: c", "name: B, issuer: ms, tenant: z, client_id: c"),
+      [
+        "console.sign_in[0].tenant: is required: auth.oidc[1] has several tenants",
+        "console.sign_in[1].tenant: is no tenant of auth.oidc[1]",
+      ],
+    ],
+    [
+      "an id token that opens nothing",
+      signIn("name: A, issuer: corp, client_id: c, token: id_token"),
+      [
+        'console.sign_in[0].token: is id_token, whose aud is the client_id: auth.oidc[0].audience must have "c"',
+      ],
+    ],
+    [
+      "scopes without openid, two in one, and what is said already",
+      signIn(
+        "name: A, issuer: corp, client_id: c, scopes: [email]",
+        'name: B, issuer: corp, client_id: c, scopes: [openid, "a b"]',
+        "name: C, issuer: corp, client_id: c, parameters: { state: s }",
+        'name: D, issuer: corp, client_id: c, resource: "a b"',
+      ),
+      [
+        "console.sign_in[0].scopes: must have openid among them",
+        "console.sign_in[1].scopes[1]: must be one scope, with no blanks and no quotes",
+        "console.sign_in[2].parameters: must have none of client_id, ",
+        "console.sign_in[3].resource: must be an address",
+      ],
+    ],
+  ])("%s", expectMistakes);
+});
+
 describe("mistakes in who may call", () => {
   test.each<Mistake>([
     [

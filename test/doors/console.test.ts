@@ -54,7 +54,9 @@ test("who has it already is told so, and who only looks gets no body", async () 
 test("it is there unless the operator says otherwise", async () => {
   const more = "auth: { mode: token }\nbackends: []\n";
   const on = await gateway(more);
-  expect(await (await fetch(on.url)).text()).toMatch(/<body data-serves="calls">/);
+  expect(await (await fetch(on.url)).text()).toMatch(
+    /<body data-serves="calls" data-sign-in="\[\]">/,
+  );
   const off = await gateway(`${more}console: false\n`);
   const response = await fetch(off.url);
   expect(response.status).toBe(404);
