@@ -26,7 +26,7 @@ it("makes code that imports neither rules nor annotations", () => {
   });
 
   const made = join(out, "client/lintel/v1");
-  const all = ["account_pb.ts", "chat_pb.ts", "image_pb.ts", "models_pb.ts"];
+  const all = ["account_pb.ts", "chat_pb.ts", "image_pb.ts", "models_pb.ts", "tokens_pb.ts"];
   expect(readdirSync(made).sort()).toEqual(all);
   for (const name of readdirSync(made)) {
     const modules = [...readFileSync(join(made, name), "utf8").matchAll(/ from "(.*?)"/g)];

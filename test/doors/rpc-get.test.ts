@@ -163,7 +163,7 @@ describe("by its address", () => {
       method: "OPTIONS",
       headers: { ...origin, "access-control-request-method": "GET" },
     });
-    expect(preflight.headers.get("access-control-allow-methods")).toBe("GET, POST");
+    expect(preflight.headers.get("access-control-allow-methods")).toBe("GET, POST, DELETE");
   });
 
   test("its deadline counts, and one that can't be read is refused", async () => {
