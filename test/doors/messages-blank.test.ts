@@ -19,7 +19,7 @@ const model = (...pieces: LLMResponse[]) =>
   };
 
 const use = { type: "tool_use", id: "a", name: "f", input: {} };
-const thinking = { type: "thinking", thinking: "Hm.", signature: "" };
+const thinking = { type: "thinking", thinking: "Hm.", signature: "W10=" };
 const text = (said: string) => ({ type: "text", text: said });
 
 describe("blanks", () => {

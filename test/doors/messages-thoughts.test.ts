@@ -89,7 +89,8 @@ describe("thoughts", () => {
   });
 
   test("are all of an answer that says nothing, also where only their server can read them", async () => {
-    const content = [{ type: "thinking", thinking: "Hm.", signature: "" }];
+    // Clients (LiteLLM, the AI SDK) drop thoughts without a signature, so that no model sees them again.
+    const content = [{ type: "thinking", thinking: "Hm.", signature: "W10=" }];
     expect((await whole(thinks([thought("Hm.")]), adaptive)).content).toEqual(content);
     expect((await streamed(thinks([thought("Hm.")]), adaptive)).message.content).toEqual(content);
     const unread = thinks([thought("", JSON.stringify(details))]);
@@ -170,9 +171,9 @@ describe("thoughts", () => {
       };
       const format = { type: "json_schema", schema: { type: "object" } };
       const { message } = await streamed(chat, { ...adaptive, output_config: { format } });
-      const signature = kept === "" ? "" : Buffer.from(kept).toString("base64");
+      const signature = Buffer.from(kept || "[]").toString("base64");
       expect(message.content).toMatchObject([
-        { type: "thinking", thinking: "a", signature: "" },
+        { type: "thinking", thinking: "a", signature: "W10=" },
         { type: "text", text: '{"b":1}' },
         { type: "thinking", thinking: "cd", signature },
       ]);

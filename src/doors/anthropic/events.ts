@@ -215,7 +215,7 @@ class MessageEncoder implements EventEncoder<"chat"> {
     this.#thoughts = undefined;
     const signature = signatureOf(reasoningDetails, reasoningContent);
     const signed = `"type":"signature_delta","signature":${toJsonString(signature)}`;
-    return (signature === "" ? "" : delta(index, signed)) + stopped(index);
+    return delta(index, signed) + stopped(index);
   }
 
   #called(pieces: readonly ToolCall[]): string {

@@ -6,12 +6,15 @@ import { sealed, unsealed } from "../json/kept-thoughts.js";
 /** How OpenRouter calls what is Claude's own. */
 const claude = "anthropic-claude-v1";
 
+/** The signature of thoughts that no model server wants more of: clients drop those that have none, and ask for no more. */
+const unsigned = sealed("");
+
 /** The type of a detail that has a text which the client is not to see. */
 const hiddenType = "lintel.thinking";
 
 /**
  * A signature for details. Claude's own is left as it is: its clients may go on elsewhere.
- * @param details a JSON array as text
+ * @param details a JSON array as text; empty: nothing
  * @param hidden the thoughts, where the client is not to see them: the model server may want them again
  */
 export function signatureOf(details: string, hidden = ""): string {
@@ -20,14 +23,14 @@ export function signatureOf(details: string, hidden = ""): string {
     const all = [{ type: hiddenType, text: hidden }, ...(first ? [first, ...more] : [])];
     return sealed(JSON.stringify(all));
   }
-  if (!first) return "";
+  if (!first) return unsigned;
   const isClaudes = more.length === 0 && first.format === claude;
   return isClaudes && typeof first.signature === "string" ? first.signature : sealed(details);
 }
 
 /** Thoughts, and the details that a signature has. @param thinking the text that it stands with */
 export function signedBy(signature: string, thinking: string) {
-  if (signature === "") return { thinking, details: [] };
+  if (signature === "" || signature === unsigned) return { thinking, details: [] };
   const own = { type: "reasoning.text", text: thinking, signature, format: claude, index: 0 };
   const details: readonly JsonObject[] = detailsOf(signature) ?? [own];
   const hidden = details.find(({ type }) => type === hiddenType)?.text;

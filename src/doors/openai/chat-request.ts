@@ -28,6 +28,7 @@ import {
   tierOf,
 } from "./parameters.js";
 import { readReasoning, reasoningFields } from "./reasoning.js";
+import { switchFields } from "./thinking-switches.js";
 
 /** What a request asks for. */
 export interface ChatRequest {
@@ -50,6 +51,7 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
   ...cacheOptionFields,
   max_completion_tokens: true,
   reasoning: reasoningFields,
+  ...switchFields,
   tools: fieldsOf(ToolSchema, { custom: customFields }),
   tool_choice: fieldsOf(ToolChoiceSchema, { allowed_tools: true, custom: fields({ name: true }) }),
   messages: fields({

@@ -1,10 +1,11 @@
-/** The object `reasoning` of requests, as OpenAI's Responses API and OpenRouter know it, to the contract's fields. */
+/** What requests say of thoughts, in the object `reasoning` of OpenAI's Responses API and OpenRouter, and in others' switches, to the contract's fields. */
 import type { Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { fields } from "../json/known.js";
 import { checkParameters, fieldsOfRules, reasoningParameters } from "./parameters.js";
+import { switchedEffort } from "./thinking-switches.js";
 
-/** What such an object asks for. */
+/** What a request asks for so. */
 export interface ReasoningAsked {
   /** By the contract's names; absent is what it does not say. */
   readonly asked: { readonly reasoning_effort?: unknown; readonly include_reasoning?: boolean };
@@ -20,20 +21,28 @@ export const reasoningFields = fields({
 
 const nothing: ReasoningAsked = { asked: {}, names: {} };
 
+/** What the switches say, of a request that says no effort otherwise. */
+function bySwitch(json: JsonObject): ReasoningAsked {
+  const effort = (json.reasoning_effort ?? "") === "" ? switchedEffort(json) : undefined;
+  if (effort === undefined) return nothing;
+  return { asked: { reasoning_effort: effort[0] }, names: { reasoning_effort: effort[1] } };
+}
+
 /** What may be asked of summaries. What there is of thoughts is told, whichever it is. */
 const summaries: readonly unknown[] = ["auto", "concise", "detailed", "none"];
 
 /**
- * Reads it. What it says goes before the contract's own fields beside it.
+ * Reads it. What the object says goes before the contract's own fields beside it, and these before switches.
  * @param warnings gets a line for each member that is dropped
  * @param into gets what is wrong of it, but for the effort, which is the contract's to check
  */
 export function readReasoning(
-  { reasoning }: JsonObject,
+  json: JsonObject,
   warnings: string[],
   into: Violation[],
 ): ReasoningAsked {
-  if (reasoning === undefined || reasoning === null) return nothing;
+  const { reasoning } = json;
+  if (reasoning === undefined || reasoning === null) return bySwitch(json);
   if (!isObject(reasoning)) {
     into.push({ field: "reasoning", message: "must be an object" });
     return nothing;
@@ -50,12 +59,13 @@ export function readReasoning(
   checkParameters(reasoning, reasoningParameters, dropped);
   warnings.push(...dropped.map((line) => `reasoning.${line}`));
   const effort = effortOf(reasoning);
+  const { asked, names } =
+    effort === undefined
+      ? bySwitch(json)
+      : { asked: { reasoning_effort: effort }, names: { reasoning_effort: "reasoning.effort" } };
   return {
-    asked: {
-      ...(effort !== undefined && { reasoning_effort: effort }),
-      ...(reasoning.exclude === true && { include_reasoning: false }),
-    },
-    names: effort === undefined ? {} : { reasoning_effort: "reasoning.effort" },
+    asked: reasoning.exclude === true ? { ...asked, include_reasoning: false } : asked,
+    names,
   };
 }
 

@@ -24,6 +24,7 @@ import {
   toldLogprobs,
 } from "../parameters.js";
 import { readReasoning, reasoningFields } from "../reasoning.js";
+import { switchFields } from "../thinking-switches.js";
 import { configured } from "./configuration.js";
 import { type Echo, membersOf } from "./echo.js";
 import { readItems } from "./items.js";
@@ -85,6 +86,7 @@ export const responseFields = fieldsOf(
     tool_choice: fields({ ...named, mode: true, tools: fields(named) }),
     text: fields({ format, verbosity: true }),
     reasoning: reasoningFields,
+    ...switchFields,
   },
   ({ name }) => (renamedFields.includes(name) ? [] : [name]),
 );
@@ -147,11 +149,13 @@ export function readResponse(given: JsonObject): ResponseRequest {
   return { message, stream, defect, warnings, names, echo, customs: offer.customs };
 }
 
-/** Where `include` asks how likely the tokens of the answer were; `undefined`: nowhere. */
-function logprobsAt({ include }: JsonObject): string | undefined {
+/** Where it is asked how likely the tokens of the answer were; `undefined`: nowhere, or by the contract's own field. */
+function logprobsAt({ include, logprobs, top_logprobs: top }: JsonObject): string | undefined {
   if (include === toldLogprobs) return "include";
   const at = Array.isArray(include) ? include.indexOf(toldLogprobs) : -1;
-  return at === -1 ? undefined : `include[${at}]`;
+  if (at !== -1) return `include[${at}]`;
+  // OpenAI says nothing of the two together, and LiteLLM sends this one alone.
+  return logprobs == null && typeof top === "number" && top > 0 ? "top_logprobs" : undefined;
 }
 
 /** Who only fills a cache of prompts must not pay for an answer. */
