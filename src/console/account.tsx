@@ -3,6 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { Line, Tick } from "./fields.js";
 import { accountOf, type Gateway, wordsOf } from "./gateway.js";
 import { Alert } from "./notes.js";
+import { OwnTokens } from "./own-tokens.js";
 import { SignIn } from "./sign-in.js";
 import { span } from "./time.js";
 import type { Limit, Account as Told } from "./wire.js";
@@ -39,9 +40,13 @@ export function Account({
       <TokenForm key={token} token={token} onToken={onToken} />
       {error !== undefined && <Alert text={error} />}
       {account && error === undefined && <Who account={account} />}
+      {isIssuers(token) && error === undefined && <OwnTokens gateway={gateway} shown={shown} />}
     </section>
   );
 }
+
+/** Whether an issuer vouches for who calls: by a JWT, or by who signed in. */
+const isIssuers = (token: string): boolean => token === "" || token.split(".").length === 3;
 
 /** Where somebody says a token. */
 export function TokenForm({

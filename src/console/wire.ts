@@ -108,6 +108,26 @@ export interface Account {
   readonly limits: readonly Limit[];
 }
 
+/** A token that a caller made, as `TokensService` has it in JSON. */
+export interface OwnToken {
+  readonly id: string;
+  readonly name: string;
+  readonly created_at: string;
+  readonly expires_at: string;
+}
+
+export interface ListOwnTokens {
+  readonly tokens: readonly OwnToken[];
+  readonly max_tokens: number;
+  readonly max_ttl_seconds: number;
+}
+
+export interface MadeOwnToken {
+  readonly token: OwnToken;
+  /** What calls are made with; told this once. */
+  readonly secret: string;
+}
+
 /** A model, as `ListModels` has it in JSON. */
 export interface Model {
   readonly id: string;

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { Readable } from "node:stream";
 import { afterAll, describe, expect, it, onTestFinished } from "vitest";
+import { adminLines, secret } from "../admin/gateway.js";
 import { echo } from "../backends/openai-subject.js";
 import { Upstream } from "../backends/upstream.js";
 import { gateway } from "../support/gateway.js";
@@ -50,13 +51,13 @@ const change = (page: Page, values: object) =>
 
 const alert = (page: Page) => page.getByRole("alert").first();
 
+/** Says something, and waits for the whole answer. */
 async function chats(page: Page) {
+  const answered = page.getByText(/\d tokens/);
+  const before = await answered.count();
   await labelled(page, "Message").fill("Hello");
   await button(page, "Send").click();
-  await page
-    .getByText(/\d tokens/)
-    .last()
-    .waitFor();
+  await answered.nth(before).waitFor();
 }
 
 describe.skipIf(noBrowser)(`people sign in to the console${why}`, () => {
@@ -146,6 +147,42 @@ describe.skipIf(noBrowser)(`people sign in to the console${why}`, () => {
     await button(page, "Send").click();
     await button(page, "Sign in with Corp").waitFor();
     expect(await stored(page, "sessionStorage")).not.toMatch(/eyJ/);
+  });
+
+  it("and make tokens that stand for them, which administrators see", async () => {
+    const identity = await startProvider();
+    const server = await Upstream.start(echo);
+    onTestFinished(() => server.close());
+    const more = `client_id: console, resource: "${resource}"`;
+    const text = configured(identity, server.url, more)
+      .replace("console] }]", "console], own_tokens: { max: 1, max_ttl: 10d } }]")
+      .concat(adminLines());
+    const { url, chat } = await gateway(text);
+    identity.pages.add(`${url}/`);
+    const { page, faults } = await opened(url, "#account");
+    await signInAs(page, "alice");
+    await page.getByText("Each is you, with your limits, and ends within 10 days.").waitFor();
+    await labelled(page, "What it is for").fill("laptop");
+    await labelled(page, "Days until it ends").fill("2");
+    await button(page, "Make it").click();
+    const told = await page.locator(".secret code").innerText();
+    expect((await chat("chat", "Hello", told)).status).toBe(200);
+    const row = page.getByRole("table", { name: "Your tokens" }).getByRole("row").last();
+    expect(await row.innerText()).toMatch(/^laptop\s*tok_/);
+    // As many as there may be.
+    await button(page, "Make it").waitFor({ state: "detached" });
+    await button(page, "Done").click();
+    await page.goto(`${url}/#administration`);
+    await labelled(page, "Token").fill(secret);
+    await button(page, "Use it").click();
+    const seen = page.getByRole("row").filter({ hasText: "made by corp:alice" });
+    await seen.getByRole("button", { name: "Revoke" }).waitFor();
+    expect(await seen.getByRole("button", { name: "Rotate" }).count()).toBe(0);
+    await page.getByRole("link", { name: "account" }).click();
+    await row.getByRole("button", { name: "Revoke" }).click();
+    await button(page, "Make it").waitFor();
+    expect((await chat("chat", "Hello", told)).status).toBe(401);
+    expect(faults).toEqual([]);
   });
 
   it("below a path", async () => {

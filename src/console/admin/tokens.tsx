@@ -2,8 +2,9 @@
 import { useCallback, useEffect, useState } from "preact/hooks";
 import { Tick } from "../fields.js";
 import { wordsOf } from "../gateway.js";
-import { Alert, Copy, Warnings } from "../notes.js";
+import { Alert } from "../notes.js";
 import { Scrolls } from "../scrolls.js";
+import { Secret } from "../secret.js";
 import { NewToken } from "./new-token.js";
 import type { Administer, Limit, ListTokens, Made, Token } from "./wire.js";
 
@@ -54,7 +55,14 @@ export function Tokens({ administer }: { readonly administer: Administer }) {
     <>
       <h2>Tokens</h2>
       {error !== undefined && <Alert text={error} />}
-      {made && <Secret made={made} onSeen={() => setMade(undefined)} />}
+      {made && (
+        <Secret
+          name={made.token.name}
+          secret={made.secret}
+          warnings={made.warnings}
+          onSeen={() => setMade(undefined)}
+        />
+      )}
       <NewToken
         onMake={(request) =>
           attempt(async () => setMade(await administer<Made>("TokensService/CreateToken", request)))
@@ -82,18 +90,21 @@ export function Tokens({ administer }: { readonly administer: Administer }) {
                 <td>
                   {token.name}
                   <small>{token.id}</small>
+                  {token.owner !== "" && <small>made by {token.owner}</small>}
                 </td>
                 <td>{token.team}</td>
-                <td>{token.models.join(", ") || "all"}</td>
+                <td>{token.owner === "" && (token.models.join(", ") || "all")}</td>
                 <td>{limitsIn(token)}</td>
                 <td>{token.expire_time ? new Date(token.expire_time).toLocaleString() : "—"}</td>
                 <td>{token.state.replace("STATE_", "").toLowerCase()}</td>
                 <td>
                   {token.state !== "STATE_REVOKED" && (
                     <div class="actions">
-                      <button type="button" class="quiet" onClick={() => rotate(token)}>
-                        Rotate
-                      </button>
+                      {token.owner === "" && (
+                        <button type="button" class="quiet" onClick={() => rotate(token)}>
+                          Rotate
+                        </button>
+                      )}
                       <button type="button" class="quiet danger" onClick={() => revoke(token)}>
                         Revoke
                       </button>
@@ -113,21 +124,6 @@ export function Tokens({ administer }: { readonly administer: Administer }) {
     </>
   );
 }
-
-/** What a new token's holder calls with. */
-const Secret = ({ made, onSeen }: { readonly made: Made; readonly onSeen: () => void }) => (
-  <div class="secret" role="status">
-    <p>The token of {made.token.name}. It is told this once:</p>
-    <code>{made.secret}</code>
-    <Warnings texts={made.warnings ?? []} />
-    <div class="actions">
-      <Copy text={made.secret} />
-      <button type="button" class="quiet" onClick={onSeen}>
-        Done
-      </button>
-    </div>
-  </div>
-);
 
 /** The limits of its own that a token has, in words. */
 function limitsIn({ limits = {}, from_addresses }: Token): string {

@@ -19,6 +19,8 @@ export interface Token {
   readonly create_time?: string;
   readonly expire_time?: string;
   readonly from_addresses: readonly string[];
+  /** The caller who made it; empty: an administrator. */
+  readonly owner: string;
 }
 
 export interface ListTokens {
