@@ -119,6 +119,7 @@ test.each<[DescMessage, (message: never, map: MapText) => unknown, Record<string
       "LLMResponse.id": ids,
       "LLMResponse.model": model,
       "LLMResponse.warnings": "words of the gateway",
+      "LLMResponse.service_tier": "a short name, or none",
       "LLMChoice.finish_reason": "one of a few words, whatever a model server says",
       "LLMChoice.stop_sequence": "one of the texts that the caller named",
       "TokenLogprob.token": spelled,
