@@ -29,8 +29,8 @@ export class LogWriter {
   #hand: Buffer | undefined;
   /** How much of it is. */
   #done = 0;
-  /** Size of the file when it could not be written; absent: it can, or is none. */
-  #reached: number | undefined;
+  /** Size of the file without what is done of that; `undefined`: it is none. */
+  #before: number | undefined;
   /** Another thread is at it. */
   #away = false;
   #lost = 0;
@@ -84,6 +84,7 @@ export class LogWriter {
     this.#timer = undefined;
     this.#hand = this.#take();
     this.#done = 0;
+    this.#before = this.#prompt ? undefined : sizeOf(this.#fd);
     this.#push(this.#hand);
   }
 
@@ -96,10 +97,10 @@ export class LogWriter {
 
   /** What is left to be written: from the begin of its line on where somebody emptied the file meanwhile. */
   #rest(hand: Buffer): Buffer {
-    const reached = this.#reached;
-    this.#reached = undefined;
-    if (reached !== undefined && this.#done > 0 && (sizeOf(this.#fd) ?? reached) < reached) {
+    const size = this.#before === undefined ? undefined : sizeOf(this.#fd);
+    if (size !== undefined && size < (this.#before ?? 0) + this.#done) {
       this.#done = hand.lastIndexOf(newline, this.#done - 1) + 1;
+      this.#before = size - this.#done;
     }
     return hand.subarray(this.#done);
   }
@@ -118,14 +119,13 @@ export class LogWriter {
     const hand = this.#hand as Buffer;
     this.#away = false;
     if (error) {
-      this.#reached = sizeOf(this.#fd);
       const pause = isBusy(error) ? busyMs : failedMs;
       setTimeout(() => this.#push(this.#rest(hand)), pause).unref();
       return;
     }
     this.#done += done;
     if (this.#done < hand.length) {
-      this.#push(hand.subarray(this.#done));
+      this.#push(this.#rest(hand));
     } else {
       this.#hand = undefined;
       this.#soon();
