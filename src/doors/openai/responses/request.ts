@@ -149,13 +149,11 @@ export function readResponse(given: JsonObject): ResponseRequest {
   return { message, stream, defect, warnings, names, echo, customs: offer.customs };
 }
 
-/** Where it is asked how likely the tokens of the answer were; `undefined`: nowhere, or by the contract's own field. */
-function logprobsAt({ include, logprobs, top_logprobs: top }: JsonObject): string | undefined {
+/** Where `include` asks how likely the tokens of the answer were; `undefined`: nowhere. */
+function logprobsAt({ include }: JsonObject): string | undefined {
   if (include === toldLogprobs) return "include";
   const at = Array.isArray(include) ? include.indexOf(toldLogprobs) : -1;
-  if (at !== -1) return `include[${at}]`;
-  // OpenAI says nothing of the two together, and LiteLLM sends this one alone.
-  return logprobs == null && typeof top === "number" && top > 0 ? "top_logprobs" : undefined;
+  return at === -1 ? undefined : `include[${at}]`;
 }
 
 /** Who only fills a cache of prompts must not pay for an answer. */
