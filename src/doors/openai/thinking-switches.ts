@@ -17,7 +17,8 @@ type Switched = readonly [effort: string, at: string] | undefined;
 /**
  * Reads them: `thinking` of DeepSeek, Z.ai, Moonshot and Anthropic's form for OpenAI's clients,
  * `enable_thinking` of Alibaba, and `chat_template_kwargs`, by which clients of vLLM and SGLang tell
- * a model's template. What has no meaning here is no fault: others' servers took it, too.
+ * a model's template. A switch that says nothing known is no fault: others' servers took it, too. A template's
+ * effort is checked as the contract's own.
  */
 export function switchedEffort(json: JsonObject): Switched {
   const { thinking, enable_thinking: enabled, chat_template_kwargs: told } = json;
