@@ -9,7 +9,7 @@ import type { OidcCallers } from "./callers.js";
 import { type Described, Discovery } from "./discovery.js";
 import { postForm } from "./read-json.js";
 import type { SignInSettings } from "./sign-in-settings.js";
-import { authorizationOf, refusalOf, tokensIn } from "./token-endpoint.js";
+import { authorizationOf, refusalOf, secretsIn, tokensIn } from "./token-endpoint.js";
 
 /** A sign-in that was begun. */
 export interface Begun {
@@ -219,7 +219,7 @@ export class SignIns {
     const { issuer, resource } = settings;
     const asked = resource === undefined ? form : { ...form, resource };
     const answer = await this.#post(name, described, "token_endpoint", asked);
-    if (answer.status !== 200) throw refusalOf(name, answer, Object.values(form));
+    if (answer.status !== 200) throw refusalOf(name, answer, secretsIn(settings, form));
     const tokens = tokensIn(answer.json);
     const idToken = tokens.id_token;
     if (idToken !== undefined) {

@@ -45,6 +45,19 @@ export function tokensIn(json: unknown): Tokens {
   );
 }
 
+/** What an issuer was sent that nobody else may read, however it was written. */
+export function secretsIn(
+  { clientId, clientSecret }: Pick<SignInSettings, "clientId" | "clientSecret">,
+  { code, code_verifier: verifier, refresh_token: refresh }: Readonly<Record<string, string>>,
+): string[] {
+  const basic = (secret: string) =>
+    Buffer.from(`${formEncoded(clientId)}:${formEncoded(secret)}`).toString("base64");
+  const own = clientSecret ? [basic(clientSecret), formEncoded(clientSecret), clientSecret] : [];
+  const sent = [code, verifier, refresh].filter((text) => text !== undefined);
+  // Of what is shorter there is something in any words.
+  return [...own, ...sent.filter((text) => text.length >= 8)];
+}
+
 /** Letters of an issuer's words that are repeated. */
 const mostWords = 300;
 
@@ -63,9 +76,7 @@ export function refusalOf(
   const told = isObject(json) ? json : {};
   const shown = (value: unknown): string => {
     if (typeof value !== "string") return "";
-    const plain = secrets
-      .filter((secret) => secret.length >= 16)
-      .reduce((text, secret) => text.replaceAll(secret, "…"), value);
+    const plain = secrets.reduce((text, secret) => text.replaceAll(secret, "…"), value);
     return plain.replace(/[^\x20-\x7e…]+/g, " ").slice(0, mostWords);
   };
   const code = shown(told.error);

@@ -217,6 +217,28 @@ describe("an issuer that answers with", () => {
   });
 });
 
+test("no words of an issuer bring its client's secret to the page, or into the log", async () => {
+  const secret = "s3/cret";
+  const it = await served(`, client_secret: "${secret}"`);
+  const basic = Buffer.from("console:s3%2Fcret").toString("base64");
+  const words = `${secret} s3%2Fcret ${basic} refresh-1 refresh_token ${it.page}`;
+  tokenEndpoint(
+    it.identity,
+    401,
+    JSON.stringify({ error: "invalid_client", error_description: words }),
+  );
+  const asked = { name: "Corp", page: it.page, refresh_token: "refresh-1" };
+  const [status, code, message] = await it.refused("renew", asked);
+  expect([status, code]).toEqual([502, "upstream_failed"]);
+  // What is no secret helps to find the mistake.
+  expect(message).toBe(`Corp refuses: invalid_client: … … … … refresh_token ${it.page}`);
+  const { fields } = await it.said("a sign-in failed");
+  expect(fields.error).toBe(message);
+  for (const told of [secret, "s3%2Fcret", basic]) {
+    expect(JSON.stringify(it.lines)).not.toContain(told);
+  }
+});
+
 test("a reload changes who may sign in, and where", async () => {
   const it = await served();
   const begin = (name: string) => it.refused("begin", { name, page: it.page });
