@@ -93,15 +93,16 @@ export async function setUp(config: Config, stores: Stores, before?: Setup): Pro
       : own(await openIssuers(config, stores.log, before?.issuers));
     const sameSignIns =
       sameIssuers && isDeepStrictEqual(before.config.console.sign_in, config.console.sign_in);
-    const signIns = sameSignIns ? before.signIns : own(await openSignIns(config, issuers));
+    const signIns = sameSignIns ? before.signIns : await openSignIns(config, issuers);
     const sameDocuments = before && isDeepStrictEqual(before.config.documents, config.documents);
     const documents = sameDocuments ? before.documents : own(readerOf(config));
-    const others = { checker, guards, alerts, issuers, signIns, documents };
+    const others = { checker, guards, alerts, issuers, documents };
     const parts = [...backends.map(({ backend }) => backend), ...Object.values(others)];
     return {
       config,
       backends,
       ...others,
+      signIns,
       core: coreFor(config, stores, { backends, ...others }),
       parts: parts.filter((part) => part !== undefined),
       made,

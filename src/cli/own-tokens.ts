@@ -1,11 +1,12 @@
 /** `lintel own-tokens`: the tokens that a caller makes for itself, at a Lintel that lets it in by a JWT. */
+import { type Timestamp, timestampMs } from "@bufbuild/protobuf/wkt";
 import { type Token, TokensService } from "../../gen/lintel/v1/tokens_pb.js";
 import { spelled } from "../config/quantities.js";
 import { tokenObject, tokensObject } from "../doors/rest/account.js";
 import { serverOptions, withServer } from "./client.js";
 import { type Command, type Given, type Group, UsageError } from "./command.js";
 import { deliver, out, printable, say } from "./output.js";
-import { table } from "./table.js";
+import { minuteOf, table } from "./table.js";
 import { expiryHelp, expiryOption } from "./token-options.js";
 
 const where = {
@@ -54,8 +55,8 @@ const list: Command = {
       }
       const { tokens, maxTokens, maxTtlSeconds } = listed;
       const rows = tokens.map((token) => {
-        const { id, name, created_at } = tokenObject(token);
-        return [printable(name), id, minutes(created_at), ends(token)];
+        const { id, name, createdAt } = token;
+        return [printable(name), id, timeOf(createdAt), ends(token)];
       });
       if (rows.length === 0) say("you have no tokens");
       else out(table(["NAME", "ID", "CREATED", "EXPIRES"], rows));
@@ -89,6 +90,6 @@ function ttlOf(given: Given): number {
   return Math.min(Math.ceil((at - Date.now()) / 1000), 2 ** 31 - 1);
 }
 
-const ends = (token: Token | undefined): string => minutes(tokenObject(token).expires_at);
+const ends = (token: Token | undefined): string => timeOf(token?.expiresAt);
 
-const minutes = (time = ""): string => `${time.slice(0, 16)}Z`;
+const timeOf = (time: Timestamp | undefined): string => (time ? minuteOf(timestampMs(time)) : "");

@@ -23,6 +23,9 @@ export function table(heading: readonly string[], cells: readonly (readonly stri
     .join("\n");
 }
 
+/** A moment as people read it: to the minute, in UTC. @param ms since the epoch */
+export const minuteOf = (ms: number): string => `${new Date(ms).toISOString().slice(0, 16)}Z`;
+
 /** Rows under a heading as RFC 4180 has them. */
 export function csv(heading: readonly string[], rows: readonly (readonly string[])[]): string {
   const quoted = (cell: string) =>

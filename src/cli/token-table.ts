@@ -4,7 +4,7 @@ import { limitsWritten } from "../config/caller-limits.js";
 import { tokenOf } from "../core/admin/messages.js";
 import { limitsInWords } from "./limit-options.js";
 import { printable } from "./output.js";
-import { table } from "./table.js";
+import { minuteOf, table } from "./table.js";
 
 const heading = ["NAME", "ID", "STATE", "TEAM", "MODELS", "LIMITS", "CREATED", "EXPIRES"];
 
@@ -30,8 +30,8 @@ function rowOf(message: Token): string[] {
     stateOf(message),
     team,
     ...given,
-    timeOf(createdAt),
-    expiresAt === undefined ? "never" : timeOf(expiresAt),
+    minuteOf(createdAt),
+    expiresAt === undefined ? "never" : minuteOf(expiresAt),
   ];
 }
 
@@ -60,5 +60,3 @@ function stateOf({ state, previousExpireTime }: Token): string {
   if (state === State.EXPIRED) return "expired";
   return previousExpireTime ? "active, two tokens" : "active";
 }
-
-const timeOf = (ms: number) => `${new Date(ms).toISOString().slice(0, 16)}Z`;

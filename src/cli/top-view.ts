@@ -5,7 +5,7 @@ import type { Percentiles } from "../core/routing/latency.js";
 import type { EndpointSnapshot } from "../core/routing/snapshot.js";
 import type { MirrorStatus, Status } from "../telemetry/status.js";
 import type { ModelTally } from "../telemetry/tally.js";
-import { table } from "./table.js";
+import { minuteOf, table } from "./table.js";
 
 /** All of it, as lines of text. */
 export function topView(status: Status): string {
@@ -177,14 +177,13 @@ const budgetRow = ({ scope, name, caller, team, ...it }: BudgetUse): string[] =>
   amount(it.used),
   amount(it.amount),
   it.period,
-  it.endsAt === undefined ? "never" : minuteOf(it.endsAt),
+  it.endsAt === undefined ? "never" : minuteOf(nearestMinute(it.endsAt)),
 ];
 
 const amount = (spend: number) => String(Number(spend.toPrecision(6)));
 
 /** As a store tells it whose clock is another one, a period ends some moments before or after a full minute. */
-const minuteOf = (ms: number) =>
-  `${new Date(Math.round(ms / 60_000) * 60_000).toISOString().slice(0, 16)}Z`;
+const nearestMinute = (ms: number) => Math.round(ms / 60_000) * 60_000;
 
 const stateOf = ({ state, outForMs }: Pick<EndpointSnapshot, "state" | "outForMs">) =>
   outForMs === 0 ? state : `${state} ${Math.ceil(outForMs / 1000)}s`;

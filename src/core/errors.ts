@@ -119,6 +119,10 @@ export function invalidFields(violations: readonly Violation[], retry?: Retry): 
   });
 }
 
+/** What is wrong with fields, where anything is. */
+export const invalidIn = (violations: readonly Violation[]): LintelError | undefined =>
+  violations.length > 0 ? invalidFields(violations) : undefined;
+
 /** The same error about a field, or about another one, or in other words. @param message default: the same */
 export function aboutField(
   { code, message: said, retry, askedDelay, leaving, allow, cause }: LintelError,

@@ -11,10 +11,9 @@ import {
 import type { Call, Caller } from "./call.js";
 import type { OwnTokens, Voucher } from "./callers/own.js";
 import type { StoredToken } from "./callers/store.js";
-import { checkTokenName } from "./callers/token-name.js";
+import { checkTokenName, noSuchToken } from "./callers/token-name.js";
 import { invalidFields, LintelError, type Violation } from "./errors.js";
 import type { Output } from "./methods.js";
-import { holdsToken } from "./tokens.js";
 
 /** The methods by which callers administer their tokens. */
 export type OwnTokenMethod = "createToken" | "listTokens" | "revokeToken";
@@ -101,11 +100,7 @@ async function revoked(
   const { token: which } = call.request;
   const token = await tokens.revoke(owner, which);
   if (!token) {
-    // Who confuses them is not told it back: errors are logged.
-    const message = holdsToken(which)
-      ? "token has to be a name or an id, and not the token itself"
-      : `you have no token ${JSON.stringify(which)} that counts`;
-    throw new LintelError("token_not_found", message, { param: "token" });
+    throw noSuchToken(which, `you have no token ${JSON.stringify(which)} that counts`);
   }
   call.log.info(changeIn(call, token), "a caller ended a token of its own");
   return create(RevokeTokenResponseSchema, { token: messageOf(token) });

@@ -165,9 +165,6 @@ export class SignIns {
     return url.href;
   }
 
-  /** Nothing is open between two calls. */
-  close(): void {}
-
   #way(name: string) {
     const way = this.#ways.get(name);
     if (way) return way;

@@ -22,9 +22,11 @@ export function authorizationOf(
   if (!known.includes("client_secret_basic") && known.includes("client_secret_post")) {
     return { fields: { ...fields, client_secret: clientSecret } };
   }
-  const both = `${formEncoded(clientId)}:${formEncoded(clientSecret)}`;
-  return { fields: {}, authorization: `Basic ${Buffer.from(both).toString("base64")}` };
+  return { fields: {}, authorization: `Basic ${basicOf(clientId, clientSecret)}` };
 }
+
+const basicOf = (clientId: string, secret: string): string =>
+  Buffer.from(`${formEncoded(clientId)}:${formEncoded(secret)}`).toString("base64");
 
 /** As it stands in a form. */
 const formEncoded = (text: string): string => new URLSearchParams({ _: text }).toString().slice(2);
@@ -50,9 +52,9 @@ export function secretsIn(
   { clientId, clientSecret }: Pick<SignInSettings, "clientId" | "clientSecret">,
   { code, code_verifier: verifier, refresh_token: refresh }: Readonly<Record<string, string>>,
 ): string[] {
-  const basic = (secret: string) =>
-    Buffer.from(`${formEncoded(clientId)}:${formEncoded(secret)}`).toString("base64");
-  const own = clientSecret ? [basic(clientSecret), formEncoded(clientSecret), clientSecret] : [];
+  const own = clientSecret
+    ? [basicOf(clientId, clientSecret), formEncoded(clientSecret), clientSecret]
+    : [];
   const sent = [code, verifier, refresh].filter((text) => text !== undefined);
   // Of what is shorter there is something in any words.
   return [...own, ...sent.filter((text) => text.length >= 8)];

@@ -15,11 +15,10 @@ import { isNetwork, networkMessage } from "../callers/addresses.js";
 import { changedLimits } from "../callers/changed-limits.js";
 import type { NotRotated } from "../callers/registry.js";
 import { graceEnd, type StoredToken } from "../callers/store.js";
-import { checkTokenName, noBlanks } from "../callers/token-name.js";
+import { checkTokenName, noBlanks, noSuchToken } from "../callers/token-name.js";
 import { invalidFields, LintelError, type Violation } from "../errors.js";
 import { stars } from "../pattern.js";
 import { utc } from "../time-zone.js";
-import { holdsToken } from "../tokens.js";
 import { type Group, groups } from "../usage/sums.js";
 import { durationOf, expiryOf, type Into, limitsOf, pageToken, placeIn, timeOf } from "./fields.js";
 import { rowMessage, tokenMessage } from "./messages.js";
@@ -216,13 +215,8 @@ function refuse(found: readonly Violation[]): void {
 
 const taken = (message: string) => new LintelError("already_exists", message, { param: "name" });
 
-function noToken(which: string): LintelError {
-  // Who confuses them is not told it back: errors are logged.
-  const message = holdsToken(which)
-    ? "token has to be a name or an id, and not the token itself"
-    : `there is no token ${quoted(which)} that counts`;
-  return new LintelError("token_not_found", message, { param: "token" });
-}
+const noToken = (which: string): LintelError =>
+  noSuchToken(which, `there is no token ${quoted(which)} that counts`);
 
 /** Why a token was not changed, or not rotated. */
 async function notChanged(

@@ -1,5 +1,5 @@
 /** Names of tokens that are kept. */
-import type { Violation } from "../errors.js";
+import { LintelError, type Violation } from "../errors.js";
 import { holdsToken } from "../tokens.js";
 
 /** What a name must not do that has a meaning beside it. */
@@ -11,4 +11,13 @@ export function checkTokenName(name: string, into: Violation[]): void {
   if (name.startsWith("tok_")) add("must not begin with tok_");
   if (holdsToken(name)) add("must be a name, and no token");
   if (name !== name.trim()) add(noBlanks);
+}
+
+/** The error for a name or an id of no token. @param absent what to say of it */
+export function noSuchToken(which: string, absent: string): LintelError {
+  // Who confuses them is not told it back: errors are logged.
+  const message = holdsToken(which)
+    ? "token has to be a name or an id, and not the token itself"
+    : absent;
+  return new LintelError("token_not_found", message, { param: "token" });
 }

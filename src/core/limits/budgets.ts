@@ -193,27 +193,29 @@ export class Budgets {
     }
   }
 
-  #pairOf(key: string, make: () => Entry | undefined): Entry | undefined {
-    const entry = this.#pairs.get(key) ?? make();
-    if (entry) this.#pairs.set(key, entry);
+  #pairOf(
+    scope: Entry["scope"],
+    { name, counter }: Rule,
+    caller: string | undefined,
+    team: string | undefined,
+  ): Entry | undefined {
+    const entry = this.#pairs.get(counter.key) ?? entryOf(scope, name, counter, { caller, team });
+    if (entry) this.#pairs.set(counter.key, entry);
     return entry;
   }
 
   /** What there is of a budget; made if it was not seen. */
-  #entryOf({ scope, name, counter }: Rule, caller: Caller | undefined): Entry | undefined {
+  #entryOf(rule: Rule, caller: Caller | undefined): Entry | undefined {
+    const { scope, name, counter } = rule;
     switch (scope) {
       case "user":
         return undefined;
       case "caller_model": {
         if (caller?.token === undefined) return undefined;
-        return this.#pairOf(counter.key, () =>
-          entryOf(scope, name, counter, { caller: caller.id }),
-        );
+        return this.#pairOf(scope, rule, caller.id, undefined);
       }
-      case "team_model": {
-        const team = caller?.team;
-        return this.#pairOf(counter.key, () => entryOf(scope, name, counter, { team }));
-      }
+      case "team_model":
+        return this.#pairOf(scope, rule, undefined, caller?.team);
       case "caller": {
         // Whoever makes up a bearer token is a caller of its own.
         if (caller?.token === undefined) return undefined;

@@ -1,5 +1,4 @@
 /** One call that a mirror gets as well: asked once, read to its end, and thrown away. */
-import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import type {
   StreamTextToImageResponse,
   TextToImageRequest,
@@ -21,6 +20,7 @@ import { Warnings } from "../warnings.js";
 import { Attempt, type Batch } from "./attempt.js";
 import { isDeadline } from "./blame.js";
 import type { Mirror, MirrorParts, Mirrors } from "./mirrors.js";
+import { withoutTier } from "./priced-tier.js";
 import { promptTokensOf } from "./quota.js";
 import type { RoutingTools } from "./routing.js";
 import { mirrorDefaults } from "./settings.js";
@@ -105,7 +105,8 @@ export class MirroredCall implements Enrolled {
     const { door, model, countedAs } = of;
     return {
       ...call,
-      request: inOrdinaryTier(call.request),
+      // What is thrown away is neither worth a dearer tier of service nor told of a caller's patience.
+      request: withoutTier(call.request),
       // Documents are read in a turn of their own, not in the caller's.
       caller: undefined,
       targets: [target],
@@ -181,12 +182,6 @@ export class MirroredCall implements Enrolled {
     if (!failure && sample !== 1 && Math.random() >= sample) return;
     log.info({ id, ...lineOf(mirrored, failure) }, "mirrored call");
   }
-}
-
-/** What is thrown away is neither worth a dearer tier of service nor told of a caller's patience. */
-function inOrdinaryTier(request: Call["request"]): Call["request"] {
-  const { serviceTier } = request as Partial<LLMRequest>;
-  return serviceTier ? Object.assign({ ...request }, { serviceTier: "" }) : request;
 }
 
 /** Whoever watches the mirrors of a call hears of this one what it hears of the call's own attempts. */

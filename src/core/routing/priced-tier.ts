@@ -31,7 +31,13 @@ export function inPricedTier(
   if (!lacksTier(prices, attributes.model ?? "", served, tier)) return asked;
   if (modelSettings?.unsupported === "reject") throw unsupported(serviceTier);
   warnings.add(notSupported(serviceTier));
-  return { ...(asked as LLMRequest), serviceTier: "" };
+  return withoutTier(asked);
+}
+
+/** A request that asks for no tier of service. @returns the same where it asks for none */
+export function withoutTier<R extends object>(request: R): R {
+  const { serviceTier: tier } = request as Partial<LLMRequest>;
+  return tier ? { ...request, serviceTier: "" } : request;
 }
 
 /** It has the price of a call that asks for none. */

@@ -7,7 +7,7 @@ import {
   ToolChoiceSchema,
   ToolSchema,
 } from "../../../gen/lintel/v1/chat_pb.js";
-import { invalidFields, type LintelError, unsupported, type Violation } from "../../core/errors.js";
+import { invalidIn, type LintelError, unsupported, type Violation } from "../../core/errors.js";
 import { isObject, type JsonObject, withMembers } from "../../core/json.js";
 import { compileDecoder } from "../json/decode.js";
 import { type AnswerForm, answerForm, formFields } from "../json/fields.js";
@@ -125,7 +125,7 @@ export function readChat(json: JsonObject): ChatRequest {
   // Not as arguments, of which there may be too many for the stack.
   for (const fault of customs.wrong) violations.push(fault);
   const form = answerForm(json, violations);
-  const defect = violations.length > 0 ? invalidFields(violations) : refused;
+  const defect = invalidIn(violations) ?? refused;
   const names = customs.names(table);
   return {
     message,

@@ -5,7 +5,7 @@ import {
   type TextToImageResponse,
 } from "../../../gen/lintel/v1/image_pb.js";
 import { impliedBy } from "../../core/defaults.js";
-import { invalidFields, type LintelError, type Violation } from "../../core/errors.js";
+import { invalidIn, type LintelError, type Violation } from "../../core/errors.js";
 import { type JsonObject, withMembers } from "../../core/json.js";
 import { nowSeconds } from "../../core/stamp.js";
 import { compileDecoder } from "../json/decode.js";
@@ -82,7 +82,7 @@ export function readImage(json: JsonObject): ImageRequest {
   } else if (form !== "url" && form !== "b64_json") {
     violations.push({ field: "response_format", message: 'must be "url" or "b64_json"' });
   }
-  const defect = violations.length > 0 ? invalidFields(violations) : refused;
+  const defect = invalidIn(violations) ?? refused;
   return {
     message,
     defect,

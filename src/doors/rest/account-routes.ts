@@ -6,7 +6,7 @@ import {
   ListTokensRequestSchema,
   RevokeTokenRequestSchema,
 } from "../../../gen/lintel/v1/tokens_pb.js";
-import { invalidFields, type Violation } from "../../core/errors.js";
+import { invalidIn, type Violation } from "../../core/errors.js";
 import type { DoorOptions } from "../door.js";
 import { bodyOf } from "../json/body.js";
 import { compileDecoder } from "../json/decode.js";
@@ -26,7 +26,7 @@ const newFields = fieldsOf(CreateTokenRequestSchema);
 export function accountRoutes(app: FastifyInstance, { gateway, settings }: DoorOptions): void {
   /** Of what has no body. */
   const origin = (request: FastifyRequest, reply: FastifyReply, violations: Violation[]) =>
-    originOf(request, reply, "rest", settings, { defect: wrongIn(violations) });
+    originOf(request, reply, "rest", settings, { defect: invalidIn(violations) });
 
   app.get("/account", { config: { errorForm: queryError } }, (request, reply) => {
     const { user } = request.query as Record<string, unknown>;
@@ -38,7 +38,7 @@ export function accountRoutes(app: FastifyInstance, { gateway, settings }: DoorO
   app.post("/account/tokens", (request, reply) => {
     const { json = {}, defect, admission } = bodyOf(request, newFields);
     const { message, violations } = decodeNew(json);
-    const wrong = defect ?? wrongIn(violations);
+    const wrong = defect ?? invalidIn(violations);
     const from = originOf(request, reply, "rest", settings, { admission, defect: wrong });
     const running = gateway.call("createToken", message, from);
     return sendWhole(reply, running, ({ token, secret }) =>
@@ -62,6 +62,3 @@ export function accountRoutes(app: FastifyInstance, { gateway, settings }: DoorO
     );
   });
 }
-
-const wrongIn = (violations: Violation[]) =>
-  violations.length > 0 ? invalidFields(violations) : undefined;

@@ -2,7 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import { TextToImageRequestSchema } from "../../../gen/lintel/v1/image_pb.js";
-import { invalidFields } from "../../core/errors.js";
+import { invalidIn } from "../../core/errors.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";
 import { wholeChat } from "../json/chat.js";
@@ -33,7 +33,7 @@ export const rest: Door = async (app, options) => {
     const { json = {}, defect, admission } = bodyOf(request, chatFields);
     const { message, violations } = decodeChat(json);
     const form = answerForm(json, violations);
-    const wrong = defect ?? (violations.length > 0 ? invalidFields(violations) : undefined);
+    const wrong = defect ?? invalidIn(violations);
     const origin = originOf(request, reply, "rest", settings, { admission, defect: wrong });
     const { stream, includeUsage } = form;
     const inParts = wrong !== undefined || areInParts(message);
@@ -49,7 +49,7 @@ export const rest: Door = async (app, options) => {
     const { json = {}, defect, admission } = bodyOf(request, imageFields);
     const { message, violations } = decodeImage(json);
     const { stream } = answerForm({ stream: json.stream }, violations);
-    const wrong = defect ?? (violations.length > 0 ? invalidFields(violations) : undefined);
+    const wrong = defect ?? invalidIn(violations);
     const origin = originOf(request, reply, "rest", settings, { admission, defect: wrong });
     // JSON answers refer to images by their address only.
     message.includeData = false;
