@@ -45,8 +45,13 @@ export interface Watched {
 /**
  * Opens the console of a gateway, with nothing kept from before.
  * @param path from the begin of its address on, as in `#images`
+ * @param before what is to be done with the page ahead of that
  */
-export async function opened(url: string, path = ""): Promise<Watched> {
+export async function opened(
+  url: string,
+  path = "",
+  before?: (page: Page) => Promise<unknown>,
+): Promise<Watched> {
   const context = await (await browser()).newContext();
   onTestFinished(() => context.close());
   const page = await context.newPage();
@@ -64,6 +69,7 @@ export async function opened(url: string, path = ""): Promise<Watched> {
     if (/^https?:/.test(request.url())) origins.add(new URL(request.url()).origin);
   });
   page.on("dialog", (dialog) => dialog.accept());
+  await before?.(page);
   await page.goto(`${url}/${path}`);
   return { page, faults, origins };
 }

@@ -74,6 +74,42 @@ describe.skipIf(noBrowser)(`pictures in the console${why}`, () => {
     expect(await page.getByRole("alert").count()).toBe(0);
   });
 
+  /** The form, sent before it is known what there is to draw with, which `tell` tells. */
+  async function sentEarly() {
+    const backend = scripted({ streamTextToImage: paints() });
+    const { url } = await serve(backend, shown);
+    let tell = () => {};
+    const told = new Promise<void>((resolve) => {
+      tell = resolve;
+    });
+    const { page } = await opened(url, "#images", (page) =>
+      page.route("**/ListModels", async (route) => {
+        await told;
+        await route.continue();
+      }),
+    );
+    await labelled(page, "Prompt").fill("a cat");
+    await labelled(page, "Prompt").press("Enter");
+    return { backend, page, tell };
+  }
+
+  it("wait for what the gateway has, where somebody is quicker", async () => {
+    const { backend, page, tell } = await sentEarly();
+    tell();
+    await page.getByAltText("drawn").waitFor();
+    expect(backend.asked).toHaveLength(1);
+    expect(backend.asked[0]).toMatchObject({ modelId: "image-1", includePreviews: true });
+  });
+
+  it("do not wait with what is written on", async () => {
+    const { backend, page, tell } = await sentEarly();
+    await labelled(page, "Prompt").fill("a cat and a dog");
+    tell();
+    await button(page, "Draw").click();
+    await page.getByAltText("drawn").waitFor();
+    expect(backend.asked).toHaveLength(1);
+  });
+
   it("are veiled where they were found harmful, until somebody asks", async () => {
     const parts = { checker: { isHarmful: async () => true } };
     const { url } = await serve(scripted({ streamTextToImage: paints() }), { ...shown, parts });

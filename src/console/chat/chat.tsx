@@ -165,6 +165,7 @@ export function Chat({
           label="Message"
           placeholder="Enter sends, Shift and Enter begin a line"
           value={draft}
+          sendable={models.length > 0}
           onChange={setDraft}
           onSend={send}
           onFiles={(files) => void attach(files)}

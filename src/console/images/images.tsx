@@ -48,6 +48,7 @@ export function Images({
           label="Prompt"
           placeholder="What is to be seen; | stands between several prompts"
           value={form.prompt}
+          sendable={models.length > 0}
           onChange={(prompt) => onForm({ ...form, prompt })}
           onSend={start}
         >
