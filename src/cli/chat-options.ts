@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { chatEngineFields, chatLora, chatTemplate, type Lora } from "../backends/llama/schema.js";
 import { lookAt } from "../backends/local.js";
 import { messageOf } from "../config/problems.js";
-import type { NodeSettings } from "../node.js";
+import type { NodeSettings } from "../node-settings.js";
 import { NotAFile, readRegular } from "../regular-file.js";
 import { type Given, UsageError } from "./command.js";
 import { fieldOf, oneOf } from "./option-fields.js";

@@ -18,7 +18,7 @@ import {
 import { otlpSettings } from "../config/telemetry.js";
 import { type Logger, logLevels } from "../core/log.js";
 import { largestBody } from "../doors/door.js";
-import type { Classifier, NodeSettings } from "../node.js";
+import type { Classifier, NodeSettings } from "../node-settings.js";
 import { isSocketPath, socketMessage } from "../socket-path.js";
 import { chatEngineOf, lorasOf, templatesOf } from "./chat-options.js";
 import { type Command, type Given, UsageError } from "./command.js";
