@@ -104,6 +104,8 @@ test("a start says what is in the way", async () => {
       ...settings,
       credentials: { accessKeyId: "a", secretAccessKey: "b" },
       log,
+      // A machine whose name server is slow takes its time to say that there is no such host.
+      patience: { connectMs: 60_000, answerMs: 60_000 },
       ...more,
     }).then(
       () => "open",
