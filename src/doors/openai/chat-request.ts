@@ -3,6 +3,7 @@ import {
   ContentPartSchema,
   type LLMRequest,
   LLMRequestSchema,
+  ResponseFormatSchema,
   ToolCallSchema,
   ToolChoiceSchema,
   ToolSchema,
@@ -14,6 +15,7 @@ import { type AnswerForm, answerForm, formFields } from "../json/fields.js";
 import { fields, fieldsOf } from "../json/known.js";
 import type { Names } from "../json/rename.js";
 import { withAllowedTools, withPlaces } from "./allowed-tools.js";
+import { formatFields, formFieldsBeside, readForm } from "./answer-forms.js";
 import { Breakpoints, cacheOptionFields, type PartReading } from "./breakpoints.js";
 import { ChatCustoms, customCallFields, customFields, customsOf } from "./chat-customs.js";
 import { partFields, readParts } from "./chat-parts.js";
@@ -52,6 +54,8 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
   max_completion_tokens: true,
   reasoning: reasoningFields,
   ...switchFields,
+  ...formFieldsBeside,
+  response_format: fieldsOf(ResponseFormatSchema, formatFields),
   tools: fieldsOf(ToolSchema, { custom: customFields }),
   tool_choice: fieldsOf(ToolChoiceSchema, { allowed_tools: true, custom: fields({ name: true }) }),
   messages: fields({
@@ -74,8 +78,17 @@ export function readChat(json: JsonObject): ChatRequest {
   const asked = customs.read(among.asked);
   const reasoning = readReasoning(json, warnings, wrong);
   const user = readEndUser(json);
+  const { response_format: own } = json;
+  const asForm = readForm(json, own, "response_format", warnings, wrong);
+  refused ??= asForm?.refused;
   const members: Record<string, unknown> = Object.assign({}, reasoning.asked, user.asked);
-  const table: Record<string, string> = Object.assign({}, reasoning.names, user.names);
+  if (asForm) members.response_format = asForm.format;
+  const table: Record<string, string> = Object.assign(
+    {},
+    reasoning.names,
+    user.names,
+    asForm?.names,
+  );
   const breakpoints = new Breakpoints(json, wrong);
   const reading: PartReading = {
     breakpoints,

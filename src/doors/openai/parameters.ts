@@ -26,6 +26,12 @@ const refuse = (...neutral: unknown[]): Rule => ({ neutral, otherwise: "refuse" 
 
 const refuseSince = (why: string): Rule => ({ ...refuse(), why });
 
+/** Forms of answers that are no schema's: a grammar, an expression, one of several texts. */
+const otherForm = refuseSince("an answer's form can be a JSON schema's alone here");
+const choice = refuseSince(
+  "an answer's form can be a JSON schema's alone here, such as that of an object with an enum",
+);
+
 /** What an answer may have: one with something else is refused, and what is left of it asked for. */
 export const modalities = choicesOf(LLMRequestSchema.field.modalities);
 
@@ -43,11 +49,46 @@ const service_tier = { ...warn("auto", "default", "standard", "on_demand"), take
 /** The tier of service that a request asks for, as the contract has it: of others there are warnings, or they ask for nothing. */
 export const tierOf = (value: unknown): unknown => (tiers.includes(value) ? value : undefined);
 
+/** What vLLM calls those of them that stand in requests and in NVIDIA's `nvext`. */
+const guided = {
+  guided_choice: choice,
+  guided_decoding_backend: warn(),
+  guided_grammar: otherForm,
+  guided_regex: otherForm,
+  guided_whitespace_pattern: warn(),
+} as const;
+
+/** Of the form of an answer, as clients of other servers ask for it. */
+const forms = {
+  ...guided,
+  // SGLang's.
+  ebnf: otherForm,
+  // llama.cpp's, and LocalAI's.
+  grammar: otherForm,
+  regex: otherForm,
+  structural_tag: otherForm,
+} as const;
+
+/** Of objects with forms of an answer: vLLM's `structured_outputs`, and `nvext`. */
+export const structuredParameters = rules({
+  ...guided,
+  _backend: warn(),
+  choice,
+  disable_additional_properties: warn(false),
+  disable_any_whitespace: warn(false),
+  disable_fallback: warn(false),
+  grammar: otherForm,
+  regex: otherForm,
+  structural_tag: otherForm,
+  whitespace_pattern: warn(),
+});
+
 /**
  * Of `POST /v1/chat/completions`. What is neither here nor in the contract
  * (`metadata`, `store`…) does not change the answer and is ignored.
  */
 export const chatParameters = rules({
+  ...forms,
   n: refuse(1),
   audio: warn(),
   // Azure's, for answers by what is found in documents.
@@ -78,6 +119,7 @@ export const toldLogprobs = "message.output_text.logprobs";
 
 /** Of `POST /v1/responses`; `reasoning` and `text` have rules of their own. */
 export const responseParameters = rules({
+  ...forms,
   access_programs: { ...warn("standard"), member: "cyber" },
   background: refuse(false),
   background_options: { ...warn("soonest"), member: "completion_window" },
@@ -117,12 +159,14 @@ export const fieldsOfRules = (rules: Rules): Record<string, Known> =>
 /**
  * Looks for parameters that can't be honoured.
  * @param warnings gets a line for each that is dropped
+ * @param within what their names begin with
  * @returns the error for the first that is refused
  */
 export function checkParameters(
   json: JsonObject,
   rules: Rules,
   warnings: string[],
+  within = "",
 ): LintelError | undefined {
   let refused: LintelError | undefined;
   // Requests have fewer parameters than there are rules.
@@ -133,10 +177,10 @@ export function checkParameters(
     // Forms send what nobody filled in.
     const unset = value === undefined || value === null || value === "";
     if (unset || rule.taken?.includes(value) || isNeutral(value, rule)) continue;
-    if (rule.otherwise === "warn") warnings.push(`${name}: not supported, ignored`);
+    if (rule.otherwise === "warn") warnings.push(`${within}${name}: not supported, ignored`);
     else {
       const why = rule.why ?? `this gateway supports ${inWords(rule.neutral)}`;
-      refused ??= unsupported(name, why);
+      refused ??= unsupported(within + name, why);
     }
   }
   return refused;

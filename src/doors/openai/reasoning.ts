@@ -55,9 +55,7 @@ export function readReasoning(
     if (summaries.includes(reasoning[name] ?? "auto")) continue;
     into.push({ field: `reasoning.${name}`, message: "must be one of auto, concise, detailed" });
   }
-  const dropped: string[] = [];
-  checkParameters(reasoning, reasoningParameters, dropped);
-  warnings.push(...dropped.map((line) => `reasoning.${line}`));
+  checkParameters(reasoning, reasoningParameters, warnings, "reasoning.");
   const effort = effortOf(reasoning);
   const { asked, names } =
     effort === undefined

@@ -12,6 +12,7 @@ import { compileDecoder } from "../../json/decode.js";
 import { answerForm } from "../../json/fields.js";
 import { fields, fieldsOf } from "../../json/known.js";
 import type { Names } from "../../json/rename.js";
+import { formFieldsBeside, readForm } from "../answer-forms.js";
 import { cacheOptionFields } from "../breakpoints.js";
 import type { Customs } from "../custom-calls.js";
 import { checkCustomNames } from "../custom-tools.js";
@@ -87,6 +88,7 @@ export const responseFields = fieldsOf(
     text: fields({ format, verbosity: true }),
     reasoning: reasoningFields,
     ...switchFields,
+    ...formFieldsBeside,
   },
   ({ name }) => (renamedFields.includes(name) ? [] : [name]),
 );
@@ -109,12 +111,14 @@ export function readResponse(given: JsonObject): ResponseRequest {
   const limit = json.max_output_tokens ?? undefined;
   const verbosity = text.verbosity ?? undefined;
   const told = logprobsAt(json);
+  const own = formatOf(text.format);
+  const form = readForm(json, own, formatAt ?? "text.format", warnings, wrong);
   const members = {
     messages: conversation.messages,
     max_tokens: limit ?? json.max_tokens,
     tools: offer.tools,
     tool_choice: offer.choice,
-    response_format: formatOf(text.format),
+    response_format: form ? form.format : own,
     verbosity: verbosity ?? json.verbosity,
     logprobs: told === undefined ? json.logprobs : true,
     service_tier: tierOf(json.service_tier),
@@ -126,7 +130,12 @@ export function readResponse(given: JsonObject): ResponseRequest {
   const { stream } = answerForm({ stream: json.stream }, violations);
   // Not pushed as arguments, of which there may be too many for the stack.
   const faults = [...violations, ...conversation.violations, ...wrong, ...wrongIn(json)];
-  const renamed: Record<string, string> = Object.assign({}, reasoning.names, user.names);
+  const renamed: Record<string, string> = Object.assign(
+    {},
+    reasoning.names,
+    user.names,
+    form?.names,
+  );
   if (effortAt !== undefined) renamed.reasoning_effort = effortAt;
   if (limit !== undefined) renamed.max_tokens = "max_output_tokens";
   if (verbosity !== undefined) renamed.verbosity = "text.verbosity";
@@ -138,7 +147,8 @@ export function readResponse(given: JsonObject): ResponseRequest {
     formatAt === undefined
       ? nameOf
       : (field) => nameOf(field).replace(/^text\.format(?![^.[])/, formatAt);
-  const refused = parameter ?? prewarming(json) ?? offer.refused ?? conversation.refused;
+  const refused =
+    parameter ?? form?.refused ?? prewarming(json) ?? offer.refused ?? conversation.refused;
   const defect = faults.length > 0 ? invalidFields(faults) : refused;
   const echo = {
     members: membersOf(json, offer.kept),
