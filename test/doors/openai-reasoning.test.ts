@@ -5,6 +5,7 @@ import { reasoningChoice, reasoningOf } from "../../src/core/reasoning.js";
 import { say } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
 import { piece, says, scripted } from "../support/scripted.js";
+import { token, withTokens } from "../support/tokens.js";
 import { chunks, hello, json, serve, serveChat } from "./serve.js";
 
 const completions = "/v1/chat/completions";
@@ -130,6 +131,35 @@ describe("what was thought", () => {
       { content: "Hi" },
       {},
     ]);
+  });
+
+  test.each([{ reasoning: {} }, { reasoning: { effort: "low" } }, { include_reasoning: true }])(
+    "stands in `reasoning`, too, for who asks as OpenRouter's clients do: %j",
+    async (more) => {
+      const { post } = await serveChat(thinksAndSays);
+      const { choices } = await json(await post(completions, hello(more)));
+      const thought = { reasoning_content: "Hm", reasoning: "Hm", reasoning_details: details };
+      expect(choices[0].message).toEqual({ role: "assistant", content: "Hi", ...thought });
+      const stream = await chunks(await post(completions, hello({ stream: true, ...more })));
+      expect(stream.map(({ choices }) => choices[0].delta)).toEqual([
+        { role: "assistant", content: "", reasoning_content: "Hm", reasoning: "Hm" },
+        { reasoning_details: details },
+        { content: "Hi" },
+        {},
+      ]);
+    },
+  );
+
+  test("stands in `reasoning`, too, beside tokens that are told", async () => {
+    const thinks: Handle<"chat"> = async function* (call) {
+      const thought = { ...piece(""), choices: [reasoningChoice(reasoningOf("Hm"))] };
+      yield [withTokens(thought, token("Hm"))];
+      yield* says("Hi")(call);
+    };
+    const { post } = await serveChat(thinks);
+    const body = hello({ stream: true, logprobs: true, reasoning: { enabled: true } });
+    const [, first] = await chunks(await post(completions, body));
+    expect(first.choices[0].delta).toEqual({ reasoning_content: "Hm", reasoning: "Hm" });
   });
 
   const answer = { role: "assistant", content: "Hi" };

@@ -5,13 +5,20 @@ import { detailsIn, type Reasoning } from "../../core/reasoning.js";
 import { extraText, imagesText } from "./drawn.js";
 import { logprobsText } from "./logprobs.js";
 
-/** A whole answer as JSON text. Strings are never null and there is no `delta`: SDKs throw. */
-export function wholeChat(response: LLMResponse, warnings: readonly string[]): string {
+/**
+ * A whole answer as JSON text. Strings are never null and there is no `delta`: SDKs throw.
+ * @param alsoReasoning whether thoughts stand in `reasoning`, too
+ */
+export function wholeChat(
+  response: LLMResponse,
+  warnings: readonly string[],
+  alsoReasoning = false,
+): string {
   const { id, created, model, choices, usage, usageEstimated, serviceTier } = response;
   // Only texts are left to JSON.stringify, which takes twice as long for the whole object.
   const text = choices.map(
     ({ index, message, finishReason, stopSequence, logprobs }) =>
-      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}${reasoningText(message)}${imagesText(message?.images)}${callsText(message?.toolCalls, false)}},"finish_reason":${JSON.stringify(finishReason)}${stopText(stopSequence)}${logprobsText(logprobs)}}`,
+      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}${reasoningText(message, alsoReasoning)}${imagesText(message?.images)}${callsText(message?.toolCalls, false)}},"finish_reason":${JSON.stringify(finishReason)}${stopText(stopSequence)}${logprobsText(logprobs)}}`,
   );
   return `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${created},"model":${JSON.stringify(model)},"choices":[${text.join(",")}],"usage":${usageText(usage)}${tierText(serviceTier)}${extras(usageEstimated, warnings)}}`;
 }
@@ -50,10 +57,18 @@ function promptDetails(usage: LLMTokenUsage): string {
   return `,"prompt_tokens_details":{${read}"cache_write_tokens":${written}${kept}}`;
 }
 
-/** What the model thought, where it says so, as it follows other members. */
-export function reasoningText({ reasoningContent, reasoningDetails }: Reasoning = {}): string {
+/**
+ * What the model thought, where it says so, as it follows other members.
+ * @param twice whether it stands in `reasoning`, too, as OpenRouter and vLLM have it
+ */
+export function reasoningText(
+  { reasoningContent, reasoningDetails }: Reasoning = {},
+  twice = false,
+): string {
   if (!reasoningContent && !reasoningDetails) return "";
-  const said = reasoningContent ? `,"reasoning_content":${JSON.stringify(reasoningContent)}` : "";
+  const text = reasoningContent ? JSON.stringify(reasoningContent) : "";
+  const again = twice ? `,"reasoning":${text}` : "";
+  const said = text === "" ? "" : `,"reasoning_content":${text}${again}`;
   const details = detailsIn(reasoningDetails ?? "");
   return details.length > 0 ? `${said},"reasoning_details":${toJsonLine(details)}` : said;
 }

@@ -29,6 +29,8 @@ export interface ChunkForm {
   readonly fullDelta: boolean;
   /** Where `usage` stands: in every chunk, in one more chunk at the end, or nowhere. */
   readonly usage: "every" | "extra" | "none";
+  /** Whether thoughts stand in `reasoning`, too. Default: in `reasoning_content` alone. */
+  readonly alsoReasoning?: boolean;
 }
 
 /**
@@ -82,7 +84,8 @@ class ChunkEncoder implements EventEncoder<"chat"> {
       const { delta, finishReason } = choice;
       const { content = "", toolCalls = [] } = delta ?? {};
       if (delta?.reasoningContent) {
-        this.#text(delta.reasoningContent, "reasoning_content", this.#thoughts, to);
+        if (this.#form.alsoReasoning) to.add(event(this.#open + this.#thought(delta)));
+        else this.#text(delta.reasoningContent, "reasoning_content", this.#thoughts, to);
       }
       if (delta?.reasoningDetails) to.add(event(this.#open + this.#details(delta)));
       if (content !== "") this.#text(content, "content", this.#content, to);
@@ -133,7 +136,7 @@ class ChunkEncoder implements EventEncoder<"chat"> {
     const { content = "", toolCalls = [], images = [] } = delta ?? {};
     const role = this.#full ? ',"role":"assistant"' : "";
     const said = this.#full || content !== "" ? `,"content":${toJsonString(content)}` : "";
-    const others = reasoningText(delta) + imagesText(images, this.#drawn);
+    const others = reasoningText(delta, this.#form.alsoReasoning) + imagesText(images, this.#drawn);
     const members = (role + said + others + callsText(toolCalls, true)).slice(1);
     this.#started = true;
     this.#drawn += images.length;
@@ -146,6 +149,11 @@ class ChunkEncoder implements EventEncoder<"chat"> {
 
   #calls(calls: readonly ToolCall[]): string {
     return this.#delta(callsText(calls, true));
+  }
+
+  /** What is thought, by both names. */
+  #thought({ reasoningContent }: LLMMessage): string {
+    return this.#delta(reasoningText({ reasoningContent }, true));
   }
 
   #details({ reasoningDetails }: LLMMessage): string {

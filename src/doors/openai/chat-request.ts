@@ -29,7 +29,7 @@ import {
   modalities,
   tierOf,
 } from "./parameters.js";
-import { readReasoning, reasoningFields } from "./reasoning.js";
+import { asksAsOpenRouter, readReasoning, reasoningFields } from "./reasoning.js";
 import { switchFields } from "./thinking-switches.js";
 
 /** What a request asks for. */
@@ -41,6 +41,8 @@ export interface ChatRequest {
   readonly warnings: readonly string[];
   readonly names: Names;
   readonly customs: Customs;
+  /** Whether thoughts are looked for in `reasoning`. */
+  readonly alsoReasoning: boolean;
 }
 
 const decode = compileDecoder(LLMRequestSchema);
@@ -147,6 +149,7 @@ export function readChat(json: JsonObject): ChatRequest {
     warnings,
     names: among.places ? withPlaces(names, among.places) : names,
     customs: customNames,
+    alsoReasoning: asksAsOpenRouter(json),
   };
 }
 

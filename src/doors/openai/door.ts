@@ -48,23 +48,34 @@ export const openai: Door = async (app, options) => {
   const readAsked = (request: FastifyRequest, reply: FastifyReply, model?: string) => {
     const { json = {}, admission, defect } = bodyOf(request, chatFields);
     const read = readChat(model === undefined ? json : withMembers(json, { model }));
-    const { message, form, warnings, names, customs } = read;
+    const { message, form, warnings, names, customs, alsoReasoning } = read;
     const inParts = read.defect !== undefined || areInParts(message);
     const origin = originOf(request, reply, "openai", settings, {
       admission,
       defect: defect ?? read.defect,
     });
     const { stream, includeUsage } = form;
-    return { message, stream, origin, names, inParts, warnings, includeUsage, customs };
+    return {
+      message,
+      stream,
+      origin,
+      names,
+      inParts,
+      warnings,
+      includeUsage,
+      customs,
+      alsoReasoning,
+    };
   };
 
   const complete = (request: FastifyRequest, reply: FastifyReply, model?: string) => {
     // Not taken apart with a rest, which V8 copies in its runtime.
     const asked = readAsked(request, reply, model);
-    const { message, warnings, includeUsage, customs } = asked;
-    const chunks = { fullDelta: false, usage: includeUsage ? "extra" : "none" } as const;
+    const { message, warnings, includeUsage, customs, alsoReasoning } = asked;
+    const usage = includeUsage ? "extra" : "none";
+    const chunks = { fullDelta: false, usage, alsoReasoning } as const;
     return answerChat(reply, options, asked, {
-      whole: (response, all) => wholeChat(withInputs(response, customs), all),
+      whole: (response, all) => wholeChat(withInputs(response, customs), all, alsoReasoning),
       encoder: (running) =>
         inputsTo(chunkEncoder(chunks, running, message.model, warnings), customs),
     });
