@@ -37,6 +37,10 @@ const streams = (...pieces: LLMResponse[]): Handle<"chat"> =>
 const base64 = (value: unknown) =>
   Buffer.from(typeof value === "string" ? value : JSON.stringify(value)).toString("base64");
 
+/** What the gateway itself keeps of thoughts in `encrypted_content`. */
+const sealed = (details: object[], text: string) =>
+  base64(details) + (text === "" ? "" : `.${base64(text)}`);
+
 const unsigned = { type: "reasoning.text", text: "Hm", index: 0 };
 const signature = { type: "reasoning.text", signature: "abc", index: 0 };
 const signed = { ...unsigned, signature: "abc" };
@@ -46,7 +50,7 @@ const thinks = (text: string, details: object[] = [], status = "completed") => (
   id: expect.stringMatching(/^rs_[\w-]{10,}$/),
   ...{ type: "reasoning", status },
   summary: text === "" ? [] : [{ type: "summary_text", text }],
-  encrypted_content: base64(details),
+  encrypted_content: sealed(details, text),
 });
 
 const said = (text: string, status = "completed") =>
@@ -207,6 +211,43 @@ describe("thoughts that come back", () => {
       ["assistant", "a\n\nb", undefined, 2],
       ["tool", undefined, undefined, 0],
       ["tool", undefined, undefined, 0],
+    ]);
+  });
+
+  test.each([
+    ["nothing else", {}, "Häm"],
+    ["an empty summary", { summary: [] }, "Häm"],
+    ["its summary", { summary: summary("In short") }, "In short"],
+    ["its text", { content: [{ type: "reasoning_text", text: "Raw" }] }, "Raw"],
+  ])("are in what was encrypted, where a client sends that and %s", async (_, more, told) => {
+    for (const details of [[], [signed]]) {
+      const kept = item({ encrypted_content: sealed(details, "Häm"), ...more });
+      expect(await messagesFor(...user, kept, answer)).toEqual([
+        ["user", undefined, undefined, 0],
+        ["assistant", told, details.length > 0 ? details : undefined, 0],
+      ]);
+    }
+  });
+
+  test("come back from an answer of which a client keeps what was encrypted alone", async () => {
+    const { output } = await whole(thinksAndSays, {});
+    const [{ encrypted_content }] = output as [{ encrypted_content: string }];
+    expect(await messagesFor(...user, item({ encrypted_content, summary: [] }), answer)).toEqual([
+      ["user", undefined, undefined, 0],
+      ["assistant", "Hm", [signed], 0],
+    ]);
+  });
+
+  test.each([
+    `${base64({ alg: "none" })}.${base64("Hm")}`,
+    `${base64(["text"])}.${base64("Hm")}`,
+    `.${base64("Hm")}`,
+    "a.b.c",
+  ])("that somebody else has encrypted in two parts are passed over: %s", async (other) => {
+    const kept = item({ summary: [], encrypted_content: other });
+    expect(await messagesFor(...user, kept, answer)).toEqual([
+      ["user", undefined, undefined, 0],
+      ["assistant", undefined, undefined, 0],
     ]);
   });
 

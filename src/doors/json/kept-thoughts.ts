@@ -1,16 +1,39 @@
 /**
  * What a model server wants to see again of its thoughts, where clients keep it as one text: OpenAI's
  * as `encrypted_content`, Anthropic's as `signature`. It is base64 of a JSON array, and nothing for
- * them to read.
+ * them to read. The thoughts themselves may follow it, for clients that send nothing else back.
  */
 import { areObjects, isJsonOf, parseJson } from "../../core/json.js";
 
-/** @param details JSON array as text; empty: nothing */
-export const sealed = (details: string): string => Buffer.from(details || "[]").toString("base64");
+/**
+ * @param details JSON array as text; empty: nothing
+ * @param thoughts what was thought; empty: that comes back elsewhere
+ */
+export function sealed(details: string, thoughts = ""): string {
+  const kept = base64(details || "[]");
+  return thoughts === "" ? kept : kept + between + base64(thoughts);
+}
+
+/** No letter of base64. */
+const between = ".";
+
+const base64 = (text: string): string => Buffer.from(text).toString("base64");
 
 /** The details in one of ours, as text; nothing in somebody else's. */
 export function unsealed(text: string): string {
-  const details = Buffer.from(text, "base64").toString();
+  const details = detailsText(text);
   const isList = isJsonOf(details, (value) => areObjects(value) && value.length > 0);
   return isList ? JSON.stringify(parseJson(details)) : "";
+}
+
+/** The thoughts in one of ours; nothing in somebody else's. */
+export function unsealedThoughts(text: string): string {
+  const end = text.indexOf(between);
+  if (end === -1 || !isJsonOf(detailsText(text), areObjects)) return "";
+  return Buffer.from(text.slice(end + between.length), "base64").toString();
+}
+
+function detailsText(text: string): string {
+  const end = text.indexOf(between);
+  return Buffer.from(end === -1 ? text : text.slice(0, end), "base64").toString();
 }

@@ -107,8 +107,9 @@ export function reasoningItem(
   status: Status,
 ): string {
   const summary = reasoningContent === "" ? "" : summaryPart(reasoningContent);
-  // Clients drop thoughts without: nothing is kept here, so they are to come back.
-  const kept = status === "in_progress" ? "null" : `"${sealed(reasoningDetails)}"`;
+  // Clients drop thoughts without, and some all but it: nothing is kept here, so they are to come back.
+  const kept =
+    status === "in_progress" ? "null" : `"${sealed(reasoningDetails, reasoningContent)}"`;
   return `{"id":"${idOf("rs", stamp, number)}","type":"reasoning","status":"${status}","summary":[${summary}],"encrypted_content":${kept}}`;
 }
 

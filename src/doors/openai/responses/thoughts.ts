@@ -2,7 +2,7 @@
 import type { Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { Thoughts } from "../../../core/reasoning.js";
-import { unsealed } from "../../json/kept-thoughts.js";
+import { unsealed, unsealedThoughts } from "../../json/kept-thoughts.js";
 
 /** What an item says. */
 export interface Thought {
@@ -12,8 +12,8 @@ export interface Thought {
 }
 
 /**
- * Reads an item: the thoughts themselves, else their summaries. What somebody else has encrypted is
- * passed over, since no model server here can read it.
+ * Reads an item: the thoughts themselves, else their summaries, else what was encrypted of them here. What somebody
+ * else has encrypted is passed over, since no model server here can read it.
  * @param at where it stands
  * @param into gets what is wrong of it
  */
@@ -24,9 +24,11 @@ export function readThoughts(
 ): Thought {
   const said = textOf(content, `${at}.content`, into);
   const summed = textOf(summary, `${at}.summary`, into);
-  const isText = typeof (kept ?? "") === "string";
-  if (!isText) into.push({ field: `${at}.encrypted_content`, message: "must be a string" });
-  return { text: said || summed, details: isText && kept ? unsealed(kept as string) : "" };
+  if (typeof (kept ?? "") !== "string") {
+    into.push({ field: `${at}.encrypted_content`, message: "must be a string" });
+  }
+  if (typeof kept !== "string" || kept === "") return { text: said || summed, details: "" };
+  return { text: said || summed || unsealedThoughts(kept), details: unsealed(kept) };
 }
 
 /** The texts of parts. */
