@@ -16,9 +16,15 @@ import { fields, fieldsOf } from "../json/known.js";
 import type { Names } from "../json/rename.js";
 import { withAllowedTools, withPlaces } from "./allowed-tools.js";
 import { formatFields, formFieldsBeside, readForm } from "./answer-forms.js";
-import { Breakpoints, cacheOptionFields, type PartReading } from "./breakpoints.js";
+import { Breakpoints, cacheOptionFields } from "./breakpoints.js";
 import { ChatCustoms, customCallFields, customFields, customsOf } from "./chat-customs.js";
-import { partFields, readParts } from "./chat-parts.js";
+import {
+  type ChatPartReading,
+  haveThoughts,
+  partFields,
+  readParts,
+  thoughtsAmong,
+} from "./chat-parts.js";
 import type { Customs } from "./custom-calls.js";
 import { checkCustomNames, isCustom } from "./custom-tools.js";
 import { endUserFields, readEndUser } from "./end-user.js";
@@ -53,7 +59,7 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
   ...fieldsOfRules(chatParameters),
   ...endUserFields,
   ...cacheOptionFields,
-  max_completion_tokens: true,
+  ...{ max_completion_tokens: true, random_seed: true },
   reasoning: reasoningFields,
   ...switchFields,
   ...formFieldsBeside,
@@ -61,7 +67,7 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
   tools: fieldsOf(ToolSchema, { custom: customFields }),
   tool_choice: fieldsOf(ToolChoiceSchema, { allowed_tools: true, custom: fields({ name: true }) }),
   messages: fields({
-    ...{ role: true, refusal: true, tool_call_id: true, function_call: true },
+    ...{ role: true, refusal: true, tool_call_id: true, function_call: true, prefix: true },
     ...{ reasoning_content: true, reasoning: true, reasoning_details: true },
     tool_calls: fieldsOf(ToolCallSchema, { custom: customCallFields }),
     ...{ audio: fields({ id: true }), content: partFields },
@@ -73,7 +79,7 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
 export function readChat(json: JsonObject): ChatRequest {
   const warnings: string[] = [];
   let refused = checkParameters(json, chatParameters, warnings);
-  const { messages, max_completion_tokens: limit } = json;
+  const { messages, max_completion_tokens: limit, random_seed: seed } = json;
   const wrong: Violation[] = [];
   const among = withAllowedTools(json, wrong);
   const customs = new ChatCustoms();
@@ -92,8 +98,10 @@ export function readChat(json: JsonObject): ChatRequest {
     asForm?.names,
   );
   const breakpoints = new Breakpoints(json, wrong);
-  const reading: PartReading = {
+  const reading: ChatPartReading = {
     breakpoints,
+    wrong,
+    names: table,
     warnings: new Set(),
     refuse(place, why) {
       refused ??= unsupported(place, why);
@@ -107,6 +115,12 @@ export function readChat(json: JsonObject): ChatRequest {
     members.max_tokens = limit;
     table.max_tokens = "max_completion_tokens";
   }
+  // Mistral's clients say these so.
+  if (seed != null && json.seed == null) {
+    members.seed = seed;
+    table.seed = "random_seed";
+  }
+  if (asked.tool_choice === "any") members.tool_choice = "required";
   if (Array.isArray(messages) && messages.some(isRewritten)) {
     members.messages = messages.map((item, i) => {
       // What is no text is told of by its own name.
@@ -129,6 +143,9 @@ export function readChat(json: JsonObject): ChatRequest {
   }
   if (Array.isArray(messages) && messages.some(callsFunctions)) {
     warnings.push("messages: function_call in them is not supported, ignored");
+  }
+  if (Array.isArray(messages) && messages.some(isBegun)) {
+    warnings.push("messages: prefix in them is not supported, ignored");
   }
   warnings.push(...reading.warnings, ...customs.warnings);
   const { message, violations } = decode(
@@ -184,12 +201,15 @@ const isRefusal = ({ content, refusal }: JsonObject) =>
 /** Whether a message is a model's call of a tool, the older way. */
 const callsFunctions = (message: unknown) => isObject(message) && isObject(message.function_call);
 
+/** Whether a message is the begin of an answer that shall go on from there, as Mistral and DeepSeek have it. */
+const isBegun = (message: unknown) => isObject(message) && message.prefix === true;
+
 /** Whether a message is an answer that was spoken, of which only its id at OpenAI is there. */
 const isSpoken = (message: unknown) =>
   isObject(message) && isObject(message.audio) && (message.content ?? "") === "";
 
 /** A message in a role of today, with the refusals in it as texts. @param at where it stands */
-function rewritten(item: unknown, at: string, reading: PartReading): unknown {
+function rewritten(item: unknown, at: string, reading: ChatPartReading): unknown {
   if (!isObject(item)) return item;
   const message: JsonObject =
     item.role === olderTool
@@ -200,5 +220,10 @@ function rewritten(item: unknown, at: string, reading: PartReading): unknown {
   const { content } = message;
   if (isRefusal(message)) return { ...message, content: message.refusal };
   if (!Array.isArray(content)) return message;
-  return { ...message, content: readParts(content, `${at}.content`, reading) };
+  const read = { ...message, content: readParts({ ...message, content }, at, reading) };
+  if (message.role !== "assistant" || !haveThoughts(content)) return read;
+  const thoughts = thoughtsAmong(content, `${at}.content`, reading.wrong);
+  return (message.reasoning_content ?? "") === "" && thoughts !== ""
+    ? { ...read, reasoning_content: thoughts }
+    : read;
 }

@@ -1,11 +1,10 @@
 /** Calls of the functions that stand for custom tools, as calls of these: whole, and in streams. */
 import type { LLMMessage, LLMResponse, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
-import { messageOf } from "../../core/chat-messages.js";
-import type { LintelError } from "../../core/errors.js";
 import { toolCall } from "../../core/tool-calls.js";
 import { customType } from "../json/chat.js";
-import type { EventEncoder, EventSink } from "../json/sse.js";
+import type { EventEncoder } from "../json/sse.js";
 import { InputReader, inputOf } from "./custom-input.js";
+import { CallsEncoder } from "./told-messages.js";
 
 /** Names of custom tools, as models know them. */
 export type Customs = ReadonlySet<string>;
@@ -29,49 +28,19 @@ export function withInputs(response: LLMResponse, customs: Customs): LLMResponse
 export const inputsTo = (encoder: EventEncoder<"chat">, customs: Customs): EventEncoder<"chat"> =>
   customs.size === 0 ? encoder : new InputsEncoder(encoder, customs);
 
-class InputsEncoder implements EventEncoder<"chat"> {
-  readonly #to: EventEncoder<"chat">;
+class InputsEncoder extends CallsEncoder {
   readonly #calls: CallPieces;
 
   constructor(to: EventEncoder<"chat">, customs: Customs) {
-    this.#to = to;
+    super(to);
     this.#calls = new CallPieces(customs);
   }
 
-  get plainEnd(): boolean | undefined {
-    return this.#to.plainEnd;
-  }
-
-  get keepAlive(): string | undefined {
-    return this.#to.keepAlive;
-  }
-
-  messages(batch: readonly LLMResponse[], to: EventSink): void {
-    this.#to.messages(
-      batch.map((message) => this.#told(message)),
-      to,
-    );
-  }
-
-  failure(error: LintelError): string {
-    return this.#to.failure(error);
-  }
-
-  isToldInStream(error: LintelError): boolean {
-    return this.#to.isToldInStream?.(error) ?? false;
-  }
-
-  end(): string {
-    return this.#to.end();
-  }
-
-  #told(message: LLMResponse): LLMResponse {
-    const [choice, ...rest] = message.choices;
-    if (!choice) return message;
-    const { finishReason, delta = messageOf("assistant", "") } = choice;
-    const toolCalls = this.#calls.told(delta.toolCalls, finishReason !== "");
-    if (toolCalls === delta.toolCalls) return message;
-    return { ...message, choices: [{ ...choice, delta: { ...delta, toolCalls } }, ...rest] };
+  protected override told(
+    pieces: LLMMessage["toolCalls"],
+    isLast: boolean,
+  ): LLMMessage["toolCalls"] {
+    return this.#calls.told(pieces, isLast);
   }
 }
 

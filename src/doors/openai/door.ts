@@ -20,6 +20,7 @@ import { openaiImageEncoder } from "./image-events.js";
 import { imageFields, readImage, wholeOpenAIImages } from "./image-request.js";
 import { oneModel } from "./models.js";
 import { inputTokens, responses } from "./responses/routes.js";
+import { wantsWholeCalls, wholeCallsTo } from "./whole-calls.js";
 
 const listRequest = (id: string) => ({ $typeName: "lintel.v1.ListModelsRequest", id }) as const;
 
@@ -73,11 +74,14 @@ export const openai: Door = async (app, options) => {
     const asked = readAsked(request, reply, model);
     const { message, warnings, includeUsage, customs, alsoReasoning } = asked;
     const usage = includeUsage ? "extra" : "none";
+    const wholeCalls = wantsWholeCalls(request.headers);
     const chunks = { fullDelta: false, usage, alsoReasoning } as const;
     return answerChat(reply, options, asked, {
       whole: (response, all) => wholeChat(withInputs(response, customs), all, alsoReasoning),
-      encoder: (running) =>
-        inputsTo(chunkEncoder(chunks, running, message.model, warnings), customs),
+      encoder: (running) => {
+        const encoder = inputsTo(chunkEncoder(chunks, running, message.model, warnings), customs);
+        return wholeCalls ? wholeCallsTo(encoder) : encoder;
+      },
     });
   };
 

@@ -90,16 +90,28 @@ export const structuredParameters = rules({
 export const chatParameters = rules({
   ...forms,
   n: refuse(1),
+  // vLLM's, for an answer that goes on with the last message.
+  add_generation_prompt: warn(true),
   audio: warn(),
+  continue_final_message: warn(false),
   // Azure's, for answers by what is found in documents.
   data_sources: refuse(),
   function_call: refuse("none", "auto"),
   functions: warn(),
+  // Mistral's, as `moderation` is OpenAI's.
+  guardrails: refuse(),
   logit_bias: warn(),
   modalities: refuse(...modalities),
   // Who has an answer checked, or blocked, must not take one that nobody looked at for such.
   moderation: refuse(),
   prediction: warn(),
+  // Mistral's system prompt, for models that think.
+  prompt_mode: warn(),
+  // Likewise, for safety.
+  safe_prompt: {
+    ...refuse(false),
+    why: "nobody puts a prompt of Mistral's ahead here, send it as a system message",
+  },
   service_tier,
   web_search_options: { ...warn(), emptyAsks: true },
 });
