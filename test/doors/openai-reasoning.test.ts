@@ -150,6 +150,22 @@ describe("what was thought", () => {
     },
   );
 
+  test("stands there for OpenRouter's own libraries, whose whole answers have a fingerprint", async () => {
+    const { post } = await serveChat(thinksAndSays);
+    const agent = "speakeasy-sdk/python 0.11.46 2.914.0 1.0.0 openrouter";
+    const whole = await json(await post(completions, hello(), { "user-agent": agent }));
+    expect(whole).toMatchObject({
+      system_fingerprint: null,
+      choices: [{ message: { reasoning_content: "Hm", reasoning: "Hm" } }],
+    });
+    const streamed = await post(completions, hello({ stream: true }), { "user-agent": agent });
+    const [first] = await chunks(streamed);
+    expect(first.choices[0].delta).toMatchObject({ reasoning_content: "Hm", reasoning: "Hm" });
+    const other = await json(await post(completions, hello(), { "user-agent": "OpenAI/Python" }));
+    expect(other).not.toHaveProperty("system_fingerprint");
+    expect(other.choices[0].message).not.toHaveProperty("reasoning");
+  });
+
   test("stands in `reasoning`, too, beside tokens that are told", async () => {
     const thinks: Handle<"chat"> = async function* (call) {
       const thought = { ...piece(""), choices: [reasoningChoice(reasoningOf("Hm"))] };

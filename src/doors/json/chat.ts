@@ -7,21 +7,23 @@ import { logprobsText } from "./logprobs.js";
 
 /**
  * A whole answer as JSON text. Strings are never null and there is no `delta`: SDKs throw.
- * @param alsoReasoning whether thoughts stand in `reasoning`, too
+ * @param asOpenRouter whether thoughts stand in `reasoning`, too, and a `system_fingerprint` is there, which is null
  */
 export function wholeChat(
   response: LLMResponse,
   warnings: readonly string[],
-  alsoReasoning = false,
+  asOpenRouter = false,
 ): string {
   const { id, created, model, choices, usage, usageEstimated, serviceTier } = response;
   // Only texts are left to JSON.stringify, which takes twice as long for the whole object.
   const text = choices.map(
     ({ index, message, finishReason, stopSequence, logprobs }) =>
-      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}${reasoningText(message, alsoReasoning)}${imagesText(message?.images)}${callsText(message?.toolCalls, false)}},"finish_reason":${JSON.stringify(finishReason)}${stopText(stopSequence)}${logprobsText(logprobs)}}`,
+      `{"index":${index},"message":{"role":"assistant","content":${JSON.stringify(message?.content ?? "")}${reasoningText(message, asOpenRouter)}${imagesText(message?.images)}${callsText(message?.toolCalls, false)}},"finish_reason":${JSON.stringify(finishReason)}${stopText(stopSequence)}${logprobsText(logprobs)}}`,
   );
-  return `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${created},"model":${JSON.stringify(model)},"choices":[${text.join(",")}],"usage":${usageText(usage)}${tierText(serviceTier)}${extras(usageEstimated, warnings)}}`;
+  return `{"id":${JSON.stringify(id)},"object":"chat.completion","created":${created},"model":${JSON.stringify(model)},"choices":[${text.join(",")}],"usage":${usageText(usage)}${tierText(serviceTier)}${asOpenRouter ? noFingerprint : ""}${extras(usageEstimated, warnings)}}`;
 }
+
+const noFingerprint = ',"system_fingerprint":null';
 
 /** Which tier served an answer, where that is told, as it follows other members. */
 export const tierText = (tier: string | undefined): string =>

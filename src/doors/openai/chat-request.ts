@@ -28,6 +28,7 @@ import {
 import type { Customs } from "./custom-calls.js";
 import { checkCustomNames, isCustom } from "./custom-tools.js";
 import { endUserFields, readEndUser } from "./end-user.js";
+import { asksAsOpenRouter } from "./open-router.js";
 import {
   chatParameters,
   checkParameters,
@@ -35,7 +36,7 @@ import {
   modalities,
   tierOf,
 } from "./parameters.js";
-import { asksAsOpenRouter, readReasoning, reasoningFields } from "./reasoning.js";
+import { readReasoning, reasoningFields } from "./reasoning.js";
 import { switchFields } from "./thinking-switches.js";
 
 /** What a request asks for. */
@@ -47,8 +48,8 @@ export interface ChatRequest {
   readonly warnings: readonly string[];
   readonly names: Names;
   readonly customs: Customs;
-  /** Whether thoughts are looked for in `reasoning`. */
-  readonly alsoReasoning: boolean;
+  /** Whether the answer is looked at as OpenRouter's. */
+  readonly asOpenRouter: boolean;
 }
 
 const decode = compileDecoder(LLMRequestSchema);
@@ -166,7 +167,7 @@ export function readChat(json: JsonObject): ChatRequest {
     warnings,
     names: among.places ? withPlaces(names, among.places) : names,
     customs: customNames,
-    alsoReasoning: asksAsOpenRouter(json),
+    asOpenRouter: asksAsOpenRouter(json),
   };
 }
 

@@ -19,6 +19,7 @@ import { inputsTo, withInputs } from "./custom-calls.js";
 import { openaiImageEncoder } from "./image-events.js";
 import { imageFields, readImage, wholeOpenAIImages } from "./image-request.js";
 import { oneModel } from "./models.js";
+import { isOpenRouters } from "./open-router.js";
 import { inputTokens, responses } from "./responses/routes.js";
 import { wantsWholeCalls, wholeCallsTo } from "./whole-calls.js";
 
@@ -49,7 +50,7 @@ export const openai: Door = async (app, options) => {
   const readAsked = (request: FastifyRequest, reply: FastifyReply, model?: string) => {
     const { json = {}, admission, defect } = bodyOf(request, chatFields);
     const read = readChat(model === undefined ? json : withMembers(json, { model }));
-    const { message, form, warnings, names, customs, alsoReasoning } = read;
+    const { message, form, warnings, names, customs } = read;
     const inParts = read.defect !== undefined || areInParts(message);
     const origin = originOf(request, reply, "openai", settings, {
       admission,
@@ -65,19 +66,19 @@ export const openai: Door = async (app, options) => {
       warnings,
       includeUsage,
       customs,
-      alsoReasoning,
+      asOpenRouter: read.asOpenRouter || isOpenRouters(request.headers),
     };
   };
 
   const complete = (request: FastifyRequest, reply: FastifyReply, model?: string) => {
     // Not taken apart with a rest, which V8 copies in its runtime.
     const asked = readAsked(request, reply, model);
-    const { message, warnings, includeUsage, customs, alsoReasoning } = asked;
+    const { message, warnings, includeUsage, customs, asOpenRouter } = asked;
     const usage = includeUsage ? "extra" : "none";
     const wholeCalls = wantsWholeCalls(request.headers);
-    const chunks = { fullDelta: false, usage, alsoReasoning } as const;
+    const chunks = { fullDelta: false, usage, alsoReasoning: asOpenRouter } as const;
     return answerChat(reply, options, asked, {
-      whole: (response, all) => wholeChat(withInputs(response, customs), all, alsoReasoning),
+      whole: (response, all) => wholeChat(withInputs(response, customs), all, asOpenRouter),
       encoder: (running) => {
         const encoder = inputsTo(chunkEncoder(chunks, running, message.model, warnings), customs);
         return wholeCalls ? wholeCallsTo(encoder) : encoder;

@@ -13,10 +13,6 @@ export interface ReasoningAsked {
   readonly names: Readonly<Record<string, string>>;
 }
 
-/** Whether a request asks for thoughts as OpenRouter's clients do, who look for them in `reasoning`. */
-export const asksAsOpenRouter = ({ reasoning, include_reasoning: include }: JsonObject): boolean =>
-  include === true || isObject(reasoning);
-
 /** What is read of it. */
 export const reasoningFields = fields({
   ...fieldsOfRules(reasoningParameters),
