@@ -1,4 +1,4 @@
-/** What Mistral's clients, and those of others, say to `POST /v1/chat/completions` otherwise than OpenAI's. */
+/** What Mistral's clients say to `POST /v1/chat/completions` otherwise than OpenAI's. */
 import { describe, expect, test } from "vitest";
 import { filePart, say } from "../support/messages.js";
 import { chatModel } from "../support/models.js";
@@ -20,23 +20,16 @@ async function errorOf(body: object, status: number) {
 describe("parameters", () => {
   test.each([
     [{ tools: [weather], tool_choice: "any" }, { toolChoice: { type: "required" } }],
-    [{ random_seed: 3 }, { seed: 3n }],
-    [{ random_seed: 3, seed: 4 }, { seed: 4n }],
     [{ random_seed: null, safe_prompt: false, guardrails: [], prompt_mode: null }, {}],
-    [{ continue_final_message: false, add_generation_prompt: true }, {}],
   ])("%j", async (more, told) => {
     const { request, warnings } = await asked(completions, hello(more));
     expect(request).toMatchObject(told);
     expect(warnings).toEqual([]);
   });
 
-  test.each([
-    ["prompt_mode", { prompt_mode: "reasoning" }],
-    ["continue_final_message", { continue_final_message: true }],
-    ["add_generation_prompt", { add_generation_prompt: false }],
-  ])("%s is dropped, and said", async (name, more) => {
-    const { warnings } = await asked(completions, hello(more));
-    expect(warnings).toEqual([`${name}: not supported, ignored`]);
+  test("the mode is dropped, and said", async () => {
+    const { warnings } = await asked(completions, hello({ prompt_mode: "reasoning" }));
+    expect(warnings).toEqual(["prompt_mode: not supported, ignored"]);
   });
 
   test("that an answer shall go on from its begin is dropped, and said", async () => {
@@ -56,11 +49,6 @@ describe("parameters", () => {
       code: "unsupported_parameter",
       param,
     });
-  });
-
-  test("what is wrong of the seed is told by its name", async () => {
-    const { param, message } = await errorOf(hello({ random_seed: "three" }), 422);
-    expect([param, message]).toEqual(["random_seed", "random_seed: must be an integer"]);
   });
 
   test("a model that can't be made to call refuses `any`", async () => {

@@ -2,7 +2,8 @@
 import type { LintelError, Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { fields, type Known } from "../json/known.js";
-import { checkParameters, fieldsOfRules, structuredParameters } from "./parameters.js";
+import { checkParameters, fieldsOfRules } from "./parameter-rules.js";
+import { structuredParameters } from "./server-parameters.js";
 
 /** What a request asks for otherwise than the API itself does. */
 export interface FormAsked {

@@ -29,13 +29,9 @@ import type { Customs } from "./custom-calls.js";
 import { checkCustomNames, isCustom } from "./custom-tools.js";
 import { endUserFields, readEndUser } from "./end-user.js";
 import { asksAsOpenRouter } from "./open-router.js";
-import {
-  chatParameters,
-  checkParameters,
-  fieldsOfRules,
-  modalities,
-  tierOf,
-} from "./parameters.js";
+import { otherNameFields, takeOtherNames } from "./other-names.js";
+import { checkParameters, fieldsOfRules } from "./parameter-rules.js";
+import { chatParameters, modalities, tierOf } from "./parameters.js";
 import { readReasoning, reasoningFields } from "./reasoning.js";
 import { switchFields } from "./thinking-switches.js";
 
@@ -60,7 +56,8 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
   ...fieldsOfRules(chatParameters),
   ...endUserFields,
   ...cacheOptionFields,
-  ...{ max_completion_tokens: true, random_seed: true },
+  max_completion_tokens: true,
+  ...otherNameFields,
   reasoning: reasoningFields,
   ...switchFields,
   ...formFieldsBeside,
@@ -80,7 +77,7 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
 export function readChat(json: JsonObject): ChatRequest {
   const warnings: string[] = [];
   let refused = checkParameters(json, chatParameters, warnings);
-  const { messages, max_completion_tokens: limit, random_seed: seed } = json;
+  const { messages, max_completion_tokens: limit } = json;
   const wrong: Violation[] = [];
   const among = withAllowedTools(json, wrong);
   const customs = new ChatCustoms();
@@ -116,11 +113,8 @@ export function readChat(json: JsonObject): ChatRequest {
     members.max_tokens = limit;
     table.max_tokens = "max_completion_tokens";
   }
-  // Mistral's clients say these so.
-  if (seed != null && json.seed == null) {
-    members.seed = seed;
-    table.seed = "random_seed";
-  }
+  takeOtherNames(json, members, table);
+  // Mistral's clients say it so.
   if (asked.tool_choice === "any") members.tool_choice = "required";
   if (Array.isArray(messages) && messages.some(isRewritten)) {
     members.messages = messages.map((item, i) => {

@@ -15,7 +15,8 @@ import { mediaText } from "../json/media.js";
 import type { JsonText } from "../json/parts.js";
 import type { Names } from "../json/rename.js";
 import { endUserFields, readEndUser } from "./end-user.js";
-import { checkParameters, fieldsOfRules, imageParameters } from "./parameters.js";
+import { checkParameters, fieldsOfRules } from "./parameter-rules.js";
+import { imageParameters } from "./parameters.js";
 
 /** What a request asks for. */
 export interface ImageRequest {

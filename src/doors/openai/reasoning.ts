@@ -2,7 +2,8 @@
 import type { Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { fields } from "../json/known.js";
-import { checkParameters, fieldsOfRules, reasoningParameters } from "./parameters.js";
+import { checkParameters, fieldsOfRules } from "./parameter-rules.js";
+import { reasoningParameters } from "./parameters.js";
 import { switchedEffort } from "./thinking-switches.js";
 
 /** What a request asks for so. */

@@ -17,13 +17,9 @@ import { cacheOptionFields } from "../breakpoints.js";
 import type { Customs } from "../custom-calls.js";
 import { checkCustomNames } from "../custom-tools.js";
 import { endUserFields, readEndUser } from "../end-user.js";
-import {
-  checkParameters,
-  fieldsOfRules,
-  responseParameters,
-  tierOf,
-  toldLogprobs,
-} from "../parameters.js";
+import { otherNameFields, takeOtherNames } from "../other-names.js";
+import { checkParameters, fieldsOfRules } from "../parameter-rules.js";
+import { responseParameters, tierOf, toldLogprobs } from "../parameters.js";
 import { readReasoning, reasoningFields } from "../reasoning.js";
 import { switchFields } from "../thinking-switches.js";
 import { configured } from "./configuration.js";
@@ -89,6 +85,7 @@ export const responseFields = fieldsOf(
     reasoning: reasoningFields,
     ...switchFields,
     ...formFieldsBeside,
+    ...otherNameFields,
   },
   ({ name }) => (renamedFields.includes(name) ? [] : [name]),
 );
@@ -113,7 +110,7 @@ export function readResponse(given: JsonObject): ResponseRequest {
   const told = logprobsAt(json);
   const own = formatOf(text.format);
   const form = readForm(json, own, formatAt ?? "text.format", warnings, wrong);
-  const members = {
+  const members: Record<string, unknown> = {
     messages: conversation.messages,
     max_tokens: limit ?? json.max_tokens,
     tools: offer.tools,
@@ -125,17 +122,18 @@ export function readResponse(given: JsonObject): ResponseRequest {
     ...reasoning.asked,
     ...user.asked,
   };
-  const { message, violations } = decode(withMembers(json, members));
-  checkCustomNames(message.tools, offer.customs, violations);
-  const { stream } = answerForm({ stream: json.stream }, violations);
-  // Not pushed as arguments, of which there may be too many for the stack.
-  const faults = [...violations, ...conversation.violations, ...wrong, ...wrongIn(json)];
   const renamed: Record<string, string> = Object.assign(
     {},
     reasoning.names,
     user.names,
     form?.names,
   );
+  takeOtherNames(json, members, renamed);
+  const { message, violations } = decode(withMembers(json, members));
+  checkCustomNames(message.tools, offer.customs, violations);
+  const { stream } = answerForm({ stream: json.stream }, violations);
+  // Not pushed as arguments, of which there may be too many for the stack.
+  const faults = [...violations, ...conversation.violations, ...wrong, ...wrongIn(json)];
   if (effortAt !== undefined) renamed.reasoning_effort = effortAt;
   if (limit !== undefined) renamed.max_tokens = "max_output_tokens";
   if (verbosity !== undefined) renamed.verbosity = "text.verbosity";

@@ -1,0 +1,68 @@
+/** Request parameters of servers of open models that the contract does not have. */
+import { refuse, refuseSince, rules, warn } from "./parameter-rules.js";
+
+/** Forms of answers that are no schema's: a grammar, an expression, one of several texts. */
+const otherForm = refuseSince("an answer's form can be a JSON schema's alone here");
+const choice = refuseSince(
+  "an answer's form can be a JSON schema's alone here, such as that of an object with an enum",
+);
+
+/** What vLLM calls those of them that stand in requests and in NVIDIA's `nvext`. */
+const guided = {
+  guided_choice: choice,
+  guided_decoding_backend: warn(),
+  guided_grammar: otherForm,
+  guided_regex: otherForm,
+  guided_whitespace_pattern: warn(),
+} as const;
+
+/** Of the form of an answer, as clients of other servers ask for it. */
+export const otherForms = {
+  ...guided,
+  // SGLang's.
+  ebnf: otherForm,
+  // llama.cpp's, and LocalAI's.
+  grammar: otherForm,
+  regex: otherForm,
+  structural_tag: otherForm,
+} as const;
+
+/** Of objects with forms of an answer: vLLM's `structured_outputs`, and `nvext`. */
+export const structuredParameters = rules({
+  ...guided,
+  _backend: warn(),
+  choice,
+  disable_additional_properties: warn(false),
+  disable_any_whitespace: warn(false),
+  disable_fallback: warn(false),
+  grammar: otherForm,
+  regex: otherForm,
+  structural_tag: otherForm,
+  whitespace_pattern: warn(),
+});
+
+/** vLLM's, of a chat: as its clients send them by `extra_body`. Tokens are numbers of one model's vocabulary. */
+export const chatsOfServers = {
+  add_generation_prompt: warn(true),
+  allowed_token_ids: warn(),
+  bad_words: warn(),
+  best_of: warn(1),
+  chat_template: warn(),
+  continue_final_message: warn(false),
+  // As Azure's `data_sources`.
+  documents: refuse(),
+  echo: warn(false),
+  ignore_eos: warn(false),
+  include_stop_str_in_output: warn(false),
+  length_penalty: warn(1),
+  logits_processors: warn(),
+  logprob_token_ids: refuse(),
+  min_tokens: warn(0),
+  prompt_logprobs: refuse(),
+  return_prompt_text: refuse(false),
+  return_token_ids: refuse(false),
+  return_tokens_as_token_ids: refuse(false),
+  stop_token_ids: warn(),
+  truncate_prompt_tokens: warn(-1),
+  use_beam_search: warn(false),
+} as const;
