@@ -2,9 +2,11 @@
 import { refuse, refuseSince, rules, warn } from "./parameter-rules.js";
 
 /** Forms of answers that are no schema's: a grammar, an expression, one of several texts. */
-const otherForm = refuseSince("an answer's form can be a JSON schema's alone here");
+const otherForm = refuseSince(
+  "the only form of an answer that can be asked for here is a JSON schema's",
+);
 const choice = refuseSince(
-  "an answer's form can be a JSON schema's alone here, such as that of an object with an enum",
+  "the only form of an answer that can be asked for here is a JSON schema's, such as of an object with an enum",
 );
 
 /** What vLLM calls those of them that stand in requests and in NVIDIA's `nvext`. */
