@@ -63,6 +63,7 @@ describe("what vLLM's chats have", () => {
     ["stop_token_ids", [128009]],
     ["allowed_token_ids", [1, 2]],
     ["bad_words", ["no"]],
+    ["thinking_token_budget", 512],
     ["min_tokens", 5],
     ["ignore_eos", true],
     ["include_stop_str_in_output", true],

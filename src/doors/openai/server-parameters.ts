@@ -65,6 +65,7 @@ export const chatsOfServers = {
   return_token_ids: refuse(false),
   return_tokens_as_token_ids: refuse(false),
   stop_token_ids: warn(),
+  thinking_token_budget: warn(),
   truncate_prompt_tokens: warn(-1),
   use_beam_search: warn(false),
 } as const;

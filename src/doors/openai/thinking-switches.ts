@@ -8,6 +8,7 @@ export const switchFields = {
   thinking: fields({ type: true, budget_tokens: true }),
   enable_thinking: true,
   thinking_budget: true,
+  think: true,
   chat_template_kwargs: fields({ enable_thinking: true, thinking: true, reasoning_effort: true }),
 } as const;
 
@@ -16,7 +17,7 @@ type Switched = readonly [effort: string, at: string] | undefined;
 
 /**
  * Reads them: `thinking` of DeepSeek, Z.ai, Moonshot and Anthropic's form for OpenAI's clients,
- * `enable_thinking` of Alibaba, and `chat_template_kwargs`, by which clients of vLLM and SGLang tell
+ * `enable_thinking` of Alibaba, `think` of Ollama, and `chat_template_kwargs`, by which clients of vLLM and SGLang tell
  * a model's template. A switch that says nothing known is no fault: others' servers took it, too. A template's
  * effort is checked as the contract's own.
  */
@@ -27,6 +28,7 @@ export function switchedEffort(json: JsonObject): Switched {
   return (
     switched(switches.get(type), budget, "thinking") ??
     switched(switches.get(enabled), json.thinking_budget, "enable_thinking") ??
+    inOllama(json.think) ??
     (isObject(told) ? inTemplate(told) : undefined)
   );
 }
@@ -44,6 +46,13 @@ function switched(on: boolean | undefined, budget: unknown, at: string): Switche
   if (on === undefined) return undefined;
   if (!on || budget === 0) return ["none", at];
   return [typeof budget === "number" && budget > 0 ? effortOfBudget(budget) : "medium", at];
+}
+
+/** Of some models Ollama takes an effort for it. */
+function inOllama(think: unknown): Switched {
+  return think === "low" || think === "medium" || think === "high"
+    ? [think, "think"]
+    : switched(switches.get(think), undefined, "think");
 }
 
 function inTemplate(told: JsonObject): Switched {
