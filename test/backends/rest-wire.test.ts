@@ -119,6 +119,15 @@ describe("another Lintel's chat", () => {
     expect(String(server.requests[0]?.body)).toContain(`"parameters":${exact}`);
   });
 
+  it("is sent marks at tools, where they stand", async () => {
+    const { server, backend } = await against();
+    const cacheControl = { $typeName: "lintel.v1.CacheControl", type: "ephemeral", ttl: "1h" };
+    const tools = [functionTool("f", "{}"), { ...functionTool("g", "{}"), cacheControl }];
+    await chatted(backend, { tools });
+    const marks = posted(server).body.tools.map((tool: object) => Object.entries(tool).at(2));
+    expect(marks).toEqual([undefined, ["cache_control", { type: "ephemeral", ttl: "1h" }]]);
+  });
+
   it("is sent the request with its id and deadline, and our token", async () => {
     const { server, backend } = await against(undefined, {
       token: "secret",

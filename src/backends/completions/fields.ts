@@ -93,7 +93,8 @@ export function writeContent(message: LLMMessage): string | object[] {
   });
 }
 
-const writeMark = ({ type, ttl }: CacheControl) => ({ type, ttl: ttl || undefined });
+/** A mark for the server's cache of prompts. */
+export const writeMark = ({ type, ttl }: CacheControl) => ({ type, ttl: ttl || undefined });
 
 function writePart({ type, text, imageUrl, file, inputAudio }: ContentPart): object {
   switch (type) {

@@ -6,7 +6,13 @@ import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
 import type { ServerEvent } from "../completions/events.js";
-import { callFields, toolFields, writeContent, writeFormat } from "../completions/fields.js";
+import {
+  callFields,
+  toolFields,
+  writeContent,
+  writeFormat,
+  writeMark,
+} from "../completions/fields.js";
 import { writeImageConfig, writeImages } from "../completions/images.js";
 import { answerLimit, type Dialogue, reading } from "../completions/reading.js";
 import { saidPenalty } from "../completions/refusals/sampling.js";
@@ -91,7 +97,7 @@ function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object 
     top_k: topK,
     ...(seed !== undefined && seed >= 0n && { seed: Number(seed) }),
     ...(stop.length > 0 && { stop }),
-    ...toolFields(request),
+    ...markedTools(request),
     ...(responseFormat && { response_format: writeFormat(responseFormat) }),
     ...(reasoningEffort !== "" && { reasoning_effort: reasoningEffort }),
     include_reasoning: includeReasoning,
@@ -109,4 +115,15 @@ function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object 
     ...(logprobs && { logprobs, top_logprobs: topLogprobs }),
     stream,
   };
+}
+
+/** What a request says of tools, with marks for a cache of prompts, which stand at parts alone in OpenAI's form. */
+function markedTools(request: LLMRequest) {
+  const said = toolFields(request);
+  if (!said || !request.tools.some(({ cacheControl }) => cacheControl)) return said;
+  const tools = said.tools.map((tool, i) => {
+    const mark = request.tools[i]?.cacheControl;
+    return mark ? { ...tool, cache_control: writeMark(mark) } : tool;
+  });
+  return { ...said, tools };
 }
