@@ -3,7 +3,7 @@ import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { LintelError } from "../../src/core/errors.js";
 import { never } from "../support/calls.js";
 import { against, run, thrownBy } from "./comfyui-calls.js";
-import { type Play, play } from "./comfyui-server.js";
+import { linesOf, type Play, play } from "./comfyui-server.js";
 import { fixture } from "./fixture.js";
 import { imagesOf } from "./image-events.js";
 
@@ -38,6 +38,28 @@ describe("the queue", () => {
       expect(imagesOf(events)).toHaveLength(1);
     },
   );
+
+  it("is asked what became of a prompt where the websocket says nothing for half a minute", async () => {
+    const { comfy, backend } = await against({ poll: "10s" });
+    const looks = () => comfy.requests.filter(({ path }) => path === "/queue").length;
+    const [, started = "", , , step = ""] = linesOf("messages");
+    comfy.messages = [started, step];
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    onTestFinished(() => void vi.useRealTimers());
+    let told = 0;
+    let begun = () => {};
+    const sampling = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    // The begin, and a step.
+    const made = run(backend, {}, never, () => ++told === 2 && begun());
+    await sampling;
+    await vi.advanceTimersByTimeAsync(20_000);
+    expect(looks()).toBe(0);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(imagesOf(await made)).toHaveLength(1);
+    expect(looks()).toBe(1);
+  });
 
   it("is left by who gives up, and nobody else is interrupted", async () => {
     const { comfy, backend } = await against();
