@@ -32,7 +32,7 @@ export class Comfy {
   readonly submitted: Workflow[] = [];
   readonly interrupted: string[] = [];
   readonly deleted: string[] = [];
-  /** Answers to the next requests to a path instead of the usual ones. */
+  /** Answers to the next requests to a path, or below it, instead of the usual ones. */
   readonly next: { path: string; play: Play }[] = [];
   /** Where the next prompt gets stuck: before it tells anything, or after its first step. */
   stuck: "before" | "middle" | undefined;
@@ -135,7 +135,7 @@ export class Comfy {
     this.requests.push({ method, path: request.url ?? "", body });
     this.headers = request.headers;
     this.#asked.get(url.pathname)?.();
-    const at = this.next.findIndex(({ path }) => path === url.pathname);
+    const at = this.next.findIndex(({ path }) => `${url.pathname}/`.startsWith(`${path}/`));
     if (at >= 0) return this.next.splice(at, 1)[0]?.play(response, request);
     const [, first, ...rest] = url.pathname.split("/");
     const route = `${method} /${first}`;

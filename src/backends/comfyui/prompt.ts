@@ -83,12 +83,14 @@ export class Prompt {
     this.#submitted = this.#submit();
     await unlessAborted(this.#submitted, signal);
     let quiet = 0;
+    /** Nothing more is said of it: until the history has it, it is asked for again and again. */
+    let over = false;
     while (!this.#done) {
       const message = await unlessAborted(socket.next(poll), signal);
       quiet = message ? 0 : quiet + poll;
       if (message) this.#late = 0;
       if (!message) {
-        if (this.#started && socket.alive && quiet < silence) continue;
+        if (this.#started && socket.alive && !over && quiet < silence) continue;
         quiet = 0;
         const ahead = await unlessAborted(this.#inTime(this.#look()), signal);
         if (ahead !== undefined) yield { ahead };
@@ -98,9 +100,8 @@ export class Prompt {
         if (message.type === "failed") throw executionFailure(message.details);
         if (message.type === "interrupted") throw interrupted();
         if (message.type === "finished") {
-          const read = await unlessAborted(this.#inTime(this.#readHistory()), signal);
-          // Nothing more is said of it: it is asked for again soon.
-          if (read === undefined) quiet = silence;
+          over = true;
+          await unlessAborted(this.#inTime(this.#readHistory()), signal);
         } else {
           this.#started = true;
           const fraction =
