@@ -123,7 +123,6 @@ export class Prompt {
     const path = site.at(`/view?${query}`);
     const sent = { method: "GET", path, accept: "image/*", signal } as const;
     const request = { ...sent, timeout: imageTimeout };
-    this.#late = 0;
     let image: Buffer | undefined;
     while (!image) {
       signal.throwIfAborted();
