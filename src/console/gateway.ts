@@ -95,7 +95,7 @@ export const failureIn = ({ error }: ErrorBody): Failure =>
 
 /**
  * The JSON of a stream's events, up to `[DONE]`.
- * @throws Failure where it ends without
+ * @throws Failure where it ends without, or is cut off
  */
 export async function* eventsOf<T>(response: Response): AsyncGenerator<T, void> {
   if (!response.body) throw new Failure("the answer has no body", response.status);
@@ -103,9 +103,11 @@ export async function* eventsOf<T>(response: Response): AsyncGenerator<T, void> 
     .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array<ArrayBuffer>>)
     .pipeThrough(new EventSourceParserStream())
     .getReader();
+  // Of a connection that is lost each browser says something else.
+  const brokeOff = () => new Failure("the stream broke off", response.status);
   for (;;) {
-    const { done, value } = await reader.read();
-    if (done) throw new Failure("the stream broke off", response.status);
+    const { done, value } = await reader.read().catch(() => Promise.reject(brokeOff()));
+    if (done) throw brokeOff();
     if (value.data === "[DONE]") return;
     yield JSON.parse(value.data) as T;
   }

@@ -25,6 +25,7 @@ import {
   thinks,
   thought,
 } from "../support/scripted.js";
+import { slowLink } from "../support/slow-link.js";
 import { button, closeBrowser, labelled, noBrowser, opened, say, why } from "./browser.js";
 
 const shown = { moreDoors: [webConsole(["calls"])] };
@@ -132,6 +133,20 @@ describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
     await say(page, "Hm.");
     await page.getByText("Half").waitFor();
     expect(await page.getByRole("alert").last().innerText()).toMatch(/failed/);
+  });
+
+  it("tell that an answer broke off where the gateway goes away, and keep what came", async () => {
+    const { port } = await serve(scripted({ chat: hangsAfter("Once ").handle }), shown);
+    const way = await slowLink(port, Number.POSITIVE_INFINITY);
+    const { page } = await opened(`http://127.0.0.1:${way.port}`);
+    await say(page, "Tell me a story");
+    await page.getByText("Once").waitFor();
+    await way.close();
+    expect(await page.getByRole("alert").innerText()).toBe("the stream broke off");
+    await say(page, "Go on");
+    await expect.poll(() => page.getByRole("alert").count()).toBe(2);
+    expect(await page.getByRole("alert").last().innerText()).toBe("the gateway does not answer");
+    expect(await page.getByText("Once").count()).toBe(1);
   });
 
   it("show pictures to models that look at them, and those that models draw", async () => {
