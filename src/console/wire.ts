@@ -13,10 +13,20 @@ export type Part =
       readonly input_audio: { readonly data: string; readonly format: string };
     };
 
+/** A picture that a model drew. */
+export interface DrawnPart {
+  readonly type: "image_url";
+  readonly image_url: { readonly url: string };
+  /** What its server wants to see again with it. */
+  readonly extra_content?: object | null;
+}
+
 /** A message as `/llm` takes it. */
 export interface Message {
   readonly role: "system" | "user" | "assistant";
   readonly content: string | readonly Part[];
+  /** What a model drew in it. */
+  readonly images?: readonly DrawnPart[];
 }
 
 /** An error, also within a stream. */
@@ -47,7 +57,7 @@ export interface ChatChunk extends ErrorBody {
     readonly delta?: {
       readonly content?: string;
       readonly reasoning_content?: string;
-      readonly images?: readonly { readonly image_url: { readonly url: string } }[];
+      readonly images?: readonly DrawnPart[];
     };
   }[];
   readonly usage?: Usage | null;

@@ -171,6 +171,29 @@ describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
     });
   });
 
+  it("hand pictures back to who drew them, with what comes with them, also of a page that was loaded again", async () => {
+    const url = `data:image/png;base64,${png(3).toString("base64")}`;
+    const signed = { google: { thought_signature: "c2ln" } };
+    const pictures = [drawnImage(url, JSON.stringify(signed)), drawnImage(url)];
+    const backend = scripted({ chat: draws("", pictures) }, [
+      chatModel("m", { supports: ["modalities"] }),
+    ]);
+    const gateway = await serve(backend, shown);
+    const { page } = await opened(gateway.url);
+    await say(page, "Draw a cat");
+    await button(page, "Again").waitFor();
+    await page.reload();
+    await say(page, "With a hat");
+    await expect.poll(() => backend.asked.length).toBe(2);
+    const [, answer] = (backend.asked[1] as LLMRequest).messages;
+    expect(answer).toMatchObject({ role: "assistant", content: "", images: [{}, {}] });
+    const told = answer?.images.map((one) => [one.imageUrl?.url, one.extraContent]);
+    expect(told).toEqual([
+      [url, JSON.stringify(signed)],
+      [url, undefined],
+    ]);
+  });
+
   it("offer no settings that a model has not", async () => {
     const models = [chatModel("plain", { supports: ["temperature"] }), chatModel("full")];
     const backend = scripted({ chat: says("Hi") }, models);

@@ -1,7 +1,7 @@
 /** A conversation, and how one answer of it comes in. */
 import { eventsOf, failureIn, type Gateway, wordsOf } from "../gateway.js";
 import { nextId } from "../ids.js";
-import type { ChatChunk, Message, TokenLogprob, Usage } from "../wire.js";
+import type { ChatChunk, DrawnPart, Message, TokenLogprob, Usage } from "../wire.js";
 import { type Attachment, partOf } from "./attachments.js";
 
 /** How one answer went. */
@@ -26,6 +26,8 @@ export interface Turn {
   readonly text: string;
   /** Pictures that a model drew, as addresses. */
   readonly images: readonly string[];
+  /** What its server wants to see again with each of them; `null`: nothing. */
+  readonly extras?: readonly (object | null)[];
   /** What a person gave beside it. */
   readonly attachments: readonly Attachment[];
   readonly thoughts: string;
@@ -52,11 +54,20 @@ export function requestFor(turns: readonly Turn[], system: string, settings: Set
   return { ...settings, messages: [...first, ...said.map(messageOf)], stream: true };
 }
 
-function messageOf({ role, text, attachments }: Turn): Message {
-  if (attachments.length === 0) return { role, content: text };
+function messageOf({ role, text, images, extras = [], attachments }: Turn): Message {
+  if (attachments.length === 0) {
+    const drawn = images.flatMap((url, i) => drawnPart(url, extras[i]));
+    return { role, content: text, ...(drawn.length > 0 && { images: drawn }) };
+  }
   const words = text === "" ? [] : [{ type: "text" as const, text }];
   return { role, content: [...words, ...attachments.map(partOf)] };
 }
+
+/** A picture that a model drew, for it to go on from; one that is elsewhere the gateway may not take. */
+const drawnPart = (url: string, extra: object | null | undefined): DrawnPart[] =>
+  url.startsWith("data:")
+    ? [{ type: "image_url", image_url: { url }, ...(extra && { extra_content: extra }) }]
+    : [];
 
 /**
  * Has a model answer.
@@ -90,7 +101,13 @@ export async function answer(
           text: now.text + content,
           thoughts: now.thoughts + thought,
           ...(logprobs?.content && { tokens: [...(now.tokens ?? []), ...logprobs.content] }),
-          images: [...now.images, ...images.map(({ image_url }) => image_url.url)],
+          ...(images.length > 0 && {
+            images: [...now.images, ...images.map(({ image_url }) => image_url.url)],
+            extras: [
+              ...(now.extras ?? []),
+              ...images.map(({ extra_content = null }) => extra_content),
+            ],
+          }),
         },
         {
           ...(chunk.model && { model: chunk.model }),
