@@ -28,15 +28,18 @@ export interface Gateway {
 
 /**
  * @param bearer the token of the moment
- * @param onRefused hears that the token opens nothing
+ * @param onRefused hears that the token opens nothing, and why
  */
-export function gatewayFor(bearer: () => string | Promise<string>, onRefused: () => void): Gateway {
+export function gatewayFor(
+  bearer: () => string | Promise<string>,
+  onRefused: (words: string) => void,
+): Gateway {
   return {
     async call(path, body, signal) {
       try {
         return await succeeded(await answerOf(path, await bearer(), body, signal));
       } catch (error) {
-        if (error instanceof Failure && error.status === 401) onRefused();
+        if (error instanceof Failure && error.status === 401) onRefused(error.message);
         throw error;
       }
     },

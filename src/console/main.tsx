@@ -16,6 +16,7 @@ import {
   forgetSession,
   sessionToken,
   signedInBy,
+  takeLeftWith,
   takeReturned,
   waysIn,
 } from "./session.js";
@@ -83,13 +84,13 @@ function Calls({
 }) {
   // Empty: who signed in calls.
   const [token, setToken] = useState(() => (signedInBy() === undefined ? someToken() : ""));
-  const [refused, setRefused] = useState(false);
+  const [refused, setRefused] = useState<string>();
   const [models, setModels] = useState<readonly Model[]>();
   const [error, setError] = useState<string>();
   const [chat, setChat] = useState(() => formBefore(emptyChat));
   const [image, setImage] = useState(emptyImage);
   const gateway = useMemo(
-    () => gatewayFor(token === "" ? sessionToken : () => token, () => setRefused(true)),
+    () => gatewayFor(token === "" ? sessionToken : () => token, setRefused),
     [token],
   );
 
@@ -98,7 +99,7 @@ function Calls({
       (all) => {
         setModels(all);
         setError(undefined);
-        setRefused(false);
+        setRefused(undefined);
         setChat((form) => ({ ...form, model: chosen(all.filter(chats), form.model) }));
         setImage((form) => ({ ...form, model: chosen(all.filter(draws), form.model) }));
       },
@@ -116,7 +117,7 @@ function Calls({
   const take = (said: string, keep: boolean) => {
     forgetSession();
     callerToken.keep(said, keep);
-    setRefused(false);
+    setRefused(undefined);
     setToken(said);
   };
   const use = (model: Model) => {
@@ -126,11 +127,11 @@ function Calls({
   };
 
   if (view === undefined) return null;
-  if (refused && view !== "administration") {
+  if (refused !== undefined && view !== "administration") {
     return (
       <section class="wide">
         <p>This gateway wants {waysIn.length > 0 && "you to sign in, or "}a token that it knows.</p>
-        {error !== undefined && !(waysIn.length > 0 && isMadeUp(token)) && <Alert text={error} />}
+        {!(waysIn.length > 0 && isMadeUp(token)) && <Alert text={refused} />}
         <SignIn onOut={onOut} />
         <TokenForm token="" onToken={take} />
       </section>
@@ -166,5 +167,6 @@ function chosen(models: readonly Model[], before: string): string {
 
 const returned = takeReturned();
 if (returned) render(<main class="wide">Signing in…</main>, document.body);
-const failed = returned && (await finishSignIn(returned));
+const left = takeLeftWith();
+const failed = returned ? await finishSignIn(returned) : left;
 render(<App failed={failed} />, document.body);

@@ -13,7 +13,8 @@ interface Given {
   /** Seconds. */
   readonly expires_in: number;
   readonly refresh_token?: string;
-  readonly id_token?: string;
+  /** Of a renewal: absent where the one before goes on counting. */
+  readonly id_token?: string | undefined;
 }
 
 /** Somebody who is signed in. */
@@ -46,6 +47,8 @@ const tab = <T>(key: string) => ({
 });
 const begun = tab<Begun>("lintel.sign-in");
 const session = tab<Session>("lintel.session");
+/** What went wrong with signing out, while the issuer's page is looked at. */
+const leftWith = tab<string>("lintel.signed-out");
 
 /** The way by which somebody signed in; `undefined`: nobody did. */
 export const signedInBy = (): string | undefined => session.get()?.name;
@@ -78,18 +81,15 @@ export async function finishSignIn(told: URLSearchParams): Promise<string | unde
     return "This is the end of a sign-in that was not begun in this tab: nothing was done with it. Sign in again.";
   }
   const { name, nonce, verifier } = was;
-  const error = told.get("error");
-  if (error !== null) {
-    const words = told.get("error_description");
-    return `${name} did not sign you in: ${error}${words === null ? "" : `: ${words}`}`;
-  }
+  const said = (key: string) => told.get(key) ?? undefined;
+  // The gateway knows whose answer this is, also where it is none that was hoped for.
+  const refused = { error: said("error"), error_description: said("error_description") };
   const returned = {
-    ...{ name, page, nonce, verifier },
-    code: told.get("code"),
-    iss: told.get("iss") ?? undefined,
+    ...{ name, page, nonce, verifier, iss: said("iss") },
+    ...(refused.error === undefined ? { code: said("code") } : refused),
   };
   try {
-    keep(name, await postFreely<Given>("sign-in/finish", returned));
+    session.set(sessionOf(name, await postFreely<Given>("sign-in/finish", returned)));
     return undefined;
   } catch (reason) {
     return `You are not signed in: ${wordsOf(reason)}`;
@@ -106,7 +106,10 @@ export function sessionToken(): string | Promise<string> {
     renewing ??= renew(now, now.refresh_token).finally(() => {
       renewing = undefined;
     });
-    return renewing;
+    return renewing.then(({ token }) => {
+      if (signedInBy() === undefined) throw ended();
+      return token;
+    });
   }
   if (Date.now() < now.endsAt) return now.token;
   session.forget();
@@ -114,23 +117,25 @@ export function sessionToken(): string | Promise<string> {
 }
 
 /** For all calls that wait for it: a refresh token counts once. */
-let renewing: Promise<string> | undefined;
+let renewing: Promise<Session> | undefined;
 
-async function renew(now: Session, refreshToken: string): Promise<string> {
+/** @returns what counts from now on, also where somebody signed out meanwhile */
+async function renew(now: Session, refreshToken: string): Promise<Session> {
   const { name, id_token } = now;
   try {
-    const asked = { name, page, refresh_token: refreshToken };
+    const asked = { name, page, refresh_token: refreshToken, id_token };
     const given = await postFreely<Given>("sign-in/renew", asked);
+    const next = sessionOf(name, { id_token, ...given });
     // Who signed out meanwhile is not signed in again.
-    if (session.get()?.token === now.token) keep(name, { ...(id_token && { id_token }), ...given });
-    return given.token;
+    if (session.get()?.token === now.token) session.set(next);
+    return next;
   } catch (reason) {
     const { status } = reason as Failure;
     const away = status === 0 || status === 429 || status >= 500;
-    if (away && Date.now() < now.endsAt) return now.token;
+    if (away && Date.now() < now.endsAt) return now;
     if (away) throw reason;
-    session.forget();
-    throw ended();
+    if (session.get()?.token === now.token) session.forget();
+    throw ended(wordsOf(reason));
   }
 }
 
@@ -142,19 +147,46 @@ export async function signOut(): Promise<string | undefined> {
   const now = session.get();
   session.forget();
   if (!now) return undefined;
-  const { name, refresh_token, id_token } = now;
+  // Of a renewal that is on its way the issuer has to end what that brings.
+  const { name, refresh_token, id_token } = (await renewing?.catch(() => undefined)) ?? now;
   try {
     const asked = { name, page, refresh_token, id_token };
-    const { url } = await postFreely<{ readonly url?: string }>("sign-in/end", asked);
-    if (url !== undefined) location.assign(url);
-    return undefined;
+    const { url, problem } = await postFreely<Ended>("sign-in/end", asked);
+    const words = problem === undefined ? undefined : `You are signed out here, but ${problem}`;
+    if (url === undefined) return words;
+    if (words !== undefined) leftWith.set(words);
+    location.assign(url);
+    return words;
   } catch (reason) {
     return `You are signed out here, and may be signed in there: ${wordsOf(reason)}`;
   }
 }
 
-const keep = (name: string, given: Given): void =>
-  session.set({ name, ...given, endsAt: Date.now() + given.expires_in * 1000 });
+/** What the gateway answers to who leaves. */
+interface Ended {
+  /** The issuer's page. */
+  readonly url?: string;
+  /** What could not be done there. */
+  readonly problem?: string;
+}
 
-const ended = (): Failure =>
-  new Failure("your sign-in has ended: sign in again", 401, "invalid_token");
+/** What went wrong with signing out before the issuer's page sent somebody back; it is told once. */
+export function takeLeftWith(): string | undefined {
+  const words = leftWith.get();
+  leftWith.forget();
+  return words;
+}
+
+const sessionOf = (name: string, given: Given): Session => ({
+  name,
+  ...given,
+  endsAt: Date.now() + given.expires_in * 1000,
+});
+
+/** @param why absent: it was its time */
+const ended = (why?: string): Failure =>
+  new Failure(
+    `your sign-in has ended${why === undefined ? "" : `: ${why}`}: sign in again`,
+    401,
+    "invalid_token",
+  );

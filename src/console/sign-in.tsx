@@ -17,6 +17,10 @@ export function SignIn({ onOut }: { readonly onOut: (problem: string | undefined
       setBusy(false);
     });
   };
+  const leave = () => {
+    setBusy(true);
+    void signOut().then(onOut);
+  };
   return (
     <>
       {error !== undefined && <Alert text={error} />}
@@ -24,7 +28,7 @@ export function SignIn({ onOut }: { readonly onOut: (problem: string | undefined
         {by !== undefined && (
           <>
             Signed in by {by}.
-            <button type="button" class="quiet" onClick={() => void signOut().then(onOut)}>
+            <button type="button" class="quiet" disabled={busy} onClick={leave}>
               Sign out
             </button>
           </>

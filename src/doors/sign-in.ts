@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { invalidFields, LintelError, toLintelError, type Violation } from "../core/errors.js";
 import type { JsonObject } from "../core/json.js";
+import { reasonOf } from "../core/log.js";
 import { levelOf } from "../core/log-call.js";
 import { Recent } from "../core/recent.js";
 import type { Door } from "./door.js";
@@ -25,8 +26,18 @@ export interface SignIns {
       readonly iss?: string | undefined;
     },
   ): Promise<object>;
-  renew(name: string, refreshToken: string): Promise<object>;
-  /** @returns where the issuer wants to see who leaves */
+  /** @throws always: why the issuer signs somebody not in, if it is the issuer's answer */
+  refuse(
+    name: string,
+    told: {
+      readonly error: string;
+      readonly description?: string | undefined;
+      readonly iss?: string | undefined;
+    },
+  ): Promise<never>;
+  /** @param idToken the one that came before */
+  renew(name: string, refreshToken: string, idToken: string): Promise<object>;
+  /** @returns where the issuer wants to see who leaves, and what could not be done there */
   end(
     name: string,
     leaving: {
@@ -34,7 +45,10 @@ export interface SignIns {
       readonly refreshToken?: string | undefined;
       readonly idToken?: string | undefined;
     },
-  ): Promise<string | undefined>;
+  ): Promise<{
+    readonly url?: string | undefined;
+    readonly failures: readonly LintelError[];
+  }>;
 }
 
 /** Most bytes of a body: tokens are in it. */
@@ -83,20 +97,27 @@ export const signInDoor =
       },
       async finish(ways, read) {
         const name = read.text("name");
+        const iss = read.text("iss", false) || undefined;
+        const error = read.text("error", false);
+        if (error !== "") {
+          const description = read.text("error_description", false) || undefined;
+          return read.done() ?? ways.refuse(name, { error, description, iss });
+        }
         const returned = {
           code: read.text("code"),
           verifier: read.text("verifier"),
           nonce: read.text("nonce"),
           page: read.text("page"),
-          iss: read.text("iss", false) || undefined,
+          iss,
         };
         return read.done() ?? ways.finish(name, returned);
       },
       async renew(ways, read) {
         const [name, token] = [read.text("name"), read.text("refresh_token")];
-        return read.done() ?? ways.renew(name, token);
+        const idToken = read.text("id_token");
+        return read.done() ?? ways.renew(name, token, idToken);
       },
-      async end(ways, read) {
+      async end(ways, read, tell) {
         const name = read.text("name");
         const leaving = {
           page: read.text("page"),
@@ -104,7 +125,10 @@ export const signInDoor =
           idToken: read.text("id_token", false) || undefined,
         };
         read.done();
-        return { url: await ways.end(name, leaving) };
+        const { url, failures } = await ways.end(name, leaving);
+        failures.forEach(tell);
+        const problem = failures.map(({ message }) => message).join("; ") || undefined;
+        return { url, problem };
       },
     };
 
@@ -122,6 +146,14 @@ export const signInDoor =
     ): Promise<FastifyReply> {
       reply.header("cache-control", "no-store");
       const from = client(request.headers, request.raw);
+      const tell = (error: LintelError) => {
+        const { code, message, cause } = error;
+        const reason = cause === undefined ? undefined : reasonOf(cause);
+        gateway.log[levelOf(error)](
+          { id: request.id, step: name, client: from, code, error: message, cause: reason },
+          "a sign-in failed",
+        );
+      };
       try {
         const ways = current();
         const body = (request.body ?? {}) as JsonObject;
@@ -130,18 +162,13 @@ export const signInDoor =
         count(from ?? "");
         running++;
         try {
-          return reply.send(await step(ways, new Reader(body)));
+          return reply.send(await step(ways, new Reader(body), tell));
         } finally {
           running--;
         }
       } catch (thrown) {
         const error = toLintelError(thrown);
-        const { code, message, cause } = error;
-        const reason = cause instanceof Error ? cause.message : undefined;
-        gateway.log[levelOf(error)](
-          { id: request.id, step: name, client: from, code, error: message, cause: reason },
-          "a sign-in failed",
-        );
+        tell(error);
         return sendError(reply, error);
       }
     }
@@ -163,7 +190,8 @@ export const signInDoor =
     }
   };
 
-type Step = (ways: SignIns, read: Reader) => Promise<object>;
+/** @param tell of what failed, and ends it not */
+type Step = (ways: SignIns, read: Reader, tell: (error: LintelError) => void) => Promise<object>;
 
 /** Reads texts out of a body, and notes what is wrong with them. */
 class Reader {

@@ -3,13 +3,15 @@
  * who signs in, so that any process of any gateway can go on with it.
  */
 import { createHash, randomBytes } from "node:crypto";
+import type { JWTPayload } from "jose";
 import { environmentProxies, type Proxies } from "../backends/http/proxy.js";
-import { LintelError } from "../core/errors.js";
+import { LintelError, toLintelError } from "../core/errors.js";
 import type { OidcCallers } from "./callers.js";
-import { type Described, Discovery } from "./discovery.js";
-import { postForm } from "./read-json.js";
+import type { Described } from "./discovery.js";
+import { checkNonce, checkRenewed, claimsOf } from "./id-token.js";
+import { endpointIn, IssuerClient } from "./issuer-client.js";
 import type { SignInSettings } from "./sign-in-settings.js";
-import { authorizationOf, refusalOf, secretsIn, tokensIn } from "./token-endpoint.js";
+import { refusalOf, secretsIn, tokensIn } from "./token-endpoint.js";
 
 /** A sign-in that was begun. */
 export interface Begun {
@@ -34,6 +36,15 @@ export interface Returned {
   readonly iss?: string | undefined;
 }
 
+/** What comes back to the page of somebody whom the issuer does not sign in. */
+export interface Refused {
+  /** Its code, and its words. */
+  readonly error: string;
+  readonly description?: string | undefined;
+  /** As that of `Returned`. */
+  readonly iss?: string | undefined;
+}
+
 /** What somebody has who signed in. */
 export interface Session {
   /** Calls are made with it. */
@@ -53,6 +64,14 @@ export interface Leaving {
   readonly idToken?: string | undefined;
 }
 
+/** How somebody leaves. */
+export interface Left {
+  /** Where they sign out at the issuer; absent: it has no such place, or does not say it well. */
+  readonly url?: string | undefined;
+  /** What could not be done there. */
+  readonly failures: readonly LintelError[];
+}
+
 /** Longest `id_token_hint`, letters: it stands in an address. */
 const longestHint = 4096;
 
@@ -61,9 +80,8 @@ const secret = (): string => randomBytes(32).toString("base64url");
 /** The ways to sign in that an operator has set. */
 export class SignIns {
   readonly names: readonly string[];
-  readonly #ways: ReadonlyMap<string, { settings: SignInSettings; discovery: Discovery }>;
+  readonly #clients: ReadonlyMap<string, IssuerClient>;
   readonly #callers: OidcCallers;
-  readonly #proxies: Proxies;
 
   /**
    * @param callers checks what the issuers give out
@@ -76,13 +94,7 @@ export class SignIns {
   ) {
     this.names = ways.map(({ name }) => name);
     this.#callers = callers;
-    this.#proxies = proxies;
-    this.#ways = new Map(
-      ways.map((settings) => [
-        settings.name,
-        { settings, discovery: new Discovery(settings.issuer, proxies) },
-      ]),
-    );
+    this.#clients = new Map(ways.map((one) => [one.name, new IssuerClient(one, proxies)]));
   }
 
   /**
@@ -91,8 +103,9 @@ export class SignIns {
    * @throws LintelError `not_found` for a name that there is none of, `unavailable` while the issuer is away
    */
   async begin(name: string, page: string): Promise<Begun> {
-    const { settings } = this.#way(name);
-    const url = this.#endpoint(await this.#described(name), "authorization_endpoint");
+    const client = this.#client(name);
+    const { settings } = client;
+    const url = endpointIn(await client.described(), "authorization_endpoint");
     const [state, nonce, verifier] = [secret(), secret(), secret()];
     const asked = {
       ...settings.parameters,
@@ -116,121 +129,107 @@ export class SignIns {
    *   of its issuer, or not to what was begun; `invalid_token` if the tokens open nothing here
    */
   async finish(name: string, { code, verifier, nonce, page, iss }: Returned): Promise<Session> {
-    const { settings } = this.#way(name);
-    const described = await this.#described(name);
-    const mustSay = described.authorization_response_iss_parameter_supported === true;
-    if (iss === undefined ? mustSay : iss !== settings.issuer.issuer) {
-      const says = iss === undefined ? "does not say whose it is" : "is another issuer's";
-      throw new LintelError("invalid_value", `the answer ${says}: nothing was done with it`);
-    }
+    const client = this.#client(name);
+    const described = await client.described();
+    checkIssuer(client, described, iss);
     const form = {
       grant_type: "authorization_code",
       code,
       redirect_uri: page,
       code_verifier: verifier,
     };
-    return this.#session(name, described, form, nonce);
+    return this.#session(client, described, form, (idToken) => {
+      if (idToken === undefined)
+        throw new LintelError("upstream_failed", `${name} gave no id token`);
+      checkNonce(idToken, nonce);
+    });
+  }
+
+  /**
+   * Says why somebody was not signed in.
+   * @throws LintelError as `finish`, always: what the issuer said, if it is its answer
+   */
+  async refuse(name: string, { error, description, iss }: Refused): Promise<never> {
+    const client = this.#client(name);
+    // Else it is not known who said that.
+    checkIssuer(client, await client.described(), iss);
+    throw refusalOf(name, { status: 400, json: { error, error_description: description } }, []);
   }
 
   /**
    * Gets another token.
+   * @param idToken what the issuer said before of who signed in: this page holds it, and harms itself alone with another
    * @returns with the refresh token that counts from now on
-   * @throws LintelError as `finish`: `invalid_value` if that counts no more
+   * @throws LintelError as `finish`: `invalid_value` if that counts no more, or is another person's
    */
-  async renew(name: string, refreshToken: string): Promise<Session> {
-    this.#way(name);
+  async renew(name: string, refreshToken: string, idToken: string): Promise<Session> {
+    const client = this.#client(name);
+    const before = claimsOf(idToken);
     const form = { grant_type: "refresh_token", refresh_token: refreshToken };
-    const session = await this.#session(name, await this.#described(name), form);
+    const session = await this.#session(client, await client.described(), form, (renewed) => {
+      // It need not give one.
+      if (renewed) checkRenewed(renewed, before);
+    });
     return { ...session, refresh_token: session.refresh_token ?? refreshToken };
   }
 
   /**
    * Tells the issuer that somebody leaves: their refresh token counts no more (RFC 7009).
-   * @returns where they sign out there; `undefined`: the issuer has no such place
+   * @throws LintelError as `begin`
    */
-  async end(name: string, { page, refreshToken, idToken }: Leaving): Promise<string | undefined> {
-    const { settings } = this.#way(name);
-    const described = await this.#described(name);
+  async end(name: string, { page, refreshToken, idToken }: Leaving): Promise<Left> {
+    const client = this.#client(name);
+    const described = await client.described();
+    const failures: LintelError[] = [];
+    const failed = (error: unknown) => void failures.push(toLintelError(error));
     if (refreshToken !== undefined && described.revocation_endpoint !== undefined) {
-      const form = { token: refreshToken, token_type_hint: "refresh_token" };
-      await this.#post(name, described, "revocation_endpoint", form);
+      await client.revoke(described, refreshToken).catch(failed);
     }
-    if (described.end_session_endpoint === undefined) return undefined;
-    const url = this.#endpoint(described, "end_session_endpoint");
-    url.searchParams.set("client_id", settings.clientId);
-    url.searchParams.set("post_logout_redirect_uri", page);
-    if (idToken !== undefined && idToken.length <= longestHint) {
-      url.searchParams.set("id_token_hint", idToken);
+    if (described.end_session_endpoint === undefined) return { failures };
+    try {
+      const url = endpointIn(described, "end_session_endpoint");
+      url.searchParams.set("client_id", client.settings.clientId);
+      url.searchParams.set("post_logout_redirect_uri", page);
+      if (idToken !== undefined && idToken.length <= longestHint) {
+        url.searchParams.set("id_token_hint", idToken);
+      }
+      return { url: url.href, failures };
+    } catch (error) {
+      failed(error);
+      return { failures };
     }
-    return url.href;
   }
 
-  #way(name: string) {
-    const way = this.#ways.get(name);
-    if (way) return way;
+  #client(name: string): IssuerClient {
+    const client = this.#clients.get(name);
+    if (client) return client;
     throw new LintelError("not_found", "there is no sign-in of this name here; load the page anew");
   }
 
-  async #described(name: string): Promise<Described> {
-    try {
-      return await this.#way(name).discovery.read();
-    } catch (cause) {
-      throw away(name, cause);
-    }
-  }
-
-  /** @throws LintelError if the issuer says no address that a browser should be sent to */
-  #endpoint(described: Described, key: string): URL {
-    const said = described[key];
-    const url = typeof said === "string" && URL.canParse(said) ? new URL(said) : undefined;
-    if (url && /^https?:$/.test(url.protocol)) return url;
-    const cause = new Error(`its discovery document has no ${key} over http or https`);
-    throw new LintelError("unavailable", `the issuer offers no ${key}`, { cause });
-  }
-
-  async #post(
-    name: string,
-    described: Described,
-    key: string,
-    form: Readonly<Record<string, string>>,
-  ) {
-    const { settings } = this.#way(name);
-    const { fields, authorization } = authorizationOf(settings, described);
-    const url = this.#endpoint(described, key).href;
-    try {
-      const all = new URLSearchParams({ ...form, ...fields });
-      return await postForm(url, this.#proxies, all, authorization);
-    } catch (cause) {
-      throw away(name, cause);
-    }
-  }
-
-  /** @param nonce that the id token must have; absent: any, as of one that was renewed */
+  /** @param check throws unless the id token, whose signature is right, is the one that has to come */
   async #session(
-    name: string,
+    client: IssuerClient,
     described: Described,
     form: Readonly<Record<string, string>>,
-    nonce?: string,
+    check: (idToken: JWTPayload | undefined) => void,
   ): Promise<Session> {
-    const { settings } = this.#way(name);
+    const { settings } = client;
     const { issuer, resource } = settings;
     const asked = resource === undefined ? form : { ...form, resource };
-    const answer = await this.#post(name, described, "token_endpoint", asked);
-    if (answer.status !== 200) throw refusalOf(name, answer, secretsIn(settings, form));
+    const answer = await client.post(described, "token_endpoint", asked);
+    if (answer.status !== 200) throw refusalOf(settings.name, answer, secretsIn(settings, form));
     const tokens = tokensIn(answer.json);
     const idToken = tokens.id_token;
-    if (idToken !== undefined) {
-      const payload = await this.#vouched("id token", idToken, issuer.issuer, [settings.clientId]);
-      if (nonce !== undefined && payload.nonce !== nonce) {
-        const message = "the id token is not of what was begun here: its nonce does not fit";
-        throw new LintelError("invalid_value", message);
-      }
-    } else if (nonce !== undefined) {
-      throw new LintelError("upstream_failed", `${name} gave no id token`);
-    }
+    check(
+      idToken === undefined
+        ? undefined
+        : await this.#vouched("id token", idToken, issuer.issuer, [settings.clientId]),
+    );
     const token = tokens[settings.token];
     const kind = settings.token.replace("_", " ");
-    if (token === undefined) throw new LintelError("upstream_failed", `${name} gave no ${kind}`);
+    if (token === undefined) {
+      throw new LintelError("upstream_failed", `${settings.name} gave no ${kind}`);
+    }
     const { exp = 0 } = await this.#vouched(kind, token, issuer.issuer);
     return {
       token,
@@ -252,5 +251,13 @@ export class SignIns {
   }
 }
 
-const away = (name: string, cause: unknown): LintelError =>
-  new LintelError("unavailable", `${name} can't be reached now`, { cause });
+/** @throws LintelError if an answer says that it is another issuer's, or not whose where it has to (RFC 9207) */
+function checkIssuer(
+  { settings }: IssuerClient,
+  { authorization_response_iss_parameter_supported: says }: Described,
+  iss: string | undefined,
+): void {
+  if (iss === undefined ? says !== true : iss === settings.issuer.issuer) return;
+  const whose = iss === undefined ? "does not say whose it is" : "is another issuer's";
+  throw new LintelError("invalid_value", `the answer ${whose}: nothing was done with it`);
+}

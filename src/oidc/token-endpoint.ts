@@ -50,12 +50,17 @@ export function tokensIn(json: unknown): Tokens {
 /** What an issuer was sent that nobody else may read, however it was written. */
 export function secretsIn(
   { clientId, clientSecret }: Pick<SignInSettings, "clientId" | "clientSecret">,
-  { code, code_verifier: verifier, refresh_token: refresh }: Readonly<Record<string, string>>,
+  {
+    code,
+    code_verifier: verifier,
+    refresh_token: refresh,
+    token,
+  }: Readonly<Record<string, string>>,
 ): string[] {
   const own = clientSecret
     ? [basicOf(clientId, clientSecret), formEncoded(clientSecret), clientSecret]
     : [];
-  const sent = [code, verifier, refresh].filter((text) => text !== undefined);
+  const sent = [code, verifier, refresh, token].filter((text) => text !== undefined);
   // Of what is shorter there is something in any words.
   return [...own, ...sent.filter((text) => text.length >= 8)];
 }
@@ -64,7 +69,14 @@ export function secretsIn(
 const mostWords = 300;
 
 /** What a client has done, or who uses it, and not its configuration. */
-const ofUsers = new Set(["invalid_grant", "access_denied", "login_required", "consent_required"]);
+const ofUsers = new Set([
+  "invalid_grant",
+  "access_denied",
+  "login_required",
+  "consent_required",
+  "interaction_required",
+  "account_selection_required",
+]);
 
 /**
  * The error for an answer that has no tokens.

@@ -8,57 +8,8 @@ import { echo } from "../backends/openai-subject.js";
 import { Upstream } from "../backends/upstream.js";
 import { gateway } from "../support/gateway.js";
 import { button, closeBrowser, labelled, noBrowser, opened, why } from "./browser.js";
-import { clientSecret, type Identity, resource, signInAs, startProvider } from "./provider.js";
-
-type Page = Awaited<ReturnType<typeof opened>>["page"];
-
-const renewed = "scopes: [openid, offline_access], parameters: { prompt: consent }";
-
-/** Lines of a configuration. @param more further fields of the sign-in */
-const configured = (identity: Identity, server: string, more: string) => `auth:
-  mode: token
-  oidc: [{ name: corp, issuer: "${identity.issuer}", audience: [lintel, console] }]
-console:
-  sign_in: [{ name: Corp, issuer: corp, ${more} }]
-backends: [{ type: openai, name: server, url: "${server}", models: [chat] }]
-`;
-
-/** A gateway whose people sign in at a provider. @param more fields of the sign-in */
-async function signedInto(
-  more = `client_id: console, resource: "${resource}", ${renewed}`,
-  path = "",
-) {
-  const identity = await startProvider();
-  const server = await Upstream.start(echo);
-  onTestFinished(() => server.close());
-  const running = await gateway(configured(identity, server.url, more));
-  identity.pages.add(`${running.url}/`);
-  const { page, faults, origins } = await opened(running.url, path);
-  const bodies: string[] = [];
-  page.on("response", async (response) => {
-    if (response.url().startsWith(running.url)) bodies.push(await response.text().catch(() => ""));
-  });
-  return { ...running, identity, page, faults, origins, bodies };
-}
-
-const stored = (page: Page, kind: "localStorage" | "sessionStorage") =>
-  page.evaluate(`JSON.stringify({ ...${kind} })`);
-
-/** Changes what the tab knows of who signed in. */
-const change = (page: Page, values: object) =>
-  page.evaluate(`sessionStorage.setItem("lintel.session", JSON.stringify({
-    ...JSON.parse(sessionStorage.getItem("lintel.session")), ...${JSON.stringify(values)} }))`);
-
-const alert = (page: Page) => page.getByRole("alert").first();
-
-/** Says something, and waits for the whole answer. */
-async function chats(page: Page) {
-  const answered = page.getByText(/\d tokens/);
-  const before = await answered.count();
-  await labelled(page, "Message").fill("Hello");
-  await button(page, "Send").click();
-  await answered.nth(before).waitFor();
-}
+import { clientSecret, resource, signInAs, startProvider } from "./provider.js";
+import { alert, change, chats, configured, kept, signedInto, stored } from "./signed-in.js";
 
 describe.skipIf(noBrowser)(`people sign in to the console${why}`, () => {
   afterAll(closeBrowser);
@@ -146,7 +97,28 @@ describe.skipIf(noBrowser)(`people sign in to the console${why}`, () => {
     await labelled(page, "Message").fill("Hello");
     await button(page, "Send").click();
     await button(page, "Sign in with Corp").waitFor();
+    expect(await alert(page).textContent()).toMatch(
+      /^your sign-in has ended: Corp refuses: invalid_grant.*: sign in again$/,
+    );
     expect(await stored(page, "sessionStorage")).not.toMatch(/eyJ/);
+  });
+
+  it("and are signed out where a renewal is somebody else's", async () => {
+    const { page, said } = await signedInto();
+    await signInAs(page, "alice");
+    await chats(page);
+    const { id_token: others = "" } = await kept(page);
+    const [header, payload = "", signature] = others.split(".");
+    const claims = { ...JSON.parse(Buffer.from(payload, "base64url").toString()), sub: "bob" };
+    const bobs = Buffer.from(JSON.stringify(claims)).toString("base64url");
+    await change(page, { endsAt: 0, id_token: [header, bobs, signature].join(".") });
+    await labelled(page, "Message").fill("Hello");
+    await button(page, "Send").click();
+    await button(page, "Sign in with Corp").waitFor();
+    const words = "the id token is not of who signed in here: its sub does not fit";
+    expect(await alert(page).textContent()).toContain(words);
+    expect(await stored(page, "sessionStorage")).not.toMatch(/eyJ/);
+    expect((await said("a sign-in failed")).fields).toMatchObject({ step: "renew", error: words });
   });
 
   it("and make tokens that stand for them, which administrators see", async () => {
@@ -223,9 +195,27 @@ describe.skipIf(noBrowser)(`people sign in to the console${why}`, () => {
       await button(page, "Sign in with Corp").click();
       await page.getByRole("link", { name: "Cancel" }).click();
       await alert(page).waitFor();
-      expect(await alert(page).textContent()).toMatch(/^Corp did not sign you in: access_denied/);
+      expect(await alert(page).textContent()).toMatch(
+        /^You are not signed in: Corp refuses: access_denied/,
+      );
       expect(identity.asked.map(({ path }) => path)).not.toContain("/token");
       await button(page, "Sign in with Corp").waitFor();
+    });
+
+    it("where the issuer's refusal is another's", async () => {
+      const { page, url } = await signedInto();
+      await page.route(/\/auth\?/, (route) => {
+        const { searchParams } = new URL(route.request().url());
+        const answer = { state: searchParams.get("state") ?? "", iss: "https://b.example" };
+        const query = new URLSearchParams({ error: "access_denied", ...answer });
+        return route.fulfill({ status: 303, headers: { location: `${url}/?${query}` } });
+      });
+      await button(page, "Sign in with Corp").click();
+      await alert(page).waitFor();
+      expect(await alert(page).textContent()).toBe(
+        "You are not signed in: the answer is another issuer's: nothing was done with it",
+      );
+      expect(page.url()).toBe(`${url}/`);
     });
 
     it("where another page sends them with a code", async () => {

@@ -1,41 +1,14 @@
 /** What the console's page asks its gateway for signing in, and what anybody else may ask so. */
 import { describe, expect, onTestFinished, test } from "vitest";
 import { type Identity, startProvider } from "../console/provider.js";
-import type { Json } from "../contract/wire.js";
 import { gateway } from "../support/gateway.js";
+import { configured, signInsOf } from "./sign-in-gateway.js";
 
-const configured = (identity: Identity, more = "") => `auth:
-  mode: token
-  oidc: [{ name: corp, issuer: "${identity.issuer}", audience: lintel }]
-console:
-  sign_in: [{ name: Corp, issuer: corp, client_id: console${more} }]
-backends: []
-`;
-
-async function served(more = "") {
+async function served(more = "", rest = "") {
   const identity = await startProvider();
-  const running = await gateway(configured(identity, more));
-  const page = `${running.url}/`;
-  identity.pages.add(page);
-  const post = async (
-    step: string,
-    body: object | string,
-    headers: Record<string, string> = {},
-  ) => {
-    const response = await fetch(`${running.url}/sign-in/${step}`, {
-      method: "POST",
-      headers: { "content-type": "application/json", ...headers },
-      body: typeof body === "string" ? body : JSON.stringify(body),
-    });
-    const json: Json = await response.json();
-    return { status: response.status, headers: response.headers, json };
-  };
-  /** Status, code and words of what is refused. */
-  const refused = async (...asked: Parameters<typeof post>) => {
-    const { status, json } = await post(...asked);
-    return [status, json.error?.code, json.error?.message];
-  };
-  return { ...running, identity, page, post, refused };
+  const it = await signInsOf(identity.issuer, more, rest);
+  identity.pages.add(it.page);
+  return { ...it, identity };
 }
 
 /** What was asked of an issuer for who signs in. */
@@ -102,7 +75,13 @@ describe("refuses", () => {
       "no refresh token",
       "renew",
       { name: "Corp", page: "https://a.example/" },
-      [422, "invalid_fields", "refresh_token: is required"],
+      [422, "invalid_fields", "refresh_token: is required; id_token: is required"],
+    ],
+    [
+      "an id token that is none",
+      "renew",
+      { name: "Corp", page: "https://a.example/", refresh_token: "r", id_token: "i" },
+      [422, "invalid_fields", "id_token: must be a JWT"],
     ],
     [
       "more than 64 KiB",
@@ -164,7 +143,7 @@ describe("refuses", () => {
       if (held.length === 32) all();
       return true;
     };
-    const renewed = { name: "Corp", page: it.page, refresh_token: "r" };
+    const renewed = { name: "Corp", page: it.page, refresh_token: "r", id_token: "e30.e30." };
     const first = Array.from({ length: 32 }, () => it.post("renew", renewed));
     await arrived;
     expect((await it.refused("renew", renewed)).slice(0, 2)).toEqual([503, "overloaded"]);
@@ -227,7 +206,7 @@ test("no words of an issuer bring its client's secret to the page, or into the l
     401,
     JSON.stringify({ error: "invalid_client", error_description: words }),
   );
-  const asked = { name: "Corp", page: it.page, refresh_token: "refresh-1" };
+  const asked = { name: "Corp", page: it.page, refresh_token: "refresh-1", id_token: "e30.e30." };
   const [status, code, message] = await it.refused("renew", asked);
   expect([status, code]).toEqual([502, "upstream_failed"]);
   // What is no secret helps to find the mistake.
@@ -242,7 +221,7 @@ test("no words of an issuer bring its client's secret to the page, or into the l
 test("a reload changes who may sign in, and where", async () => {
   const it = await served();
   const begin = (name: string) => it.refused("begin", { name, page: it.page });
-  it.write(configured(it.identity).replace("name: Corp", "name: Company"));
+  it.write(configured(it.identity.issuer).replace("name: Corp", "name: Company"));
   await it.reload();
   const { changed } = (await it.said("configuration reloaded")).fields;
   expect(changed).toEqual(["console.sign_in"]);

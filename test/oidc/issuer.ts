@@ -1,5 +1,5 @@
 /** A real issuer on loopback: a discovery document, keys that can be rotated, signed tokens. */
-import { createServer, type Server } from "node:http";
+import { createServer, type RequestListener, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { exportJWK, generateKeyPair, type JWK, SignJWT } from "jose";
 
@@ -24,6 +24,10 @@ export class Issuer {
   wants: string | undefined;
   /** White space before each document, bytes. */
   blanks = 0;
+  /** Further fields of its discovery document. */
+  described: object = {};
+  /** Answers its requests in its place, where that returns true. */
+  instead: ((...request: Parameters<RequestListener>) => boolean) | undefined;
   /** Public keys besides those that sign, before them. */
   readonly others: JWK[] = [];
   url = "";
@@ -35,6 +39,7 @@ export class Issuer {
     if (this.#keys.length === 0) await this.rotate();
     this.#server = createServer((request, response) => {
       if (this.#held) return this.#held();
+      if (this.instead?.(request, response)) return;
       response.setHeader("content-type", "application/json");
       response.statusCode = this.status;
       const path = request.url?.replace(/^\/moved/, "");
@@ -49,7 +54,7 @@ export class Issuer {
       } else if (["realm", ...this.tenants].includes(tenant)) {
         const keys = this.tellsKeys ? { jwks_uri: `${this.url}/keys` } : {};
         const issuer = this.claimed ?? (tenant === "realm" ? this.url : this.of(tenant));
-        response.end(this.#document({ issuer, ...keys }));
+        response.end(this.#document({ issuer, ...keys, ...this.described }));
       } else {
         this.asked++;
         this.askedAt = path;
