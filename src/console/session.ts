@@ -3,6 +3,7 @@
  * issuer; this page speaks to its gateway alone.
  */
 import { Failure, postFreely, wordsOf } from "./gateway.js";
+import { giveTurnBack, newTurn, takeTurn } from "./turns.js";
 
 /** The ways to sign in, by what their buttons say. */
 export const waysIn: readonly string[] = JSON.parse(document.body.dataset.signIn ?? "[]");
@@ -23,6 +24,8 @@ interface Session extends Given {
   readonly name: string;
   /** By the clock of this browser, milliseconds. */
   readonly endsAt: number;
+  /** That of using its refresh token. */
+  readonly turn: string;
 }
 
 /** A sign-in that was begun here. */
@@ -121,22 +124,35 @@ let renewing: Promise<Session> | undefined;
 
 /** @returns what counts from now on, also where somebody signed out meanwhile */
 async function renew(now: Session, refreshToken: string): Promise<Session> {
-  const { name, id_token } = now;
+  const { name, id_token, turn } = now;
+  if (!(await takeTurn(turn))) {
+    if (Date.now() < now.endsAt) return now;
+    forget(now);
+    throw ended("it went on in another tab, of which this one is a copy");
+  }
   try {
     const asked = { name, page, refresh_token: refreshToken, id_token };
     const given = await postFreely<Given>("sign-in/renew", asked);
-    const next = sessionOf(name, { id_token, ...given });
+    const same = given.refresh_token === refreshToken;
+    if (same) await giveTurnBack(turn);
+    const next = { ...sessionOf(name, { id_token, ...given }), ...(same && { turn }) };
     // Who signed out meanwhile is not signed in again.
     if (session.get()?.token === now.token) session.set(next);
     return next;
   } catch (reason) {
     const { status } = reason as Failure;
     const away = status === 0 || status === 429 || status >= 500;
+    if (away) await giveTurnBack(turn);
     if (away && Date.now() < now.endsAt) return now;
     if (away) throw reason;
-    if (session.get()?.token === now.token) session.forget();
+    forget(now);
     throw ended(wordsOf(reason));
   }
+}
+
+/** Nobody is signed in any more by this, unless somebody is by another since. */
+function forget({ token }: Session): void {
+  if (session.get()?.token === token) session.forget();
 }
 
 /**
@@ -181,6 +197,7 @@ const sessionOf = (name: string, given: Given): Session => ({
   name,
   ...given,
   endsAt: Date.now() + given.expires_in * 1000,
+  turn: newTurn(),
 });
 
 /** @param why absent: it was its time */

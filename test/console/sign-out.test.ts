@@ -48,17 +48,15 @@ describe.skipIf(noBrowser)(`people sign out of the console${why}`, () => {
         await route.fulfill({ response });
       });
     });
-    const revoked = page.waitForRequest("**/sign-in/end");
     await change(page, { endsAt: 0 });
-    // The renewal begins with whatever is asked next.
+    // The renewal begins with what is asked next, which is the account.
     await page.getByRole("link", { name: "models" }).click();
-    await page.getByRole("button", { name: "Refresh" }).click();
-    await arrived;
     await page.getByRole("link", { name: "account" }).click();
+    await arrived;
     await button(page, "Sign out").click();
     await expect.poll(() => stored(page, "sessionStorage")).not.toMatch(/eyJ/);
-    held();
-    const { refresh_token: ended } = (await revoked).postDataJSON();
+    const [leaving] = await Promise.all([page.waitForRequest("**/sign-in/end"), held()]);
+    const { refresh_token: ended } = leaving.postDataJSON();
     expect(ended).toBeTruthy();
     expect(ended).not.toBe(first);
     await page.getByRole("button", { name: "Yes, sign me out" }).click();

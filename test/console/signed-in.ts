@@ -1,4 +1,5 @@
 /** A gateway whose people sign in at a real provider, in a real browser. */
+import type { Configuration } from "oidc-provider";
 import { onTestFinished } from "vitest";
 import { echo } from "../backends/openai-subject.js";
 import { Upstream } from "../backends/upstream.js";
@@ -23,8 +24,9 @@ backends: [{ type: openai, name: server, url: "${server}", models: [chat] }]
 export async function signedInto(
   more = `client_id: console, resource: "${resource}", ${renewed}`,
   path = "",
+  provider: Configuration = {},
 ) {
-  const identity = await startProvider();
+  const identity = await startProvider(provider);
   const server = await Upstream.start(echo);
   onTestFinished(() => server.close());
   const running = await gateway(configured(identity, server.url, more));
