@@ -102,6 +102,14 @@ const ownTokens = z.strictObject({
     .refine((ms) => ms >= shortestOwn && ms <= longestOwn, { error: "must be from 1m to 366d" })
     .prefault("30d")
     .describe("Longest that one counts: nobody tells the gateway when its owner is gone."),
+  max_per_day: z
+    .int()
+    .min(1)
+    .max(100_000)
+    .optional()
+    .describe(
+      "Most that one caller makes within 24 hours, those that were ended among them. Default: ten times max.",
+    ),
 });
 
 const oidc = z.strictObject({
@@ -247,6 +255,7 @@ function oneIssuer(
     ownTokens: issuer.own_tokens && {
       max: issuer.own_tokens.max,
       maxTtlMs: issuer.own_tokens.max_ttl,
+      maxPerDay: issuer.own_tokens.max_per_day ?? issuer.own_tokens.max * 10,
     },
     otherwise:
       otherwise === "refuse"

@@ -57,7 +57,7 @@ async function made(
 ): Promise<Output<"createToken">> {
   const { name, ttlSeconds } = call.request;
   const { issuer, settings } = voucher;
-  const { max, maxTtlMs } = settings;
+  const { max, maxTtlMs, maxPerDay } = settings;
   const most = Math.floor(maxTtlMs / 1000);
   const found: Violation[] = [];
   checkTokenName(name, found);
@@ -68,7 +68,7 @@ async function made(
   const expiresAt = Date.now() + (ttlSeconds || most) * 1000;
   const claims = voucher.claimsIn(call.credential ?? "");
   const maker = { caller: owner, issuer, claims };
-  const issued = await tokens.create({ owner: maker, name, expiresAt, max });
+  const issued = await tokens.create({ owner: maker, name, expiresAt, max, maxPerDay });
   if (issued === "taken") {
     const message = `you have a token called ${JSON.stringify(name)} already`;
     throw new LintelError("already_exists", message, { param: "name" });
@@ -76,6 +76,12 @@ async function made(
   if (issued === "most") {
     const message = `you have ${max} ${max === 1 ? "token" : "tokens"} already, and may have no more: end one first`;
     throw new LintelError("failed_precondition", message);
+  }
+  if ("nextAt" in issued) {
+    const { nextAt } = issued;
+    const message = `you have made ${maxPerDay} ${maxPerDay === 1 ? "token" : "tokens"} within 24 hours, and may make no more until ${new Date(nextAt).toISOString()}`;
+    const retryAfter = Math.max(1, Math.ceil((nextAt - Date.now()) / 1000));
+    throw new LintelError("rate_limited", message, { retryAfter });
   }
   call.log.info(changeIn(call, issued.token), "a caller made a token for itself");
   return create(CreateTokenResponseSchema, {

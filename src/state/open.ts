@@ -94,7 +94,7 @@ export async function openState(settings: StateSettings, log: Logger): Promise<S
       ? openUsage(settings.usage, new DatabaseUsage(sql), directory, log)
       : undefined;
   return {
-    ...(tokens && { tokens, ownTokens: ownTokens(sql, tokens) }),
+    ...(tokens && { tokens, ownTokens: ownTokens(sql, tokens, log) }),
     ...(usage && { usage }),
     ...(settings.admin && { admin: administered(sql, settings.zone, tokens, usage) }),
     start() {

@@ -109,12 +109,13 @@ describe("mistakes in who may call", () => {
   test.each<Mistake>([
     [
       "tokens of callers' own that are none, or count too briefly or too long",
-      `auth:\n  oidc:\n    - { name: a, issuer: "https://a", audience: l, own_tokens: { max: 0, max_ttl: 59s } }\n    - { name: b, issuer: "https://b", audience: l, own_tokens: { max: 1001, max_ttl: 367d, more: 1 } }\n`,
+      `auth:\n  oidc:\n    - { name: a, issuer: "https://a", audience: l, own_tokens: { max: 0, max_ttl: 59s } }\n    - { name: b, issuer: "https://b", audience: l, own_tokens: { max: 1001, max_ttl: 367d, max_per_day: 0, more: 1 } }\n`,
       [
         "lintel.yaml:3:71: auth.oidc[0].own_tokens.max: must be at least 1",
         "lintel.yaml:3:83: auth.oidc[0].own_tokens.max_ttl: must be from 1m to 366d",
         "auth.oidc[1].own_tokens.max: must be at most 1000",
         "auth.oidc[1].own_tokens.max_ttl: must be from 1m to 366d",
+        "auth.oidc[1].own_tokens.max_per_day: must be at least 1",
         "auth.oidc[1].own_tokens.more: ",
       ],
     ],

@@ -168,7 +168,10 @@ test("TLS files that are there are accepted, beside the file", () => {
 
 test.each([
   ["{}", { max: 5, max_ttl: 30 * 86_400_000 }],
-  ["{ max: 1, max_ttl: 366d }", { max: 1, max_ttl: 366 * 86_400_000 }],
+  [
+    "{ max: 1, max_ttl: 366d, max_per_day: 100000 }",
+    { max: 1, max_ttl: 366 * 86_400_000, max_per_day: 100_000 },
+  ],
 ])("own_tokens: %s", (written, meant) => {
   const text = `auth: { oidc: [{ name: a, issuer: "https://a", audience: l, own_tokens: ${written} }] }`;
   expect(valid(text).auth.oidc[0]?.own_tokens).toEqual(meant);

@@ -14,6 +14,8 @@ export interface OwnTokenSettings {
   readonly max: number;
   /** Longest that one counts, milliseconds. */
   readonly maxTtlMs: number;
+  /** Most that one caller makes within 24 hours, whatever became of them. */
+  readonly maxPerDay: number;
 }
 
 /** The issuer of a caller who may make tokens. */
@@ -43,10 +45,15 @@ export interface NewOwnToken {
   readonly expiresAt: number;
   /** Most that the owner may have with it. */
   readonly max: number;
+  /** Most that the owner may have made with it within 24 hours. */
+  readonly maxPerDay: number;
 }
 
-/** Why a token was not made: its owner has one of the name, or as many as there may be. */
-export type NotMade = "taken" | "most";
+/**
+ * Why a token was not made: its owner has one of the name, or as many as there may be, or made as many within 24 hours
+ * as may be, and may make the next one at a time in milliseconds since the epoch.
+ */
+export type NotMade = "taken" | "most" | { readonly nextAt: number };
 
 /** The tokens that callers made. Everything throws LintelError `unavailable` while the store is away. */
 export interface OwnTokens {

@@ -2,6 +2,7 @@
 import type { AdminState } from "../../core/admin/state.js";
 import type { OwnTokens } from "../../core/callers/own.js";
 import { LintelError } from "../../core/errors.js";
+import type { Logger } from "../../core/log.js";
 import type { TimeZone } from "../../core/time-zone.js";
 import { DatabaseOwnTokens } from "./own-tokens.js";
 import { DatabaseAway, type Sql } from "./sql.js";
@@ -46,8 +47,8 @@ export function administered(
  * The tokens that callers made for themselves.
  * @param remembered what this gateway remembers of tokens
  */
-export function ownTokens(sql: Sql, remembered: Remembered): OwnTokens {
-  const tokens = new DatabaseOwnTokens(sql);
+export function ownTokens(sql: Sql, remembered: Remembered, log: Logger): OwnTokens {
+  const tokens = new DatabaseOwnTokens(sql, log);
   return {
     create: (wanted) => told(tokens.create(wanted)),
     list: (owner) => told(tokens.list(owner)),

@@ -77,6 +77,11 @@ export const migrations: readonly (readonly string[])[] = [
     "CREATE UNIQUE INDEX lintel_tokens_name ON lintel_tokens (name) WHERE revoked_at IS NULL AND owner IS NULL",
     "CREATE UNIQUE INDEX lintel_tokens_owner ON lintel_tokens (owner, name) WHERE revoked_at IS NULL",
   ],
+  // By what is counted and deleted of those that callers made.
+  [
+    "CREATE INDEX lintel_tokens_made ON lintel_tokens (owner, created_at) WHERE owner IS NOT NULL",
+    "CREATE INDEX lintel_tokens_over ON lintel_tokens (expires_at) WHERE owner IS NOT NULL",
+  ],
 ];
 
 /** Where the version stands. Made before everything else. */

@@ -1,5 +1,5 @@
 /** Tokens that callers made for themselves, in every database. */
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { NewOwnToken, NotMade } from "../../../src/core/callers/own.js";
 import type { IssuedSecret } from "../../../src/core/callers/registry.js";
 import { hashToken } from "../../../src/core/tokens.js";
@@ -8,17 +8,28 @@ import { DatabaseTokens } from "../../../src/state/database/tokens.js";
 import { onEveryDatabase } from "./databases.js";
 
 const hour = 3_600_000;
+const day = 24 * hour;
+
+/** Lets so much time pass, until the test is over. */
+function pass(ms: number): void {
+  const now = Date.now();
+  const spied = vi.spyOn(Date, "now").mockReturnValue(now + ms);
+  onTestFinished(() => spied.mockRestore());
+}
 
 const wanted = (name: string, more: Partial<NewOwnToken> = {}, caller = "corp:ann") => ({
   owner: { caller, issuer: "https://corp", claims: { sub: "ann", groups: ["a", "b"] } },
   name,
   expiresAt: Date.now() + hour,
   max: 5,
+  maxPerDay: 100,
   ...more,
 });
 
 function made(answer: IssuedSecret | NotMade): IssuedSecret {
-  if (typeof answer === "string") throw new Error(`not made: ${answer}`);
+  if (typeof answer === "string" || "nextAt" in answer) {
+    throw new Error(`not made: ${JSON.stringify(answer)}`);
+  }
   return answer;
 }
 
@@ -123,5 +134,68 @@ onEveryDatabase((make) => {
     expect(await processes[0]?.list("corp:ann")).toHaveLength(3);
     const same = await Promise.all(others);
     expect(same.filter((answer) => answer === "taken")).toHaveLength(3);
+  });
+
+  test("within 24 hours one owner makes no more than may be, whatever becomes of them", async () => {
+    const { again } = await make();
+    const [own, elsewhere] = [new DatabaseOwnTokens(again()), new DatabaseOwnTokens(again())];
+    const few = { maxPerDay: 3, expiresAt: Date.now() + 3 * day };
+    const first = made(await own.create(wanted("a", few)));
+    await own.revoke("corp:ann", "a");
+    pass(hour);
+    made(await elsewhere.create(wanted("a", few)));
+    await elsewhere.revoke("corp:ann", "a");
+    made(await own.create(wanted("b", few)));
+    const nextAt = first.token.createdAt + day;
+    for (const one of [own, elsewhere]) {
+      expect(await one.create(wanted("c", few))).toEqual({ nextAt });
+    }
+    made(await own.create(wanted("c", few, "corp:bob")));
+    // More than there were may be by now.
+    made(await own.create(wanted("c", { ...few, maxPerDay: 4 })));
+    pass(day - hour);
+    const [last] = await own.list("corp:ann");
+    expect(last?.name).toBe("b");
+    expect(await own.create(wanted("d", few))).toEqual({ nextAt: (last?.createdAt ?? 0) + day });
+    pass(hour);
+    made(await own.create(wanted("d", few)));
+  });
+
+  test("many processes at once make as many as may be within 24 hours, and no more", async () => {
+    const { again } = await make();
+    const processes = [1, 2, 3, 4].map(() => new DatabaseOwnTokens(again()));
+    const answers = await Promise.all(
+      processes.flatMap((own, i) =>
+        [1, 2, 3].map((n) => own.create(wanted(`${i}-${n}`, { max: 100, maxPerDay: 3 }))),
+      ),
+    );
+    expect(answers.filter((one) => typeof one === "object" && "nextAt" in one)).toHaveLength(9);
+  });
+
+  test("are deleted 30 days after the time at which they end by themselves, and not before", async () => {
+    const { again } = await make();
+    const sql = again();
+    const [own, tokens] = [new DatabaseOwnTokens(sql), new DatabaseTokens(again())];
+    const expiresAt = Date.now() + hour;
+    const { version } = await tokens.changes();
+    await tokens.create({ name: "issued", expiresAt });
+    const ended = made(await own.create(wanted("ended", { expiresAt }))).token.id;
+    await own.revoke("corp:ann", "ended");
+    const expired = made(await own.create(wanted("expired", { expiresAt }))).token.id;
+    const lasting = made(await own.create(wanted("lasting", { expiresAt: expiresAt + day })));
+    const ids = async () => (await tokens.list()).map(({ id, owner }) => (owner ? id : "issued"));
+    pass(30 * day);
+    made(await own.create(wanted("before", { expiresAt: expiresAt + 99 * day }, "corp:bob")));
+    // One after the other: what was begun with it is over.
+    await own.list("corp:bob");
+    expect(await ids()).toEqual(expect.arrayContaining([ended, expired]));
+    // A gateway that was away until now hears of the end.
+    const heard = (await tokens.changes(version)).tokens.find(({ id }) => id === ended);
+    expect(heard?.revokedAt).toBeDefined();
+    pass(hour);
+    made(await own.create(wanted("after", { expiresAt: expiresAt + 99 * day }, "corp:bob")));
+    await vi.waitFor(async () => expect(await ids()).not.toContain(ended));
+    expect(await ids()).not.toContain(expired);
+    expect(await ids()).toEqual(expect.arrayContaining(["issued", lasting.token.id]));
   });
 });

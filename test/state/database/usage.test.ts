@@ -221,6 +221,8 @@ onEveryDatabase((make) => {
     await new DatabaseUsage(old).insert(linesOf(record({ id: "kept", spend: 7 })));
     await new DatabaseTokens(old).create({ name: "kept" });
     await old.run([
+      { text: "DROP INDEX lintel_tokens_made" },
+      { text: "DROP INDEX lintel_tokens_over" },
       { text: "DROP INDEX lintel_tokens_owner" },
       { text: "DROP INDEX lintel_tokens_name" },
       ...["owner", "owner_issuer", "owner_claims"].map((column) => ({
@@ -247,7 +249,7 @@ onEveryDatabase((make) => {
     expect(await tokens.list()).toMatchObject([{ name: "kept", ...none }]);
     expect(await tokens.create({ name: "kept" })).toBeUndefined();
     const owner = { caller: "corp:ann", issuer: "https://corp", claims: {} };
-    const own = { owner, name: "kept", expiresAt: Date.now() + 60_000, max: 1 };
+    const own = { owner, name: "kept", expiresAt: Date.now() + 60_000, max: 1, maxPerDay: 1 };
     expect(await new DatabaseOwnTokens(again()).create(own)).toMatchObject({ token: { owner } });
     const newer = record({ cachedTokens: 3, cacheWriteTokens: 1, reasoningTokens: 2, user: "u-1" });
     expect(await usage.insert(linesOf(newer))).toEqual([]);
