@@ -46,8 +46,10 @@ export async function signInsOf(issuer: string, more = "", rest = "") {
 /** What an endpoint answers, and what it was asked. */
 export interface Endpoint {
   status: number;
-  /** JSON, or what stands in its place; absent: nothing is answered. */
+  /** JSON, or what stands in its place. */
   body: unknown;
+  /** Hears of what is asked, which is not answered then; absent: it is. */
+  held: (() => void) | undefined;
   readonly asked: { readonly form: URLSearchParams; readonly authorization: string | undefined }[];
 }
 
@@ -56,7 +58,7 @@ export async function scriptedIssuer() {
   const issuer = new Issuer();
   await issuer.start();
   onTestFinished(() => issuer.stop());
-  const endpoint = (): Endpoint => ({ status: 200, body: {}, asked: [] });
+  const endpoint = (): Endpoint => ({ status: 200, body: {}, held: undefined, asked: [] });
   const endpoints = { token: endpoint(), revoke: endpoint() };
   issuer.described = {
     authorization_endpoint: `${issuer.url}/auth`,
@@ -67,7 +69,11 @@ export async function scriptedIssuer() {
   issuer.instead = (request, response) => {
     const name = request.method === "POST" && request.url?.split("/").at(-1);
     if (name !== "token" && name !== "revoke") return false;
-    const { asked, status, body } = endpoints[name];
+    const { asked, status, body, held } = endpoints[name];
+    if (held) {
+      held();
+      return true;
+    }
     void textOf(request).then((text) => {
       asked.push({ form: new URLSearchParams(text), authorization: request.headers.authorization });
       response.writeHead(status, { "content-type": "application/json" });
