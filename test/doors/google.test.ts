@@ -247,6 +247,26 @@ describe("failures", () => {
   });
 
   test.each([
+    ["invalid_value", "the input token count exceeds the maximum number of tokens allowed: "],
+    // It quotes its caller.
+    ["model_not_found", ""],
+  ] as const)(
+    "of a conversation that is too long say so in Google's words: %s",
+    async (code, begin) => {
+      const said = "messages: 9 tokens (context_length_exceeded)";
+      const chat = async function* () {
+        yield* [];
+        throw new LintelError(code, said);
+      };
+      const server = await serve(scripted({ chat }));
+      for (const method of ["generateContent", "streamGenerateContent?alt=sse"]) {
+        const { error } = await json(await server.post(at(method), hello()));
+        expect([error.message, codeIn({ error })]).toEqual([begin + said, code]);
+      }
+    },
+  );
+
+  test.each([
     ["/v1beta/models/chat-1:predict", 404],
     ["/v1/models/chat-1:embedContent", 404],
     ["/v1beta/models/chat-1", 404],

@@ -1,7 +1,7 @@
 /** What model servers want to see again of thoughts, as signatures, and as what is redacted. */
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { detailsIn } from "../../core/reasoning.js";
-import { sealed, unsealed } from "../json/kept-thoughts.js";
+import { sealed, thinkingIn, unsealed, withThinking } from "../json/kept-thoughts.js";
 
 /** How OpenRouter calls what is Claude's own. */
 const claude = "anthropic-claude-v1";
@@ -9,20 +9,14 @@ const claude = "anthropic-claude-v1";
 /** The signature of thoughts that no model server wants more of: clients drop those that have none, and ask for no more. */
 const unsigned = sealed("");
 
-/** The type of a detail that has a text which the client is not to see. */
-const hiddenType = "lintel.thinking";
-
 /**
  * A signature for details. Claude's own is left as it is: its clients may go on elsewhere.
  * @param details a JSON array as text; empty: nothing
  * @param hidden the thoughts, where the client is not to see them: the model server may want them again
  */
 export function signatureOf(details: string, hidden = ""): string {
+  if (hidden !== "") return sealed(withThinking(hidden, detailsIn(details)));
   const [first, ...more] = detailsIn(details);
-  if (hidden !== "") {
-    const all = [{ type: hiddenType, text: hidden }, ...(first ? [first, ...more] : [])];
-    return sealed(JSON.stringify(all));
-  }
   if (!first) return unsigned;
   const isClaudes = more.length === 0 && first.format === claude;
   return isClaudes && typeof first.signature === "string" ? first.signature : sealed(details);
@@ -33,10 +27,8 @@ export function signedBy(signature: string, thinking: string) {
   if (signature === "" || signature === unsigned) return { thinking, details: [] };
   const own = { type: "reasoning.text", text: thinking, signature, format: claude, index: 0 };
   const details: readonly JsonObject[] = detailsOf(signature) ?? [own];
-  const hidden = details.find(({ type }) => type === hiddenType)?.text;
-  return typeof hidden === "string"
-    ? { thinking: hidden, details: details.filter(({ type }) => type !== hiddenType) }
-    : { thinking, details };
+  const told = thinkingIn(details);
+  return { thinking: told.text ?? thinking, details: told.details };
 }
 
 /** The details that redacted thoughts have. */

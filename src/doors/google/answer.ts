@@ -12,7 +12,7 @@ import { toJsonString } from "../../core/json-string.js";
 import { argumentsText } from "../../core/tool-calls.js";
 import { extras } from "../json/chat.js";
 import { Likelihood, logprobsText } from "./logprobs.js";
-import { callSignatureOf, signatureOf } from "./signature.js";
+import { callSignatureOf, signaturesOf } from "./signature.js";
 
 /** Why a candidate ended, by the contract's reasons; a call is no reason of its own. */
 const finishReasons: Readonly<Record<string, string>> = {
@@ -51,20 +51,16 @@ function tokensText({ content }: Logprobs): string {
   return likelihood.text() + logprobsText(content);
 }
 
-function partsOf({
-  content,
-  toolCalls,
-  images,
-  reasoningContent = "",
-  reasoningDetails = "",
-}: LLMMessage): string[] {
+function partsOf(message: LLMMessage): string[] {
+  const { content, toolCalls, images, reasoningContent = "" } = message;
   const parts: string[] = [];
-  if (reasoningContent !== "" || reasoningDetails !== "") {
-    parts.push(thoughtPart(reasoningContent, signatureOf(reasoningDetails)));
+  const signatures = signaturesOf(message, toolCalls);
+  if (reasoningContent !== "" || signatures.thoughts !== "") {
+    parts.push(thoughtPart(reasoningContent, signatures.thoughts));
   }
   const others = parts.length + images.length + toolCalls.length;
   if (content !== "" || others === 0) parts.push(textPart(content));
-  return [...parts, ...images.map(imagePart), ...toolCalls.map(callPart)];
+  return [...parts, ...images.map(imagePart), ...callParts(toolCalls, signatures.call)];
 }
 
 /** A picture, as a part: one at an address as a file there. */
@@ -88,10 +84,13 @@ export const textPart = (text: string): string => `{"text":${toJsonString(text)}
 export const thoughtPart = (text: string, signature: string): string =>
   `{"text":${toJsonString(text)},"thought":true${signatureText(signature || undefined)}}`;
 
-/** A call of a function, as a part. */
-export function callPart(call: ToolCall): string {
+/** Calls of functions, as parts. @param signature of the first one; empty: its own, if it has one */
+export const callParts = (calls: readonly ToolCall[], signature: string): string[] =>
+  calls.map((call, i) => callPart(call, i === 0 ? signature : ""));
+
+function callPart(call: ToolCall, signature: string): string {
   const { id, function: called, extraContent } = call;
-  const signed = signatureText(callSignatureOf(extraContent));
+  const signed = signatureText(signature || callSignatureOf(extraContent));
   return `{"functionCall":{"id":${toJsonString(id)},"name":${toJsonString(called?.name ?? "")},"args":${argumentsText(call)}}${signed}}`;
 }
 

@@ -8,7 +8,6 @@ import { member } from "./member.js";
 import { modelTurn, type Part, type PartReading } from "./model-turn.js";
 import { dataPlace, detailOf, joined, levelOf, partOf } from "./parts.js";
 import { textReturned } from "./returned.js";
-import { extraContentOf } from "./signature.js";
 
 /** A conversation of Google's form. */
 export interface GenerateConversation extends Conversation {
@@ -121,7 +120,7 @@ class Reading extends ConversationReader implements GenerateConversation, PartRe
     });
   }
 
-  call(call: unknown, signature: string, place: string): object {
+  call(call: unknown, extraContent: JsonObject | undefined, place: string): object {
     if (!isObject(call)) {
       this.wrong(place, "must be an object");
       return { id: "x", function: { name: "x" } };
@@ -132,7 +131,7 @@ class Reading extends ConversationReader implements GenerateConversation, PartRe
       id: this.#ids.called(id, name),
       type: "function",
       function: { name, arguments: this.written(args ?? {}, `${place}.args`) },
-      ...(signature !== "" && { extra_content: extraContentOf(signature) }),
+      ...(extraContent && { extra_content: extraContent }),
     };
   }
 

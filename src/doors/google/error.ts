@@ -1,6 +1,6 @@
 /** Errors as Google's clients read them: the status of an RPC, as JSON. */
 import { Code } from "@connectrpc/connect";
-import type { LintelError } from "../../core/errors.js";
+import { isOverflow, type LintelError } from "../../core/errors.js";
 
 const detail = (type: string) => `type.googleapis.com/google.rpc.${type}`;
 
@@ -16,7 +16,11 @@ const statusOf = (code: Code): string =>
  * @param requestId absent inside of a stream
  */
 export function generateError(error: LintelError, requestId?: string): object {
-  const { code, http, message, param, violations, retryAfter } = error;
+  const { code, http, param, violations, retryAfter } = error;
+  // In these words of Google's clients know that they have to make the conversation shorter.
+  const message = isOverflow(error)
+    ? `the input token count exceeds the maximum number of tokens allowed: ${error.message}`
+    : error.message;
   const fieldViolations = violations.map(({ field, message: description }) => ({
     field,
     description,

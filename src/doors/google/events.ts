@@ -18,7 +18,7 @@ import { TextEvents } from "../json/text-events.js";
 import { Totals } from "../json/totals.js";
 import {
   answerStamp,
-  callPart,
+  callParts,
   candidateHead,
   candidateTail,
   finishReasonOf,
@@ -29,7 +29,7 @@ import {
 } from "./answer.js";
 import { generateError } from "./error.js";
 import { Likelihood, logprobsText } from "./logprobs.js";
-import { signatureOf } from "./signature.js";
+import { signaturesOf } from "./signature.js";
 
 /**
  * Writes the messages of one stream as events. Calls and counts come with the last one, as Google's do.
@@ -53,8 +53,8 @@ class GenerateEncoder implements EventEncoder<"chat"> {
   readonly #texts = new TextEvents();
   readonly #thoughts = new TextEvents();
   readonly #calls: ToolCall[] = [];
-  /** What the model server wants to see again of what it thought. */
-  #details: Thoughts | undefined;
+  /** What it thought, with what the model server wants to see again. */
+  #thought: Thoughts | undefined;
   /** How likely its tokens were, and those that go with the last event; absent: nobody tells, or asks. */
   #likelihood: Likelihood | undefined;
   #tokens: TokenLogprob[] = [];
@@ -77,9 +77,9 @@ class GenerateEncoder implements EventEncoder<"chat"> {
       const { delta } = choice;
       if (choice.logprobs) to.add(this.#told(delta, choice.logprobs.content));
       else if (delta?.reasoningContent) this.#thoughts.write(delta.reasoningContent, to);
-      if (delta?.reasoningDetails) {
-        this.#details ??= new Thoughts();
-        this.#details.add({ reasoningDetails: delta.reasoningDetails });
+      if (delta?.reasoningContent || delta?.reasoningDetails) {
+        this.#thought ??= new Thoughts();
+        this.#thought.add(delta);
       }
       if (delta?.content && !choice.logprobs) this.#texts.write(delta.content, to);
       for (const image of delta?.images ?? []) to.add(this.#picture(image));
@@ -111,10 +111,11 @@ class GenerateEncoder implements EventEncoder<"chat"> {
 
   end(): string {
     const { usage, estimated, warnings } = this.#totals;
-    const signature = signatureOf(this.#details?.all.reasoningDetails ?? "");
+    const calls = joinCalls(this.#calls);
+    const signatures = signaturesOf(this.#thought?.all ?? {}, calls);
     const parts = [
-      ...(signature === "" ? [] : [thoughtPart("", signature)]),
-      ...joinCalls(this.#calls).map(callPart),
+      ...(signatures.thoughts === "" ? [] : [thoughtPart("", signatures.thoughts)]),
+      ...callParts(calls, signatures.call),
     ];
     // Many a client looks for a part in any answer.
     const said = parts.length === 0 ? textPart("") : parts.join(",");

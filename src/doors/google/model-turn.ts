@@ -3,7 +3,7 @@ import type { JsonObject } from "../../core/json.js";
 import type { Place } from "../json/places.js";
 import { member } from "./member.js";
 import { joined } from "./parts.js";
-import { detailsOf, extraContentOf } from "./signature.js";
+import { extraContentOf, SignedThoughts } from "./signature.js";
 
 /** A part of a content, and where it stands. */
 export interface Part {
@@ -15,8 +15,8 @@ export interface Part {
 export interface PartReading {
   /** A member that has to be a text; empty where there is none. */
   text(part: JsonObject, name: string, place: string): string;
-  /** A call of a function, as the contract has it in JSON. @param signature empty: it has none */
-  call(call: unknown, signature: string, place: string): object;
+  /** A call of a function, as the contract has it in JSON. @param extraContent what its server gave with it */
+  call(call: unknown, extraContent: JsonObject | undefined, place: string): object;
   /** A part of what is said, or nothing where it is none that can be served. */
   content(part: JsonObject, place: string): Part[];
 }
@@ -29,26 +29,28 @@ export function modelTurn(
 ): [message: JsonObject, place: Place] {
   const texts: Part[] = [];
   const images: Part[] = [];
-  const thoughts: string[] = [];
-  const details: JsonObject[] = [];
+  const thoughts = new SignedThoughts();
   const calls: object[] = [];
   const places: string[] = [];
   for (const { part, place } of parts) {
     const call = member(part, "functionCall");
     const signature = reading.text(part, "thoughtSignature", place);
+    const extra = signature === "" ? undefined : extraContentOf(signature);
     if (call !== undefined) {
-      calls.push(reading.call(call, signature, `${place}.functionCall`));
+      if (!extra) thoughts.signature(signature);
+      calls.push(reading.call(call, extra, `${place}.functionCall`));
       places.push(`${place}.functionCall`);
       continue;
     }
     const said = part.thought === true ? [] : reading.content(part, place);
     const picture = said.find(({ part: { type } }) => type === "image_url");
     if (picture) {
-      images.push({ part: withExtra(picture.part, signature), place: picture.place });
+      if (!extra) thoughts.signature(signature);
+      images.push({ part: withExtra(picture.part, extra), place: picture.place });
       continue;
     }
-    if (signature !== "") details.push(...detailsOf(signature));
-    if (part.thought === true) thoughts.push(reading.text(part, "text", place));
+    thoughts.signature(signature);
+    if (part.thought === true) thoughts.text(reading.text(part, "text", place));
     else texts.push(...said);
   }
   return [
@@ -57,8 +59,7 @@ export function modelTurn(
       content: joined(texts.map(({ part }) => part)),
       ...(images.length > 0 && { images: images.map(({ part }) => part) }),
       ...(calls.length > 0 && { tool_calls: calls }),
-      ...(thoughts.length > 0 && { reasoning_content: thoughts.join("") }),
-      ...(details.length > 0 && { reasoning_details: details }),
+      ...thoughts.fields,
     },
     {
       ...{ at, content: `${at}.parts`, calls: places },
@@ -69,5 +70,5 @@ export function modelTurn(
 }
 
 /** A picture with what its server gave with it. */
-const withExtra = (picture: JsonObject, signature: string): JsonObject =>
-  signature === "" ? picture : { ...picture, extra_content: extraContentOf(signature) };
+const withExtra = (picture: JsonObject, extra: JsonObject | undefined): JsonObject =>
+  extra ? { ...picture, extra_content: extra } : picture;

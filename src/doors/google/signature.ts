@@ -1,20 +1,34 @@
 /** What model servers want to see again of thoughts and of calls, as signatures of parts. */
+import type { LLMMessage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { detailsIn } from "../../core/reasoning.js";
-import { sealed, unsealed } from "../json/kept-thoughts.js";
+import { sealed, thinkingIn, unsealed, withThinking } from "../json/kept-thoughts.js";
 
 /** How OpenRouter calls what is Gemini's own. */
 const gemini = "google-gemini-v1";
 
-/** The signature of a part of thoughts; empty: there is nothing to see again. @param details a JSON array as text */
-export const signatureOf = (details: string): string =>
-  detailsIn(details).length === 0 ? "" : sealed(details);
+/** Signatures of an answer; empty: there is none. */
+export interface Signatures {
+  /** Of the part of thoughts. */
+  readonly thoughts: string;
+  /** Of the first call. */
+  readonly call: string;
+}
 
-/** The details in a signature of a part: ours, or Gemini's own, which a client has from elsewhere. */
-export function detailsOf(signature: string): JsonObject[] {
-  const details = parseJson(unsealed(signature));
-  if (Array.isArray(details)) return details.filter(isObject);
-  return [{ type: "reasoning.encrypted", data: signature, format: gemini, index: 0 }];
+/**
+ * Where what the model server wants to see again stands. Gemini itself signs the first call, and that signature is what
+ * clients keep: the Gemini CLI drops parts of thoughts, ADK those without a text. So thoughts that end in a call stand
+ * in its signature, with their text, unless it has one of its own.
+ */
+export function signaturesOf(
+  { reasoningContent = "", reasoningDetails = "" }: Partial<LLMMessage>,
+  calls: readonly ToolCall[],
+): Signatures {
+  const details = detailsIn(reasoningDetails);
+  if (calls[0]?.extraContent === "" && (reasoningContent !== "" || details.length > 0)) {
+    return { thoughts: "", call: sealed(withThinking(reasoningContent, details)) };
+  }
+  return { thoughts: details.length === 0 ? "" : sealed(reasoningDetails), call: "" };
 }
 
 /** The signature of a call; `undefined` where its server gave none. @param extraContent JSON as text */
@@ -26,8 +40,49 @@ export function callSignatureOf(extraContent: string): string | undefined {
   return typeof own === "string" ? own : sealed(JSON.stringify([extra]));
 }
 
-/** What a server gave with a call, by that signature. */
-export function extraContentOf(signature: string): JsonObject {
+/** What a server gave with a call, or a picture, by that signature; `undefined`: with its thoughts. */
+export function extraContentOf(signature: string): JsonObject | undefined {
   const [kept] = detailsIn(unsealed(signature));
-  return kept ?? { google: { thought_signature: signature } };
+  if (kept === undefined) return { google: { thought_signature: signature } };
+  // Details have a type.
+  return typeof kept.type === "string" ? undefined : kept;
+}
+
+/** Collects thoughts of parts and their signatures. */
+export class SignedThoughts {
+  readonly #texts: string[] = [];
+  readonly #details: JsonObject[] = [];
+  readonly #signatures = new Set<string>();
+  /** The text in a signature, for a client that dropped the thoughts themselves. */
+  #kept = "";
+
+  /** A part of thoughts. */
+  text(text: string): void {
+    this.#texts.push(text);
+  }
+
+  /** The signature of a part: ours, or Gemini's own, which a client has from elsewhere. ADK puts one at several parts. */
+  signature(signature: string): void {
+    if (signature === "" || this.#signatures.has(signature)) return;
+    this.#signatures.add(signature);
+    const all = parseJson(unsealed(signature));
+    if (!Array.isArray(all)) {
+      this.#details.push({
+        ...{ type: "reasoning.encrypted", data: signature, format: gemini, index: 0 },
+      });
+      return;
+    }
+    const { text, details } = thinkingIn(all.filter(isObject));
+    this.#kept += text ?? "";
+    this.#details.push(...details);
+  }
+
+  /** Members of a message; nothing where there were none. */
+  get fields(): object {
+    const text = this.#texts.join("") || this.#kept;
+    return {
+      ...((text !== "" || this.#texts.length > 0) && { reasoning_content: text }),
+      ...(this.#details.length > 0 && { reasoning_details: this.#details }),
+    };
+  }
 }

@@ -3,7 +3,22 @@
  * as `encrypted_content`, Anthropic's as `signature`. It is base64 of a JSON array, and nothing for
  * them to read. The thoughts themselves may follow it, for clients that send nothing else back.
  */
-import { areObjects, isJsonOf, parseJson } from "../../core/json.js";
+import { areObjects, isJsonOf, type JsonObject, parseJson } from "../../core/json.js";
+
+/** The type of a detail that has the text of the thoughts, for a client that is not to see it, or may not keep it. */
+export const thinkingType = "lintel.thinking";
+
+/** Details with the text of the thoughts ahead of them. @param details those that the model server wants to see again */
+export const withThinking = (text: string, details: readonly JsonObject[]): string =>
+  JSON.stringify([{ type: thinkingType, text }, ...details]);
+
+/** Tells that text from the details that are the model server's. @returns no text where there is none */
+export function thinkingIn(details: readonly JsonObject[]) {
+  const text = details.find(({ type }) => type === thinkingType)?.text;
+  return typeof text === "string"
+    ? { text, details: details.filter(({ type }) => type !== thinkingType) }
+    : { text: undefined, details };
+}
 
 /**
  * @param details JSON array as text; empty: nothing
