@@ -14,6 +14,7 @@ import { parseMarked } from "../../core/long-numbers.js";
 import { markOf } from "../../core/prompt-marks.js";
 import { objectArguments } from "../../core/tool-calls.js";
 import { sameId } from "../call-ids.js";
+import { isGiven } from "./refusals/extra-content.js";
 import { bareTools, strictness } from "./refusals/tool-schemas.js";
 
 /** Stands for a request's tools, its choice among them and what was called, where a server takes none of it. */
@@ -120,11 +121,13 @@ function nameOf(file: FileData): string {
  * What a message says besides its role and content; `undefined` where that is nothing.
  * @param unsigned stands with the first call where nothing does
  * @param idOf what the server is told instead of ids
+ * @param extras whether it takes what another gave with a call
  */
 export function callFields(
   { role, content, toolCalls, toolCallId, parts }: LLMMessage,
   unsigned?: object,
   idOf = sameId,
+  extras = true,
 ) {
   if (role === "tool" && toolCallId !== "") return { tool_call_id: idOf(toolCallId) };
   if (toolCalls.length === 0) return undefined;
@@ -134,7 +137,8 @@ export function callFields(
       type: "function",
       // Chat templates read it as JSON.
       function: { name: called?.name, arguments: objectArguments(called?.arguments ?? "") },
-      extra_content: extraContent ? parseJson(extraContent) : i === 0 ? unsigned : undefined,
+      extra_content:
+        extras && isGiven(extraContent) ? parseJson(extraContent) : i === 0 ? unsigned : undefined,
     })),
     ...(content === "" && parts.length === 0 && { content: null }),
   };

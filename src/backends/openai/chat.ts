@@ -29,6 +29,7 @@ import {
   withoutBlank,
 } from "../completions/refusals/blank.js";
 import { conversationFor, conversationToRefuse } from "../completions/refusals/conversation.js";
+import { extraContents, hasExtras } from "../completions/refusals/extra-content.js";
 import {
   logprobsBesideTools,
   logprobsToRefuse,
@@ -137,6 +138,7 @@ function fieldsOf(
     ...(user === undefined ? [] : [endUser]),
     ...(cacheKey === undefined ? [] : [promptCacheKey]),
     ...thoughtsToRefuse(request),
+    ...(hasExtras(request.messages) ? [extraContents] : []),
     ...(thinksBesideTools(request) ? [thinkingBesideTools] : []),
     ...conversationToRefuse(sent),
     ...toolSchemasToRefuse(request).filter((field) => !refused.has(field)),

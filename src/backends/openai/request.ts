@@ -10,6 +10,7 @@ import type { Optional } from "../completions/refusals/asking.js";
 import { beyondContext } from "../completions/refusals/beyond-context.js";
 import { nullContent } from "../completions/refusals/blank.js";
 import { conversationFor } from "../completions/refusals/conversation.js";
+import { extraContents } from "../completions/refusals/extra-content.js";
 import { endUser } from "../completions/refusals/refusal.js";
 import { saidPenalty } from "../completions/refusals/sampling.js";
 import { withToldSchemas } from "../completions/refusals/schema-keywords.js";
@@ -125,7 +126,7 @@ function writeMessage(
   idOf: IdOf,
 ): object {
   const { role } = message;
-  const called = callFields(message, unsigned, idOf);
+  const called = callFields(message, unsigned, idOf, !refused.has(extraContents));
   const content = writeContent(message);
   const said = { role: called ? role : writeRole(role, dialect), content };
   const thinks = role === "assistant" && !dialect.forgetsThoughts;

@@ -16,6 +16,7 @@ import { refusesOfThoughts, signedThoughts, thinkingBesideTools } from "../thoug
 import { beyondContext, refusesBeyondContext } from "./beyond-context.js";
 import { blankMessages, nullContent, refusesBlank, refusesNull } from "./blank.js";
 import { brokenArguments, refusesBroken } from "./broken-arguments.js";
+import { refusesExtras } from "./extra-content.js";
 import {
   logprobsBesideTools,
   refusesBesideTools,
@@ -146,6 +147,7 @@ const inWords: Readonly<Record<string, RegExp>> = {
   [topLogprobs]: refusesOthers,
   [partedResults]: refusesParted,
   ...refusesTurns,
+  ...refusesExtras,
   ...refusesToolSchemas,
   ...refusesToolNames,
 };
