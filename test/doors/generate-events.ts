@@ -3,16 +3,19 @@
 // biome-ignore lint/suspicious/noExplicitAny: tests look into answers without their types
 export type GenerateEvent = any;
 
-/** The events of a finished stream: between them there are blank lines at most, and the last one is its end, or an error. */
+/** The events of a finished stream, of which the last one is its end, or an error that follows once more as it is. */
 export async function generateEvents(response: Response): Promise<GenerateEvent[]> {
-  const blocks = (await response.text()).split("\n\n").filter((it) => it.trim() !== "");
+  const blocks = (await response.text()).split("\n\n");
+  const rest = blocks.pop();
   const events = blocks.map((block) => {
-    const [, data = ""] = /^\n*data: (.*)$/.exec(block) ?? [];
+    const [, data = ""] = /^data: (.*)$/.exec(block) ?? [];
     if (data === "") throw new Error(`not an event: ${JSON.stringify(block)}`);
     return JSON.parse(data);
   });
   const last = events.at(-1);
   if (!last?.error && !last?.candidates[0].finishReason) throw new Error("the stream has no end");
+  const again = last.error ? blocks.at(-1)?.slice("data: ".length) : "";
+  if (rest !== again) throw new Error(`not the end: ${JSON.stringify(rest)}`);
   return events;
 }
 

@@ -43,10 +43,12 @@ export const generateEncoder = (
   notes: readonly string[] = [],
 ): EventEncoder<"chat"> => new GenerateEncoder(running, asked, notes);
 
+/** An empty text: Google's SDK for Python takes any line but those of events for JSON, and Genkit reads none behind one. */
+const silence = event(`{${candidateHead}${textPart("")}${candidateTail()}}`);
+
 class GenerateEncoder implements EventEncoder<"chat"> {
   readonly plainEnd = true;
-  /** Google's SDK for Python takes any other line for JSON. */
-  readonly keepAlive = "\n";
+  readonly keepAlive = silence;
   readonly #running: Pick<Running<"chat">, "model">;
   readonly #asked: string;
   readonly #totals: Totals;
@@ -127,8 +129,13 @@ class GenerateEncoder implements EventEncoder<"chat"> {
     );
   }
 
+  /**
+   * As an event, and once more as Google itself writes it, without `data:`. In an event its SDKs before 2 (the Gemini
+   * CLI's), Genkit and LlamaIndex take it for a message that says nothing, and the answer for complete.
+   */
   failure(error: LintelError): string {
-    return event(toJsonLine(generateError(error)));
+    const text = toJsonLine(generateError(error));
+    return event(text) + text;
   }
 
   #begin(message?: LLMResponse): string {
