@@ -17,6 +17,8 @@ import { generateEvents, partsOf, textOf } from "./generate-events.js";
 import { codeIn, json, serve } from "./serve.js";
 
 const hello = (more: object = {}) => ({ contents: [{ parts: [{ text: "Hello" }] }], ...more });
+/** Of events ahead of the last one. */
+const uncounted = { promptTokenCount: 0, totalTokenCount: 0 };
 const thoughtful = { generationConfig: { thinkingConfig: { includeThoughts: true } } };
 
 type Chat = Parameters<typeof scripted>[0]["chat"];
@@ -58,8 +60,8 @@ describe("a text", () => {
   test("in a stream", async () => {
     const events = await streamed(says("Hel", '"lö'));
     expect(events).toEqual([
-      { candidates: candidates("Hel"), ...stamp },
-      { candidates: candidates('"lö'), ...stamp },
+      { candidates: candidates("Hel"), usageMetadata: uncounted, ...stamp },
+      { candidates: candidates('"lö'), usageMetadata: uncounted, ...stamp },
       { candidates: candidates("", "STOP"), usageMetadata, ...stamp },
     ]);
     expect(new Set(events.map(({ responseId }) => responseId)).size).toBe(1);
@@ -314,7 +316,10 @@ test("silence is events of no text: Google's SDK for Python takes a comment for 
   }
   const events = await generateEvents(new Response(text));
   expect(textOf(partsOf(...events))).toBe("Hi there");
-  const silent = { candidates: [{ content: { role: "model", parts: [{ text: "" }] }, index: 0 }] };
+  const silent = {
+    candidates: [{ content: { role: "model", parts: [{ text: "" }] }, index: 0 }],
+    usageMetadata: uncounted,
+  };
   expect(events.slice(1, 3)).toEqual([silent, silent]);
 });
 

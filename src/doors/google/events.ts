@@ -43,8 +43,11 @@ export const generateEncoder = (
   notes: readonly string[] = [],
 ): EventEncoder<"chat"> => new GenerateEncoder(running, asked, notes);
 
+/** What stands in events ahead of the last one, which has the counts: BAML takes none without for an answer. */
+const uncounted = ',"usageMetadata":{"promptTokenCount":0,"totalTokenCount":0}';
+
 /** An empty text: Google's SDK for Python takes any line but those of events for JSON, and Genkit reads none behind one. */
-const silence = event(`{${candidateHead}${textPart("")}${candidateTail()}}`);
+const silence = event(`{${candidateHead}${textPart("")}${candidateTail()}${uncounted}}`);
 
 class GenerateEncoder implements EventEncoder<"chat"> {
   readonly plainEnd = true;
@@ -104,11 +107,12 @@ class GenerateEncoder implements EventEncoder<"chat"> {
       return "";
     }
     const tail = candidateTail(undefined, logprobsText(tokens));
-    return event(`{${candidateHead}${parts.join(",")}${tail}${this.#stamp}}`);
+    return event(`{${candidateHead}${parts.join(",")}${tail}${uncounted}${this.#stamp}}`);
   }
 
   #picture(image: ContentPart): string {
-    return event(`{${candidateHead}${imagePart(image)}${candidateTail()}${this.#stamp}}`);
+    const tail = candidateTail() + uncounted;
+    return event(`{${candidateHead}${imagePart(image)}${tail}${this.#stamp}}`);
   }
 
   end(): string {
@@ -141,7 +145,7 @@ class GenerateEncoder implements EventEncoder<"chat"> {
   #begin(message?: LLMResponse): string {
     const stamp = answerStamp(message ?? newStamp(this.#running.model ?? this.#asked));
     const head = `data: {${candidateHead}{"text":"`;
-    const tail = `${candidateTail()}${stamp}}\n\n`;
+    const tail = `${candidateTail()}${uncounted}${stamp}}\n\n`;
     this.#texts.begin(head, `"}${tail}`);
     this.#thoughts.begin(head, `","thought":true}${tail}`);
     this.#stamp = stamp;
