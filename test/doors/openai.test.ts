@@ -39,6 +39,17 @@ describe("POST /v1/chat/completions", () => {
     ]);
   });
 
+  test.each([
+    [{ usage: { include: true } }, true],
+    [{ usage: { include: false } }, false],
+    [{ usage: { include: "yes" } }, false],
+    [{ usage: null }, false],
+  ])("counts are told as OpenRouter's clients ask for them: %j", async (more, told) => {
+    const server = await serveChat(says("Hi"));
+    const all = await chunks(await server.post(completions, hello({ ...more, stream: true })));
+    expect(all.some(({ usage }) => usage?.total_tokens === 8)).toBe(told);
+  });
+
   test("a failure in mid-stream is an error alone, then [DONE]", async () => {
     const server = await serveChat(
       breaksAfter(new LintelError("upstream_failed", "it broke"), "a"),

@@ -59,6 +59,7 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
   max_completion_tokens: true,
   ...otherNameFields,
   reasoning: reasoningFields,
+  usage: fields({ include: true }),
   ...switchFields,
   ...formFieldsBeside,
   response_format: fieldsOf(ResponseFormatSchema, formatFields),
@@ -151,12 +152,13 @@ export function readChat(json: JsonObject): ChatRequest {
   violations.push(...wrong);
   // Not as arguments, of which there may be too many for the stack.
   for (const fault of customs.wrong) violations.push(fault);
-  const form = answerForm(json, violations);
+  const { stream, includeUsage } = answerForm(json, violations);
   const defect = invalidIn(violations) ?? refused;
   const names = customs.names(table);
   return {
     message,
-    form,
+    // OpenRouter's clients ask for counts in their own way.
+    form: { stream, includeUsage: includeUsage || asksForUsage(json) },
     defect,
     warnings,
     names: among.places ? withPlaces(names, among.places) : names,
@@ -164,6 +166,8 @@ export function readChat(json: JsonObject): ChatRequest {
     asOpenRouter: asksAsOpenRouter(json),
   };
 }
+
+const asksForUsage = ({ usage }: JsonObject): boolean => isObject(usage) && usage.include === true;
 
 /** Whether a message has its text elsewhere than in `content`, or in parts, an older role, or calls of custom tools. */
 const isRewritten = (message: unknown) =>
