@@ -48,11 +48,13 @@ export function extraContentOf(signature: string): JsonObject | undefined {
   return typeof kept.type === "string" ? undefined : kept;
 }
 
+const nothing = {};
+
 /** Collects thoughts of parts and their signatures. */
 export class SignedThoughts {
   readonly #texts: string[] = [];
   readonly #details: JsonObject[] = [];
-  readonly #signatures = new Set<string>();
+  #signatures: Set<string> | undefined;
   /** The text in a signature, for a client that dropped the thoughts themselves. */
   #kept = "";
 
@@ -63,13 +65,13 @@ export class SignedThoughts {
 
   /** The signature of a part: ours, or Gemini's own, which a client has from elsewhere. ADK puts one at several parts. */
   signature(signature: string): void {
-    if (signature === "" || this.#signatures.has(signature)) return;
+    if (signature === "" || this.#signatures?.has(signature)) return;
+    this.#signatures ??= new Set();
     this.#signatures.add(signature);
     const all = parseJson(unsealed(signature));
     if (!Array.isArray(all)) {
-      this.#details.push({
-        ...{ type: "reasoning.encrypted", data: signature, format: gemini, index: 0 },
-      });
+      const own = { type: "reasoning.encrypted", data: signature, format: gemini, index: 0 };
+      this.#details.push(own);
       return;
     }
     const { text, details } = thinkingIn(all.filter(isObject));
@@ -79,10 +81,13 @@ export class SignedThoughts {
 
   /** Members of a message; nothing where there were none. */
   get fields(): object {
-    const text = this.#texts.join("") || this.#kept;
-    return {
-      ...((text !== "" || this.#texts.length > 0) && { reasoning_content: text }),
-      ...(this.#details.length > 0 && { reasoning_details: this.#details }),
-    };
+    const reasoning_content = this.#texts.join("") || this.#kept;
+    const hasDetails = this.#details.length > 0;
+    if (reasoning_content === "" && this.#texts.length === 0) {
+      return hasDetails ? { reasoning_details: this.#details } : nothing;
+    }
+    return hasDetails
+      ? { reasoning_content, reasoning_details: this.#details }
+      : { reasoning_content };
   }
 }
