@@ -26,6 +26,7 @@ export function nodeBounds(guarded: boolean): Bounds {
     frequency_penalty: any,
     presence_penalty: any,
     repetition_penalty: { max: Number.MAX_VALUE },
+    logit_bias: { max: greatest },
     width: side,
     height: side,
     guidance_scale: { max: Number.MAX_VALUE },

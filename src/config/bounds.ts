@@ -30,6 +30,7 @@ export const boundsSchema = z.strictObject({
   repetition_penalty: bound("Contract: above 0, to 2."),
   min_p: bound("Contract: 0 to 1."),
   top_logprobs: most("Likeliest tokens told at each place of an answer. Contract: at most 20."),
+  logit_bias: most("Tokens whose likelihood one request changes. Contract: at most 1024."),
   messages: bound("Number of messages. Contract: 1 or more.", z.int32),
   width: bound("Pixels. Contract: 64 to 2048.", z.int32),
   height: bound("Pixels. Contract: 64 to 2048.", z.int32),

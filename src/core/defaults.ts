@@ -27,6 +27,16 @@ export const imageDefaults = {
   numImagesPerPrompt: 1,
 } as const satisfies Partial<TextToImageRequest>;
 
+/** A `logit_bias` of no token: the one that there is, so that those of requests without are told by being it. */
+export const noBias: LLMRequest["logitBias"] = Object.freeze({});
+
+/** Whether a `logit_bias` changes anything. */
+export function isBiased(bias: LLMRequest["logitBias"]): boolean {
+  if (bias === noBias) return false;
+  for (const id in bias) if (bias[id] !== 0) return true;
+  return false;
+}
+
 /** Sides of an image, pixels; absent: not said. */
 type Size = Pick<TextToImageRequest, "width" | "height">;
 
@@ -58,5 +68,6 @@ export function impliedBy(field: DescField): unknown {
   const fallback = defaultOf(field);
   if (fallback !== undefined) return fallback;
   if (field.name === "seed") return -1n;
+  if (field.fieldKind === "map") return noBias;
   return field.scalar === ScalarType.BOOL && !field.proto.proto3Optional ? false : undefined;
 }

@@ -5,7 +5,7 @@
 import type { LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
 import type { TextToImageRequest } from "../../gen/lintel/v1/image_pb.js";
 import type { Model } from "../../gen/lintel/v1/models_pb.js";
-import { asksForSize, chatDefaults, imageDefaults } from "./defaults.js";
+import { asksForSize, chatDefaults, imageDefaults, isBiased, noBias } from "./defaults.js";
 import { invalidFields, unsupported } from "./errors.js";
 import { imagesToOthers, marksFor, withFewerParts, withoutTools } from "./fit-messages.js";
 import { capOf, type Parameter, planOf, type Values } from "./parameters.js";
@@ -53,6 +53,7 @@ const copyChat = (request: LLMRequest, model: string): Every<LLMRequest> => ({
   topLogprobs: request.topLogprobs,
   verbosity: request.verbosity,
   serviceTier: request.serviceTier,
+  logitBias: isBiased(request.logitBias) ? request.logitBias : noBias,
 });
 
 const copyImage = (request: TextToImageRequest, modelId: string): Every<TextToImageRequest> => ({

@@ -59,6 +59,7 @@ function compileField(field: DescField, bounds: Bounds): Check | undefined {
   const rules = rulesOf(field);
   const bound = bounds[field.name];
   if (field.fieldKind === "list") return compileList(field, rules, bound, bounds);
+  if (field.fieldKind === "map") return compileMap(field, rules, bound);
   if (field.fieldKind === "message") return compileNested(field, rules, bounds);
   const check = compileValue(rules, bound, field);
   const required = rules.required;
@@ -119,6 +120,32 @@ function compileList(
   };
 }
 
+function compileMap(
+  field: DescField & { fieldKind: "map" },
+  { type }: FieldRules,
+  bound: Bound | undefined,
+): Check {
+  const map = type.case === "map" ? type.value : undefined;
+  const max = bound?.max ?? Number(map?.maxPairs || mostItems);
+  const isWrongKey = map?.keys && compileValue(map.keys, undefined, field);
+  const isWrong = map?.values && compileValue(map.values, undefined, field);
+  return (message, path, into) => {
+    const values = (message as Values)[field.localName] as Values;
+    const name = path + field.name;
+    let count = 0;
+    for (const _ in values) count++;
+    if (count > max) into.push({ field: name, message: `number of items must be at most ${max}` });
+    const before = into.length;
+    let i = 0;
+    for (const key in values) {
+      if (isHopeless(into, before, name, i++)) break;
+      const wrongKey = isWrongKey?.(key);
+      const wrong = wrongKey === undefined ? isWrong?.(values[key]) : `its key ${wrongKey}`;
+      if (wrong) into.push({ field: `${name}["${key}"]`, message: wrong });
+    }
+  };
+}
+
 /** What the values of a field must be multiples of; `undefined`: of nothing. */
 export const multipleOf = (field: DescField): number | undefined => multipleIn(rulesOf(field));
 
@@ -130,7 +157,7 @@ function compileValue(
   bound: Bound | undefined,
   field: DescField,
 ): ValueCheck | undefined {
-  const range = contractRange(rules);
+  const range = rangeIn(rules);
   if (range) return compileRange(moved(range, bound));
   switch (rules.type.case) {
     case undefined:
@@ -197,9 +224,10 @@ export const moved = (range: Range, { min, max }: Bound = {}): Range => ({
 });
 
 /** The contract's range of a field's numbers; `undefined`: any. */
-export const rangeOf = (field: DescField): Range | undefined => contractRange(rulesOf(field));
+export const rangeOf = (field: DescField): Range | undefined => rangeIn(rulesOf(field));
 
-function contractRange(rules: FieldRules): Range | undefined {
+/** The range of numbers that rules, also of a map's values, allow; `undefined`: any. */
+export function rangeIn(rules: FieldRules): Range | undefined {
   const { type } = rules;
   if (type.case !== "double" && type.case !== "int32" && type.case !== "int64") return undefined;
   const { greaterThan, lessThan } = type.value;

@@ -73,7 +73,9 @@ class Count {
       }
       const before = this.#fields;
       const list =
-        field?.fieldKind === "list" ? (lists.get(field) ?? { items: 0, fields: 0 }) : undefined;
+        field?.fieldKind === "list" || field?.fieldKind === "map"
+          ? (lists.get(field) ?? { items: 0, fields: 0 })
+          : undefined;
       const wrong = list && tooManyItems(name, ++list.items);
       if (wrong && path !== "") throw invalidFields([wrong]);
       if (wrong) {

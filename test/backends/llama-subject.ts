@@ -111,6 +111,7 @@ export function chatRequest(content: string, more: Partial<LLMRequest> = {}): LL
     modalities: [],
     verbosity: "",
     serviceTier: "",
+    logitBias: {},
     ...more,
   };
 }

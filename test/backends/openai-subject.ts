@@ -42,6 +42,7 @@ export function chatRequest(more: Partial<LLMRequest> = {}): LLMRequest {
     modalities: [],
     verbosity: "",
     serviceTier: "",
+    logitBias: {},
     ...more,
   };
 }

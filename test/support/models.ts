@@ -14,7 +14,7 @@ export function chatModel(id: string, different: Partial<Model> = {}): Model {
       ...["image_url", "file", "input_audio"],
       ...["reasoning_effort", "modalities", "image_config"],
       ...["frequency_penalty", "presence_penalty", "repetition_penalty", "min_p"],
-      ...["logprobs", "top_logprobs", "verbosity", "service_tier"],
+      ...["logprobs", "top_logprobs", "verbosity", "service_tier", "logit_bias"],
     ],
     ...different,
   });

@@ -8,6 +8,9 @@ import type { TokenOptions } from "./logprobs.js";
 import type { Marking } from "./marks.js";
 import type { WrittenIn } from "./written.js";
 
+/** A field that a provider may hand on by the contract's name. */
+export type Extra = "repetition_penalty" | "min_p" | "logit_bias";
+
 /** How a chat provider takes what the common interface has no field for. */
 export interface ChatPackage {
   /** Keys of its options in `providerOptions`. */
@@ -57,8 +60,8 @@ export interface ChatPackage {
    * have. `extra`: an option that it does not know, and hands on to its vendor. Absent: it has no such thing.
    */
   readonly tier?: "extra" | ((tier: string) => JsonObject | undefined);
-  /** Whether it hands options that it does not know on to its vendor, who knows `repetition_penalty` and `min_p`. */
-  readonly extras?: boolean;
+  /** Fields that its vendor knows: it hands options that it does not know itself on to it. Absent: none. */
+  readonly extras?: readonly Extra[];
   /** Options with the key by which its vendor finds a prompt's begin again; absent: it has none. */
   readonly cacheKey?: (key: string) => JsonObject;
   /** Where its vendor has arguments of calls as objects; absent: nowhere, they are texts. */

@@ -51,6 +51,10 @@ function topKOnBedrock(model: string) {
   return (topK: number) => inFields({ inferenceConfig: { topK } });
 }
 
+/** What servers of open models know besides, most of them. */
+const extras = ["repetition_penalty", "min_p", "logit_bias"] as const;
+const deepinfraExtras = ["repetition_penalty", "min_p"] as const;
+
 const penalties = ["frequency_penalty", "presence_penalty"] as const;
 
 const textVerbosity = (level: string) => ({ textVerbosity: level });
@@ -89,15 +93,15 @@ const vertex: ChatPackage = {
 const packages: Readonly<Record<string, ChatPackage>> = {
   "@ai-sdk/openai-compatible": {
     ...compatible,
-    ...{ extras: true, verbosity: textVerbosity, tier: "extra" },
+    ...{ extras, verbosity: textVerbosity, tier: "extra" },
     // Without it a schema is left out; a server that takes none says so itself.
     options: { supportsStructuredOutputs: true },
   },
-  "@ai-sdk/baseten": { ...compatible, extras: true },
+  "@ai-sdk/baseten": { ...compatible, extras },
   "@ai-sdk/cerebras": compatible,
-  "@ai-sdk/deepinfra": { ...compatible, extras: true, tier: "extra" },
-  "@ai-sdk/fireworks": { ...compatible, extras: true, max: "xhigh", tier: "extra" },
-  "@ai-sdk/togetherai": { ...compatible, extras: true, tokens: togetherTokens },
+  "@ai-sdk/deepinfra": { ...compatible, extras: deepinfraExtras, tier: "extra" },
+  "@ai-sdk/fireworks": { ...compatible, extras, max: "xhigh", tier: "extra" },
+  "@ai-sdk/togetherai": { ...compatible, extras, tokens: togetherTokens },
   "@ai-sdk/google-vertex/maas": compatible,
   "@ai-sdk/openai": {
     keys: ["openai"],
@@ -241,7 +245,7 @@ export function fieldsOfChat(name: string, model: string, thinks: boolean): stri
   return [
     ...chatFields.filter((field) => !known.lacks?.includes(field)),
     ...(known.topK && !known.topK(model) ? [] : ["top_k"]),
-    ...(known.extras ? ["repetition_penalty", "min_p"] : []),
+    ...(known.extras ?? []),
     ...(known.verbosity ? ["verbosity"] : []),
     ...(known.tier ? ["service_tier"] : []),
     ...(known.parallel ? ["parallel_tool_calls"] : []),

@@ -2,12 +2,13 @@
 
 import type { SharedV3ProviderOptions } from "@ai-sdk/provider";
 import type { LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
+import { isBiased } from "../../core/defaults.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { promptCacheKey, toldCacheKey } from "../cache-key.js";
 import { endUser } from "../completions/refusals/refusal.js";
 import { saidPenalty } from "../completions/refusals/sampling.js";
 import { longestOfOpenai, toldUser } from "../end-user.js";
-import type { ChatPackage } from "./chat-package.js";
+import type { ChatPackage, Extra } from "./chat-package.js";
 import { chatPackage } from "./chat-packages.js";
 import type { Asked, Configured } from "./request.js";
 
@@ -16,18 +17,19 @@ import type { Asked, Configured } from "./request.js";
  * @param more what it does besides
  */
 export function extrasOf(
-  { repetitionPenalty, minP, serviceTier }: LLMRequest,
+  { repetitionPenalty, minP, logitBias, serviceTier }: LLMRequest,
   { model, package: name }: Configured,
   refused: ReadonlySet<string>,
   more: JsonObject | undefined,
 ): readonly [name: string, options: JsonObject] | undefined {
-  const { extras, tier } = chatPackage(name);
+  const { extras = [], tier } = chatPackage(name);
+  const takes = (field: Extra) => extras.includes(field) && !refused.has(field);
   const takesTier = tier === "extra" && serviceTier !== "" && !refused.has("service_tier");
-  const penalty = refused.has("repetition_penalty") ? undefined : saidPenalty(repetitionPenalty);
-  const least = refused.has("min_p") ? undefined : minP || undefined;
+  const penalty = saidPenalty(repetitionPenalty);
   const options = {
-    ...(extras && penalty !== undefined && { repetition_penalty: penalty }),
-    ...(extras && least !== undefined && { min_p: least }),
+    ...(penalty !== undefined && takes("repetition_penalty") && { repetition_penalty: penalty }),
+    ...(minP && takes("min_p") && { min_p: minP }),
+    ...(isBiased(logitBias) && takes("logit_bias") && { logit_bias: logitBias }),
     ...(takesTier && { service_tier: serviceTier }),
     ...more,
   };

@@ -1,6 +1,6 @@
 /** The work of one completion on its sequence. */
 
-import type { LlamaContextSequence, Token } from "node-llama-cpp";
+import type { LlamaContextSequence, Token, TokenBias } from "node-llama-cpp";
 import { unlessAborted } from "../../core/abort.js";
 import type { CallSignal } from "../../core/cancellation.js";
 import { EngineProgress } from "../engine-progress.js";
@@ -40,6 +40,8 @@ export interface Place {
 export interface Work {
   readonly prompt: readonly Token[];
   readonly sampling: Sampling;
+  /** What tokens are likelier than they are by themselves; absent: none. Of a grammar it is the grammar's. */
+  readonly bias?: TokenBias | undefined;
   /** What the answer has to be in form; absent: nothing. */
   readonly grammar?: Constraint | undefined;
   /** Tokens to make at the most. */
@@ -97,12 +99,13 @@ export class Evaluation {
 
   async #evaluate(signal: CallSignal): Promise<Token | undefined> {
     const { sequence, number } = this.place;
-    const { grammar, sampling } = this.#work;
+    const { bias, grammar, sampling } = this.#work;
     this.#progress.begin();
     try {
       this.#tokens ??= sequence.evaluate(await this.#prefill(signal), {
         ...sampling,
         ...(sampling.penalties && { repeatPenalty: this.#penalized(sampling.penalties) }),
+        ...(bias && { tokenBias: bias }),
         ...(grammar && { grammarEvaluationState: grammar.state, tokenBias: grammar.bias }),
         yieldEogToken: true,
         evaluationPriority: rankOf(number),

@@ -20,6 +20,7 @@ import { ReceiverReader } from "./receivers.js";
 import { SectionReader } from "./sections.js";
 import type { Asked } from "./template.js";
 import { beginsThoughts, ThoughtReader } from "./thoughts.js";
+import { biasOf } from "./token-bias.js";
 import { Told } from "./told.js";
 import type { KnownTools } from "./tools/calls.js";
 import { schemasOf } from "./tools/rendering.js";
@@ -39,6 +40,8 @@ export async function* generate(
   if (isHopeless(loaded, request)) throw tooLong(`at least ${messages.length}`, loaded);
   const tools = toolsFor(loaded, request);
   const grammar = await constraintOf(loaded, request, tools);
+  const biased = await biasOf(loaded.model, request);
+  if (biased && grammar) grammar.usual = biased.bias;
   const asked = askedOf(loaded, request, tools);
   const prompt = loaded.tokenize(messages, asked);
   const room = loaded.contextSize - prompt.length;
@@ -51,7 +54,8 @@ export async function* generate(
   // By a grammar nothing follows on other channels, unless it is thought ahead.
   const isAlone = grammar !== undefined && !asked.thinksFirst;
   const ends = (token: Token) => (isAlone ? loaded.model.isEogToken(token) : loaded.ends(token));
-  const work = { prompt, sampling: samplingOf(request), grammar, limit, ends };
+  const sampling = samplingOf(request);
+  const work = { prompt, sampling, bias: biased?.bias, grammar, limit, ends };
   const evaluation = loaded.begin(new Evaluation(place, work, loaded.progress));
   try {
     const detokenizer = new Detokenizer(loaded.model, prompt);
@@ -85,6 +89,7 @@ export async function* generate(
     const details = detailsOf(undefined, undefined, thinks ? thoughts : undefined);
     const usage = tokenUsage(prompt.length, count, details);
     const warnings = warningsOf(loaded, request, isAlone);
+    if (biased) warnings.push(...biased.warnings);
     yield [{ ...told.last(finishReason), usage, warnings }];
   } finally {
     // Nobody waits until the sequence's last evaluation is through.

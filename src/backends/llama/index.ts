@@ -43,6 +43,7 @@ const llamaSupports = [
   "presence_penalty",
   "repetition_penalty",
   "min_p",
+  "logit_bias",
 ];
 
 /** And one whose template tells it of tools. */

@@ -85,7 +85,7 @@ const lacking = (...fields: readonly SamplingField[]): ReadonlySet<string> => ne
 /** What only OpenAI's newer models know, and who stands before them, and what is sold. */
 const openOnes = lacking("verbosity", "service_tier");
 /** Of vendors whose own form has the fields of OpenAI's older models, and no others. */
-const plainFields = ["repetition_penalty", "min_p", "verbosity"] as const;
+const plainFields = ["repetition_penalty", "min_p", "verbosity", "logit_bias"] as const;
 const plain = lacking(...plainFields, "service_tier");
 
 const openSource: Dialect = {
@@ -142,7 +142,7 @@ const dialects = {
     ...openSource,
     // It has no `top_k` in this API, and takes the one penalty for the other.
     ...{ topK: false, wholeTopP: false, penalty: "presence_penalty" },
-    lacks: lacking("presence_penalty", "min_p", "verbosity", "service_tier"),
+    lacks: lacking("presence_penalty", "min_p", "verbosity", "service_tier", "logit_bias"),
   },
   localai: { ...openSource, images: "localai", penalty: "repeat_penalty" },
   sdcpp: { ...openSource, images: "sdcpp" },
@@ -157,10 +157,23 @@ const dialects = {
   siliconflow: {
     ...openSource,
     ...{ images: "siliconflow", thinking: enabledThinking },
-    lacks: lacking("presence_penalty", "repetition_penalty", "verbosity", "service_tier"),
+    lacks: lacking(
+      ...([
+        "presence_penalty",
+        "repetition_penalty",
+        "verbosity",
+        "service_tier",
+        "logit_bias",
+      ] as const),
+    ),
   },
   recraft: { ...openSource, images: "recraft" },
-  deepinfra: { ...openSource, images: "deepinfra", keyField: true, lacks: lacking("verbosity") },
+  deepinfra: {
+    ...openSource,
+    images: "deepinfra",
+    keyField: true,
+    lacks: lacking("verbosity", "logit_bias"),
+  },
   google: {
     ...openSource,
     ...{ images: "google", unsigned: skipSignature, forgetsThoughts: true, lacks: plain },
@@ -175,10 +188,14 @@ const dialects = {
   dashscope: {
     ...openSource,
     ...{ thinking: enabledThinking, marks: true },
-    lacks: lacking("frequency_penalty", "min_p", "verbosity", "service_tier"),
+    lacks: lacking("frequency_penalty", "min_p", "verbosity", "service_tier", "logit_bias"),
   },
   // Else it lists only what answers with text.
-  venice: { ...openSource, images: "venice", listed: "type=all" },
+  venice: {
+    ...openSource,
+    ...{ images: "venice", listed: "type=all" },
+    lacks: lacking("verbosity", "service_tier", "logit_bias"),
+  },
   infomaniak: { ...openSource, images: "infomaniak" },
 } as const satisfies Record<string, Dialect>;
 

@@ -1,6 +1,7 @@
 /** Writes requests as OpenAI-compatible servers read them. */
 
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
+import { isBiased } from "../../core/defaults.js";
 import { logprobs as logprobsField } from "../../core/parameters.js";
 import { promptCacheKey } from "../cache-key.js";
 import { type IdOf, idsFor } from "../call-ids.js";
@@ -45,6 +46,7 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
   const { temperature, topP, topK = -1, seed, stop, responseFormat } = request;
   const { frequencyPenalty, presencePenalty, repetitionPenalty, minP, verbosity, serviceTier } =
     request;
+  const { logitBias } = request;
   const most = Math.min(request.maxTokens ?? Infinity, options.cap ?? Infinity);
   const maxTokens = Number.isFinite(most) && !refused.has(beyondContext) ? most : undefined;
   const usualName = (dialect.maxTokens === "max_tokens") !== refused.has("max_tokens");
@@ -96,6 +98,7 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
     min_p: minP && takes("min_p") ? minP : undefined,
     verbosity: verbosity && takes("verbosity") ? verbosity : undefined,
     service_tier: serviceTier && takes("service_tier") ? serviceTier : undefined,
+    logit_bias: isBiased(logitBias) && takes("logit_bias") ? logitBias : undefined,
     image_config:
       request.imageConfig && takes(imageConfig) ? writeImageConfig(request.imageConfig) : undefined,
     logprobs: tells ? (counted ? Math.max(beside, 1) : true) : undefined,

@@ -2,6 +2,7 @@
 
 import type { LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../../core/call.js";
+import { isBiased } from "../../core/defaults.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { collectCompletion } from "../completions/collected.js";
 import { readCompletion } from "../completions/completion.js";
@@ -80,7 +81,7 @@ function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object 
     request;
   const { frequencyPenalty, presencePenalty, repetitionPenalty, minP, verbosity, serviceTier } =
     request;
-  const { logprobs, topLogprobs } = request;
+  const { logprobs, topLogprobs, logitBias } = request;
   return {
     model,
     messages: messages.map((message) => ({
@@ -111,6 +112,7 @@ function bodyOf(gateway: Gateway, request: LLMRequest, stream: boolean): object 
     min_p: minP || undefined,
     verbosity: verbosity || undefined,
     service_tier: serviceTier || undefined,
+    logit_bias: isBiased(logitBias) ? logitBias : undefined,
     ...(imageConfig && { image_config: writeImageConfig(imageConfig) }),
     ...(logprobs && { logprobs, top_logprobs: topLogprobs }),
     stream,

@@ -1,11 +1,13 @@
 /** Single values of JSON, as messages of the generated shape have them. */
 import { type DescField, type DescMessage, fromJson, ScalarType } from "@bufbuild/protobuf";
 import type { Violation } from "../../core/errors.js";
-import { maxNesting } from "../../core/json.js";
+import { isObject, maxNesting } from "../../core/json.js";
 import { embeddedJson } from "../../core/long-numbers.js";
 import { describeRange } from "../../core/range.js";
 import { rangeOf } from "../../core/rules.js";
+import { isHopeless, shortened } from "../../core/violations.js";
 import { wellFormed } from "../../core/well-formed.js";
+import { tooManyItems } from "../items.js";
 
 /** The value for the message, or `undefined` after adding what is wrong. */
 export type Read = (value: unknown, path: string, into: Violation[]) => unknown;
@@ -77,6 +79,47 @@ function integer(
     return undefined;
   };
 }
+
+/** The greatest key of a map. */
+const lastKey = 2 ** 31 - 1;
+
+/** Reads a map whose keys are integers, which JSON has as texts. @throws Error for another one */
+export function mapReader(field: DescField & { fieldKind: "map" }): Read {
+  if (field.mapKey !== ScalarType.INT32 || field.mapKind !== "scalar") {
+    throw new Error(`${field}: the JSON doors can't decode maps of this kind`);
+  }
+  const read = readerOf(field.scalar, field);
+  return (value, path, into) => {
+    if (!isObject(value)) {
+      into.push({ field: path, message: "must be an object" });
+      return undefined;
+    }
+    const keys = Object.keys(value);
+    const tooMany = tooManyItems(path, keys.length);
+    if (tooMany) {
+      into.push(tooMany);
+      return undefined;
+    }
+    const entries: Record<string, unknown> = {};
+    const before = into.length;
+    for (let i = 0; i < keys.length && !isHopeless(into, before, path, i); i++) {
+      const key = keys[i] as string;
+      const at = `${path}[${JSON.stringify(shortened(key, longestKey))}]`;
+      const number = Number(key);
+      // By another spelling the same key may be there twice.
+      if (String(number) !== key || !Number.isInteger(number) || Math.abs(number) > lastKey) {
+        into.push({ field: at, message: `its key must be an integer from 0 to ${lastKey}` });
+        continue;
+      }
+      const decoded = read(value[key], at, into);
+      if (decoded !== undefined) entries[key] = decoded;
+    }
+    return entries;
+  };
+}
+
+/** Most bytes of a key that are told of one that is wrong. */
+const longestKey = 64;
 
 /** What is nested too deeply becomes another text that is, which the core refuses. */
 export const readEmbedded: Read = (value) =>

@@ -5,11 +5,12 @@
  */
 import type { DescField, DescMessage, MessageShape, ScalarType } from "@bufbuild/protobuf";
 import { scalarZeroValue } from "@bufbuild/protobuf/reflect";
+import { noBias } from "../../core/defaults.js";
 import type { Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
 import { isHopeless } from "../../core/violations.js";
 import { tooManyItems } from "../items.js";
-import { type Read, readEmbedded, readerOf, readText } from "./decode-value.js";
+import { mapReader, type Read, readEmbedded, readerOf, readText } from "./decode-value.js";
 
 /** String fields that may also come as JSON, and then are written out as text; and what that is then. */
 const embedded: Readonly<Record<string, "object" | "array">> = {
@@ -61,8 +62,8 @@ interface Field {
   /** Name in the generated shape. */
   readonly local: string;
   readonly read: Read;
-  /** Value when not set; a list gets a fresh one. */
-  readonly unset: "list" | string | number | boolean | undefined;
+  /** Value when not set; a list gets a fresh one, of maps there is one for all. */
+  readonly unset: "list" | typeof noBias | string | number | boolean | undefined;
   /** Of one that excludes others: name of them together in the generated shape, and their names in JSON. */
   readonly oneof?: { readonly local: string; readonly names: readonly string[] };
   /** How a list is read that stands in its place; absent: none may. */
@@ -172,6 +173,7 @@ const orInParts =
 
 function unsetValue(field: DescField): Field["unset"] {
   if (field.fieldKind === "list") return "list";
+  if (field.fieldKind === "map") return noBias;
   if (field.fieldKind !== "scalar" || field.proto.proto3Optional) return undefined;
   return scalarZeroValue(field.scalar, false) as Field["unset"];
 }
@@ -180,6 +182,8 @@ function compileField(field: DescField): Read {
   switch (field.fieldKind) {
     case "scalar":
       return readerOf(field.scalar, field);
+    case "map":
+      return mapReader(field);
     case "message": {
       const text = asText[field.message.typeName];
       if (text !== undefined) return readText(field.message, text);

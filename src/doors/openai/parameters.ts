@@ -31,7 +31,6 @@ export const chatParameters = rules({
   functions: warn(),
   // Mistral's, as `moderation` is OpenAI's.
   guardrails: refuse(),
-  logit_bias: warn(),
   modalities: refuse(...modalities),
   // Who has an answer checked, or blocked, must not take one that nobody looked at for such.
   moderation: refuse(),

@@ -136,6 +136,9 @@ const longestInteger = 100;
 
 function isTooLong(field: DescField, value: unknown): boolean {
   if (Array.isArray(value)) return tooManyItems("", value.length) !== undefined;
+  if (field.fieldKind === "map" && isObject(value)) {
+    return tooManyItems("", Object.keys(value).length) !== undefined;
+  }
   const long = typeof value === "string" && value.length > longestInteger;
   return long && field.fieldKind === "scalar" && field.scalar === ScalarType.INT64;
 }

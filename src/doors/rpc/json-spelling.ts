@@ -27,6 +27,14 @@ export function asContract(
         : numberAs(field.scalar, item),
     );
   }
+  if (field.fieldKind === "map") {
+    const { scalar } = field;
+    if (!isObject(value) || scalar === undefined) return value;
+    if (tooManyItems(path, Object.keys(value).length)) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, it]) => [key, numberAs(scalar, it)]),
+    );
+  }
   if (field.fieldKind === "message") return messageAs(field.message, value, path, into);
   return field.fieldKind === "scalar" ? numberAs(field.scalar, value) : value;
 }

@@ -157,6 +157,7 @@ export function chosenForChat(
     min_p: choseSampling("min_p", request, modelSettings),
     verbosity: choseSampling("verbosity", request),
     service_tier: choseSampling("service_tier", request),
+    logit_bias: choseSampling("logit_bias", request),
     top_logprobs: (request.topLogprobs ?? 0) > 0,
     reasoning_effort: request.reasoningEffort !== (modelSettings?.reasoningEffort ?? ""),
   };

@@ -61,9 +61,12 @@ export class Characters {
     return { bytes, least };
   }
 
-  /** Lets through what makes no character broken, as far as the grammar does not see to that. */
-  after({ bytes, least }: Lack): TokenBias {
-    if (bytes === 0) return this.any;
+  /**
+   * Lets through what makes no character broken, as far as the grammar does not see to that.
+   * @param usual between characters
+   */
+  after({ bytes, least }: Lack, usual = this.any): TokenBias {
+    if (bytes === 0) return usual;
     const known = this.#continuing.get(least);
     const bias = known ?? this.#onlyContinuing(least);
     if (!known) this.#continuing.set(least, bias);

@@ -7,6 +7,8 @@ import { Characters, type Lack, nothing } from "./characters.js";
 export class Constraint {
   readonly #characters: Characters;
   #lack: Lack = nothing;
+  /** How likely tokens are besides; absent: as they are by themselves. */
+  usual: TokenBias | undefined;
   /** How far it has come, as the engine knows. */
   readonly state: LlamaGrammarEvaluationState;
 
@@ -21,7 +23,7 @@ export class Constraint {
   }
 
   /** What may come next besides what the grammar says: the rest of a character. */
-  readonly bias = (): TokenBias => this.#characters.after(this.#lack);
+  readonly bias = (): TokenBias => this.#characters.after(this.#lack, this.usual);
 }
 
 /** Grammars that are kept: schemas come again with each call of an application. */

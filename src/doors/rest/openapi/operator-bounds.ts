@@ -36,6 +36,10 @@ function bounded(form: Part, { min, max }: Bound): Part {
       maxItems: max ? Math.min(max, mostItems) : maxItems,
     };
   }
+  if (form.type === "object") {
+    const { maxProperties } = form;
+    return { ...form, maxProperties: max ? Math.min(max, mostItems) : maxProperties };
+  }
   const { exclusiveMinimum, exclusiveMaximum, ...rest } = form;
   const least = min === undefined ? { exclusiveMinimum } : { minimum: min };
   const most = max === undefined ? { exclusiveMaximum } : { maximum: max };

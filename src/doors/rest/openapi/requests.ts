@@ -3,7 +3,7 @@
  * descriptions alone: of what has a `default` openapi-typescript makes a member that has to be there.
  */
 import { type DescField, type DescMessage, ScalarType } from "@bufbuild/protobuf";
-import { choicesOf, mostItems, rangeOf, rulesOf } from "../../../core/rules.js";
+import { choicesOf, mostItems, rangeIn, rangeOf, rulesOf } from "../../../core/rules.js";
 import { abbreviated, embeddedForm, partsFor } from "../../json/decode.js";
 import { commentOf } from "./contract.js";
 import { type Part, refer } from "./schema.js";
@@ -63,6 +63,8 @@ function formOf(field: DescField, message: DescMessage, to: Record<string, Part>
       return messageOf(field.message, to);
     case "list":
       return listOf(field, to);
+    case "map":
+      return mapOf(field);
     case "scalar":
       return fieldForm(field);
     default:
@@ -95,7 +97,24 @@ function listOf(field: DescField & { fieldKind: "list" }, to: Record<string, Par
   return { oneOf: [array(text), text] };
 }
 
-/** A field that is no message and no list. */
+/** A map of numbers by integers, which JSON has as texts. */
+function mapOf(field: DescField): Part {
+  const { type } = rulesOf(field);
+  const rules = type.case === "map" ? type.value : undefined;
+  const { min, max } = rules?.values ? (rangeIn(rules.values) ?? {}) : {};
+  return {
+    type: "object",
+    maxProperties: Number(rules?.maxPairs || mostItems),
+    propertyNames: { pattern: "^(?:0|[1-9][0-9]{0,9})$" },
+    additionalProperties: {
+      type: "number",
+      ...defined("minimum", min),
+      ...defined("maximum", max),
+    },
+  };
+}
+
+/** A field that is no message, no list and no map. */
 export function fieldForm(field: DescField): Part {
   switch (field.scalar) {
     case ScalarType.STRING:
