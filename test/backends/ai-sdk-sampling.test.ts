@@ -10,11 +10,11 @@ import type { Script, Upstream } from "./upstream.js";
 
 const everything = {
   ...{ frequencyPenalty: 0.5, presencePenalty: -0.25, repetitionPenalty: 1.5 },
-  ...{ minP: 0.05, verbosity: "low" },
+  ...{ minP: 0.05, verbosity: "low", logitBias: { 50256: -100 } },
 };
 const names = [
   ...["frequency_penalty", "presence_penalty", "repetition_penalty"],
-  ...["min_p", "verbosity"],
+  ...["min_p", "logit_bias", "verbosity"],
 ];
 const ignored = (...fields: string[]) =>
   fields.map((field) => `${field}: not supported by this model, ignored`);
@@ -34,7 +34,7 @@ describe("a server of OpenAI's form", () => {
     expect([code, warnings]).toEqual(["ok", []]);
     expect(saidIn(bodies(server)[0])).toEqual({
       ...{ frequency_penalty: 0.5, presence_penalty: -0.25, repetition_penalty: 1.5 },
-      ...{ min_p: 0.05, verbosity: "low" },
+      ...{ min_p: 0.05, verbosity: "low", logit_bias: { 50256: -100 } },
     });
   });
 

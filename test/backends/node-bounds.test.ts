@@ -60,6 +60,7 @@ describe("bounds that the gateway's operator has widened", () => {
     frequency_penalty: { min: -5, max: 5 },
     presence_penalty: { max: 5 },
     repetition_penalty: { max: 5 },
+    logit_bias: { max: 2000 },
     width: { min: 32, max: 4096 },
     guidance_scale: { max: 60 },
     num_images_per_prompt: { max: 9 },
@@ -78,7 +79,8 @@ describe("bounds that the gateway's operator has widened", () => {
   test("hold for chat", async () => {
     const gateway = coreOf([await backendOf({ models: [tiny] })], { bounds });
     const penalties = { frequencyPenalty: -5, presencePenalty: 5, repetitionPenalty: 5 };
-    const asked = { ...chat, temperature: 5, ...penalties };
+    const logitBias = Object.fromEntries(Array.from({ length: 2000 }, (_, id) => [id % 300, 1]));
+    const asked = { ...chat, temperature: 5, ...penalties, logitBias };
     expect((await outcome(gateway, "complete", asked)).code).toBe("ok");
     expect((await outcome(gateway, "complete", { ...chat, temperature: 6 })).code).toBe(
       "invalid_fields",

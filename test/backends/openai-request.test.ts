@@ -11,13 +11,15 @@ import { echo } from "./openai-subject.js";
 const message = { role: "user", content: "hello" };
 const everything = { temperature: 0.1, topP: 0.5, topK: 40, maxTokens: 9, seed: 7n, stop: ["."] };
 
-const servers = ["frequency_penalty", "presence_penalty", "repetition_penalty", "min_p"];
+const penalties = ["frequency_penalty", "presence_penalty"];
+const open = [...penalties, "repetition_penalty", "min_p"];
+const servers = [...open, "logit_bias"];
 /** What else the models of a dialect know of how tokens are chosen, where that is not what most servers do. */
 const sampling: Readonly<Record<string, readonly string[]>> = {
-  auto: [...servers, "verbosity", "service_tier"],
-  openai: ["frequency_penalty", "presence_penalty", "verbosity", "service_tier"],
-  lmstudio: ["frequency_penalty", "presence_penalty", "repetition_penalty"],
-  ollama: ["frequency_penalty", "presence_penalty"],
+  auto: [...open, "verbosity", "service_tier", "logit_bias"],
+  openai: [...penalties, "verbosity", "service_tier", "logit_bias"],
+  lmstudio: [...penalties, "repetition_penalty", "logit_bias"],
+  ollama: penalties,
   tgi: ["frequency_penalty", "repetition_penalty"],
 };
 

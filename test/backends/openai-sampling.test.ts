@@ -72,6 +72,74 @@ describe("the body", () => {
   );
 });
 
+describe("a bias of tokens", () => {
+  const logitBias = { 50256: -100, 15: 2.5 };
+  const knows = (backend: ReturnType<typeof backendFor>) =>
+    backend.models()[0]?.supports.includes("logit_bias");
+
+  it.each(["auto", "openai", "openrouter", "vllm", "sglang", "llamacpp", "localai", "lmstudio"])(
+    "reaches a server in the dialect %s",
+    async (dialect) => {
+      const server = await against(echo, { dialect });
+      await chat(server, { logitBias });
+      expect(server.bodies()[0].logit_bias).toEqual(logitBias);
+      expect(knows(server.backend)).toBe(true);
+    },
+  );
+
+  it.each(["ollama", "tgi", "siliconflow", "deepinfra", "google", "xai", "zai", "venice"])(
+    "is nothing that the dialect %s knows",
+    async (dialect) => {
+      const server = await against(echo, { dialect });
+      await chat(server, { logitBias });
+      expect(server.bodies()[0]).not.toHaveProperty("logit_bias");
+      expect(knows(server.backend)).toBe(false);
+    },
+  );
+
+  it("that changes nothing is not sent", async () => {
+    const server = await against(echo);
+    const nothing: LLMRequest["logitBias"][] = [{}, { 5: 0 }];
+    for (const none of nothing) await chat(server, { logitBias: none });
+    for (const body of server.bodies()) expect(body).not.toHaveProperty("logit_bias");
+  });
+
+  it.each([
+    [
+      "OpenAI's models that think",
+      {
+        message: "Unsupported parameter: 'logit_bias' is not supported with this model.",
+        param: "logit_bias",
+      },
+    ],
+    ["Groq", { message: "property 'logit_bias' is unsupported" }],
+    ["others", { message: "logit_bias is not supported on this server" }],
+  ])(
+    "that is refused, by %s, is left out with a warning, and known from then on",
+    async (_, error) => {
+      const server = await against((exchange) =>
+        "logit_bias" in exchange.json() ? exchange.sendJson(400, { error }) : echo(exchange),
+      );
+      const call = await chat(server, { logitBias });
+      expect([...call.warnings]).toEqual(["logit_bias: not supported by this model, ignored"]);
+      expect(knows(server.backend)).toBe(false);
+    },
+  );
+
+  it("of a token that the model has not is the caller's to hear of", async () => {
+    const message = "Invalid key in 'logit_bias': 100265. Maximum value is 100257.";
+    const server = await against((exchange) =>
+      exchange.sendJson(400, { error: { message, param: "logit_bias" } }),
+    );
+    await expect(chat(server, { logitBias })).rejects.toMatchObject({
+      code: "invalid_value",
+      message: expect.stringContaining(message),
+    });
+    expect(server.bodies()).toHaveLength(1);
+    expect(knows(server.backend)).toBe(true);
+  });
+});
+
 describe("OpenRouter's list", () => {
   it.each([
     ["supported_parameters", ["temperature", "min_p", "verbosity"], ["min_p", "verbosity"]],

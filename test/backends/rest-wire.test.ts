@@ -134,7 +134,13 @@ describe("another Lintel's chat", () => {
       headers: { "X-Team": "a" },
     });
     const sampling = { frequencyPenalty: 0.5, presencePenalty: -0.5, repetitionPenalty: 1.1 };
-    const more = { ...sampling, minP: 0.05, verbosity: "low", serviceTier: "flex" };
+    const more = {
+      ...sampling,
+      minP: 0.05,
+      verbosity: "low",
+      serviceTier: "flex",
+      logitBias: { 5: -1 },
+    };
     await chatted(backend, { topK: 40, seed: 3n, stop: ["END"], ...more });
     const { path, headers, body } = posted(server);
     expect(path).toBe("/llm");
@@ -151,7 +157,7 @@ describe("another Lintel's chat", () => {
       ...{ temperature: 0.7, max_tokens: 256, top_p: 1, top_k: 40 },
       ...{ seed: 3, stop: ["END"], stream: true },
       ...{ frequency_penalty: 0.5, presence_penalty: -0.5, repetition_penalty: 1.1 },
-      ...{ min_p: 0.05, verbosity: "low", service_tier: "flex" },
+      ...{ min_p: 0.05, verbosity: "low", service_tier: "flex", logit_bias: { 5: -1 } },
     });
   });
 
@@ -170,7 +176,9 @@ describe("another Lintel's chat", () => {
     const none = { frequencyPenalty: 0, presencePenalty: 0, repetitionPenalty: 1, minP: 0 };
     await chatted(backend, none);
     const said = Object.keys(posted(server).body);
-    expect(said.filter((name) => /penalty|min_p|verbosity|service_tier/.test(name))).toEqual([]);
+    expect(
+      said.filter((name) => /penalty|min_p|verbosity|service_tier|logit_bias/.test(name)),
+    ).toEqual([]);
   });
 });
 

@@ -65,7 +65,7 @@ export const chatCases: readonly Case<ChatOutcome>[] = [
     request: {
       ...{ ...hello, model: "", temperature: 0.7, max_tokens: 256, top_p: 1, top_k: -1 },
       ...{ frequency_penalty: 0, presence_penalty: 0, repetition_penalty: 1, min_p: 0 },
-      ...{ logprobs: false, top_logprobs: 0, verbosity: "", service_tier: "" },
+      ...{ logprobs: false, top_logprobs: 0, verbosity: "", service_tier: "", logit_bias: {} },
     },
     expected: answer,
   },

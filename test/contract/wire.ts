@@ -41,13 +41,11 @@ export function failureOf(json: Json, response?: Response): { error: Failure } {
     throw new Error(`tells too much: ${JSON.stringify(json)}`);
   const fields = listed
     ? detail.map((d: Json) =>
-        d.loc
-          .slice(1)
-          .reduce(
-            (path: string, part: string | number) =>
-              typeof part === "number" ? `${path}[${part}]` : path ? `${path}.${part}` : part,
-            "",
-          ),
+        d.loc.slice(1).reduce((path: string, part: string | number) => {
+          // A token's id, by which a map has it.
+          if (/^-?\d+$/.test(`${part}`)) return `${path}[${JSON.stringify(part)}]`;
+          return path ? `${path}.${part}` : part;
+        }, ""),
       )
     : error.param
       ? [error.param]

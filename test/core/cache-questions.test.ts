@@ -200,6 +200,15 @@ test("a text is the same in however many parts it comes, and as no part", async 
   expect(backend.asked).toHaveLength(2);
 });
 
+test("in which order tokens have their biases makes no other question, and what they are does", async () => {
+  const { ask } = caching();
+  const statuses = [];
+  for (const bias of ['{"5":1,"70":-2}', '{"70":-2,"5":1}', '{"5":-2,"70":1}', '{"5":1}']) {
+    statuses.push((await ask({ logitBias: JSON.parse(bias) })).status);
+  }
+  expect(statuses).toEqual([miss, hit, miss, miss]);
+});
+
 test.each<Partial<Record<keyof LLMRequest, unknown>>>([
   { messages: [{ role: "user", content: "Hello!" }] },
   { messages: [{ role: "system", content: "Hello" }] },
@@ -213,6 +222,7 @@ test.each<Partial<Record<keyof LLMRequest, unknown>>>([
   { presencePenalty: 0.5 },
   { repetitionPenalty: 1.1 },
   { minP: 0.05 },
+  { logitBias: { 5: 1 } },
   { logprobs: true },
   { verbosity: "low" },
   { seed: 1n },

@@ -42,6 +42,14 @@ const wrongUsers = [
   "\x85",
   "\u2028",
 ];
+const biases = [
+  {},
+  { 0: -100, 2147483647: 100 },
+  { 5: -100.5 },
+  { 5: 100.01, 6: 0, 7: Number.NaN },
+  { [-1]: 1 },
+  { [-1]: 101 },
+];
 const seeds = [-2n, -1n, 0n, 42n, 4294967295n, 4294967296n];
 
 describe("the compiled rules and protovalidate give the same verdict", () => {
@@ -68,6 +76,12 @@ describe("the compiled rules and protovalidate give the same verdict", () => {
       [LLMRequestSchema, chat, { user }] as const,
       [TextToImageRequestSchema, image, { user }] as const,
     ]),
+    ...biases.map((logitBias) => [LLMRequestSchema, chat, { logitBias }] as const),
+    [
+      LLMRequestSchema,
+      chat,
+      { logitBias: Object.fromEntries(Array.from({ length: 1025 }, (_, id) => [id, 1])) },
+    ] as const,
     [TextToImageRequestSchema, image, { prompt: undefined }] as const,
     [TextToImageRequestSchema, image, { prompt: "" }] as const,
   ];
@@ -83,9 +97,14 @@ describe("the compiled rules and protovalidate give the same verdict", () => {
       expect(found.length > 0).toBe(reference.kind === "invalid");
       if (reference.kind !== "invalid") return;
       const paths = reference.violations.map((v) =>
-        v.field.map((f) => ("name" in f ? f.name : f.kind === "list_sub" ? f.index : "")).join("."),
+        v.field
+          .map((f) => {
+            if ("name" in f) return f.name;
+            return f.kind === "list_sub" ? f.index : f.kind === "map_sub" ? f.key : "";
+          })
+          .join("."),
       );
-      expect(found.map((v) => v.field.replace(/\[(\d+)\]/g, ".$1")).sort()).toEqual(
+      expect(found.map((v) => v.field.replace(/\["?(-?\d+)"?\]/g, ".$1")).sort()).toEqual(
         [...new Set(paths)].sort(),
       );
     },
@@ -114,6 +133,12 @@ describe("an operator's bounds replace the contract's", () => {
     expect(
       violations({ messages: { max: 1 } }, { messages: [chat.messages[0], chat.messages[0]] }),
     ).toEqual([{ field: "messages", message: "number of items must be from 1 to 1" }]);
+    const logitBias = { 5: 1, 6: 101, [-7]: 1 };
+    expect(violations({ logit_bias: { max: 2 } }, { logitBias })).toEqual([
+      { field: "logit_bias", message: "number of items must be at most 2" },
+      { field: 'logit_bias["6"]', message: "must be from -100 to 100" },
+      { field: 'logit_bias["-7"]', message: "its key must be at least 0" },
+    ]);
   });
 });
 

@@ -50,6 +50,26 @@ describe("of how tokens are chosen and told", () => {
     });
   });
 
+  it("a bias of tokens reaches a model that knows it; another is asked without, with a warning", async () => {
+    const logitBias = { 50256: -100, 15: 0 };
+    expect(await asking().ask({ logitBias })).toMatchObject({ warnings: [], asked: { logitBias } });
+    const { ask } = asking({ supports: [] });
+    expect(await ask({ logitBias })).toMatchObject({
+      warnings: ["logit_bias: not supported by this model, ignored"],
+    });
+    expect((await ask({ logitBias })).asked).toHaveProperty("logitBias", {});
+    // And one that changes nothing is no wish.
+    const nothing: LLMRequest["logitBias"][] = [{}, { 15: 0 }];
+    for (const none of nothing) {
+      expect(await ask({ logitBias: none })).toMatchObject({ code: "ok", warnings: [] });
+    }
+    const strict = asking({ supports: [] }, { models: [{ name: "m", unsupported: "reject" }] });
+    expect(await strict.ask({ logitBias })).toMatchObject({
+      code: "unsupported_parameter",
+      error: { param: "logit_bias" },
+    });
+  });
+
   it.each([undefined, "default", "reject"] as const)(
     "logprobs are not left out where the policy is %s",
     async (unsupported) => {

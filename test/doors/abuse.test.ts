@@ -109,6 +109,7 @@ describe("bad input gets the right error, and the next call is served", () => {
         "min_p",
         "verbosity",
         "service_tier",
+        "logit_bias",
       ];
       const response = await server.post(path, Object.fromEntries(names.map((n) => [n, value])));
       expect(response.status).toBe(422);

@@ -51,6 +51,36 @@ describe("JSON to messages", () => {
     expect(toBinary(LLMRequestSchema, message)).toEqual(toBinary(LLMRequestSchema, expected));
   });
 
+  test("a map of numbers has its keys as texts, and each once", () => {
+    const { message, violations } = chat({ logit_bias: { "50256": -100, "0": 2.5 } });
+    expect(violations).toEqual([]);
+    expect(message.logitBias).toEqual({ 50256: -100, 0: 2.5 });
+    const key = "its key must be an integer from 0 to 2147483647";
+    const long = "x".repeat(200);
+    const wrong = { "05": 1, "1.5": 1, "": 1, "2147483648": 1, [long]: 1, "7": "8", "-0": 1 };
+    const told = chat({ logit_bias: wrong }).violations;
+    expect(new Map(told.map((v) => [v.field, v.message]))).toEqual(
+      new Map([
+        ...["05", "1.5", "", "2147483648", `${"x".repeat(61)}…`, "-0"].map(
+          (name) => [`logit_bias["${name}"]`, key] as const,
+        ),
+        ['logit_bias["7"]', "must be a finite number"] as const,
+      ]),
+    );
+    for (const none of [[[50256, -100]], "", 5, [], true]) {
+      expect(chat({ logit_bias: none as never }).violations).toEqual([
+        { field: "logit_bias", message: "must be an object" },
+      ]);
+    }
+    const many = (count: number) =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`k${i}`, 1]));
+    expect(chat({ logit_bias: many(10_001) }).violations).toEqual([
+      { field: "logit_bias", message: "number of items must be at most 10000" },
+    ]);
+    // Of what is wrong throughout the first are named.
+    expect(chat({ logit_bias: many(9000) }).violations).toHaveLength(9);
+  });
+
   test("what is beyond every number of a picture is told as any number that it does not take", () => {
     const { violations } = image({ width: 1e300, seed: -1e300, num_inference_steps: 2 ** 40 });
     expect(violations).toEqual([

@@ -24,7 +24,7 @@ afterAll(() => lintel.close());
 const chat = { model: "m", messages: [{ role: "user", content: "hello" }], top_k: 5 };
 const image = { model_id: "draw", prompt: "a circle", guidance_scale: 3 };
 const openaiImage = { model: "draw", prompt: "a circle", guidance_scale: 3 };
-const bias = { logit_bias: { "1": 1 } };
+const predicted = { prediction: { type: "content", content: "hello" } };
 const { model, messages } = chat;
 const anthropic = { model, messages, max_tokens: 9 };
 const thinking = { type: "enabled", budget_tokens: 2000 };
@@ -36,8 +36,8 @@ describe.each<[string, object, RegExp]>([
   ["/llm", { ...chat, stream: true }, /^top_k:/],
   ["/text-to-image", image, /^guidance_scale:/],
   ["/text-to-image", { ...image, stream: true }, /^guidance_scale:/],
-  ["/v1/chat/completions", { ...chat, ...bias }, /^logit_bias: .*; top_k:/],
-  ["/v1/chat/completions", { ...chat, ...bias, stream: true }, /^logit_bias: .*; top_k:/],
+  ["/v1/chat/completions", { ...chat, ...predicted }, /^prediction: .*; top_k:/],
+  ["/v1/chat/completions", { ...chat, ...predicted, stream: true }, /^prediction: .*; top_k:/],
   [
     "/v1/chat/completions",
     { model, messages, reasoning: { effort: "low" } },

@@ -132,12 +132,13 @@ describe("POST /v1/chat/completions", () => {
       hello({
         ...{ frequency_penalty: 0.5, presence_penalty: -0.5, logprobs: true, top_logprobs: 2 },
         ...{ verbosity: "low", min_p: 0.05, repetition_penalty: 1.1 },
+        logit_bias: { "50256": -100 },
       }),
     );
     expect(response.headers.get("x-lintel-warnings")).toBeNull();
     expect(backend.asked[0]).toMatchObject({
       ...{ frequencyPenalty: 0.5, presencePenalty: -0.5, logprobs: true, topLogprobs: 2 },
-      ...{ verbosity: "low", minP: 0.05, repetitionPenalty: 1.1 },
+      ...{ verbosity: "low", minP: 0.05, repetitionPenalty: 1.1, logitBias: { 50256: -100 } },
     });
   });
 
@@ -165,7 +166,6 @@ describe("POST /v1/chat/completions", () => {
     const server = await serveChat(says("Hi"));
     const more = {
       functions: [{ name: "f" }],
-      logit_bias: { "50256": -100 },
       prediction: { type: "content", content: "Hi" },
       // How a search with its defaults is asked for.
       web_search_options: {},
@@ -173,7 +173,7 @@ describe("POST /v1/chat/completions", () => {
     const whole = await server.post(completions, hello(more));
     const warned = whole.headers.get("x-lintel-warnings");
     for (const name of Object.keys(more)) expect(warned).toContain(`${name}: `);
-    expect((await json(whole)).warnings).toHaveLength(4);
+    expect((await json(whole)).warnings).toHaveLength(3);
     const stream = await server.post(completions, hello({ ...more, stream: true }));
     expect(stream.headers.get("x-lintel-warnings")).toBe(warned);
     await stream.text();

@@ -109,6 +109,7 @@ test("bounds are the operator's where there are any", async () => {
     temperature: { max: 1.5 },
     top_p: { min: 0.1 },
     max_tokens: { max: 8192 },
+    logit_bias: { max: 300 },
     messages: { max: 20_000 },
     width: { min: 128, max: 1024 },
     guidance_scale: {},
@@ -122,6 +123,8 @@ test("bounds are the operator's where there are any", async () => {
   const { exclusiveMinimum: _, ...topP } = LLMRequest.properties.top_p;
   LLMRequest.properties.top_p = { ...topP, minimum: 0.1 };
   LLMRequest.properties.max_tokens.maximum = 8192;
+  expect(LLMRequest.properties.logit_bias.maxProperties).toBe(1024);
+  LLMRequest.properties.logit_bias.maxProperties = 300;
   // More than that many items no list may have.
   expect(LLMRequest.properties.messages.maxItems).toBe(10_000);
   Object.assign(TextToImageRequest.properties.width, { minimum: 128, maximum: 1024 });

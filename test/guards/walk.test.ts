@@ -57,7 +57,9 @@ function filled(schema: DescMessage, names: Set<string>): Message[] {
 function valuesOf(field: DescField, names: Set<string>): unknown[] {
   const kind = field.fieldKind === "list" ? field.listKind : field.fieldKind;
   if (kind === "message" && field.message) return filled(field.message, names);
-  // Whoever adds a map, or what is of any type, says here how its texts are written.
+  // Numbers by numbers.
+  if (field.fieldKind === "map" && field.scalar === ScalarType.DOUBLE) return [];
+  // Whoever adds another map, or what is of any type, says here how its texts are written.
   if (kind !== "scalar" && kind !== "enum") throw new Error(`${nameOf(field)} is a ${kind}`);
   const isText = field.scalar === ScalarType.STRING || field.scalar === ScalarType.BYTES;
   if (!isText || wordsOf(field).length > 0) return [];

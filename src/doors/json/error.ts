@@ -5,6 +5,7 @@
 import type { FastifyReply } from "fastify";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import type { Running } from "../../core/gateway.js";
+import { parseJson } from "../../core/json.js";
 import type { MethodName } from "../../core/methods.js";
 import { retryAfterHeader } from "../retry-after.js";
 import { headersOf } from "./headers.js";
@@ -144,11 +145,14 @@ export function unsupportedMediaType(cause?: unknown): LintelError {
   );
 }
 
-/** `messages[0].role` as `["messages", 0, "role"]`. */
+/** `messages[0].role` as `["messages", 0, "role"]`, `logit_bias["5"]` as `["logit_bias", "5"]`. */
 function pathOf(field: string): (string | number)[] {
   const path: (string | number)[] = [];
-  for (const [, position, name] of field.matchAll(/\[(\d+)\]|([^.[\]]+)/g)) {
-    path.push(position === undefined ? (name ?? "") : Number(position));
+  for (const [, position, key, name] of field.matchAll(
+    /\[(\d+)\]|\[("(?:[^"\\]|\\.)*")\]|([^.[\]]+)/g,
+  )) {
+    if (key !== undefined) path.push(String(parseJson(key)));
+    else path.push(position === undefined ? (name ?? "") : Number(position));
   }
   return path;
 }

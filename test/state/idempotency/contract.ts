@@ -190,7 +190,7 @@ export function idempotencyContract(
         { temperature: 0.7, maxTokens: 256, topP: 1, topK: -1, seed: -1n, model: "", stop: [] },
         { topK: 0 },
         { frequencyPenalty: 0, presencePenalty: 0, repetitionPenalty: 1, minP: 0 },
-        { logprobs: false, topLogprobs: 0, verbosity: "", serviceTier: "" },
+        { logprobs: false, topLogprobs: 0, verbosity: "", serviceTier: "", logitBias: {} },
       ];
       const samePictures = [
         { height: 576, width: 1024, guidanceScale: 7.5, safetyCheck: true, seed: -1n },
