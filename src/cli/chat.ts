@@ -1,7 +1,7 @@
 /** `lintel chat`: one answer, or a conversation, on any Lintel. */
 import { randomUUID } from "node:crypto";
 import { createInterface } from "node:readline/promises";
-import { ChatService, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
+import { ChatService, type LLMRequest, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { choicesOf } from "../core/rules.js";
 import { type Message, printAnswer } from "./answer.js";
 import { fileOf, imageOf, type Part, soundOf, sounds } from "./attachments.js";
@@ -38,6 +38,11 @@ export const chat: Command = {
     "repetition-penalty": {
       value: "N",
       help: "how much less likely tokens are that were said; above 1 less (default: 1)",
+    },
+    "logit-bias": {
+      value: "ID=N",
+      multiple: true,
+      help: "what is added to the logit of the token with this id, from -100 to 100; may be repeated",
     },
     "max-tokens": { value: "N", help: "most tokens of an answer (default: 256)" },
     seed: { value: "N", help: "for the same answer again, where the model can" },
@@ -99,6 +104,7 @@ const settingsOf = (given: Given) => ({
   frequencyPenalty: numberOf(given, "frequency-penalty"),
   presencePenalty: numberOf(given, "presence-penalty"),
   repetitionPenalty: numberOf(given, "repetition-penalty"),
+  logitBias: biasOf(given.texts("logit-bias")),
   maxTokens: integerOf(given, "max-tokens"),
   seed: seedOf(given),
   reasoningEffort: choiceOf(given, "effort", efforts),
@@ -109,6 +115,22 @@ const settingsOf = (given: Given) => ({
   // Its turns are for the model server that has what was said before.
   promptCacheKey: given.operand === "" ? randomUUID() : "",
 });
+
+/** Numbers by tokens' ids, as options name them. @throws UsageError */
+function biasOf(written: readonly string[]): LLMRequest["logitBias"] {
+  return Object.fromEntries(
+    written.map((text) => {
+      const [, id, bias] = /^(\d{1,10})=(-?\d+(?:\.\d+)?)$/.exec(text) ?? [];
+      if (id === undefined || Number(id) > lastToken) {
+        throw new UsageError(`--logit-bias ${text}: must be a token's id, =, and a number`);
+      }
+      return [Number(id), Number(bias)];
+    }),
+  );
+}
+
+/** The greatest id that there can be. */
+const lastToken = 2 ** 31 - 1;
 
 /** One of some words. @throws UsageError */
 function choiceOf(given: Given, name: string, choices: readonly string[]): string | undefined {

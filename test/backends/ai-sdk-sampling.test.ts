@@ -1,4 +1,4 @@
-/** Penalties, `min_p` and `verbosity` before providers of the AI SDK. */
+/** Penalties, `min_p`, `logit_bias` and `verbosity` before providers of the AI SDK. */
 import { describe, expect, it } from "vitest";
 import type { Backend } from "../../src/core/backend.js";
 import { asked } from "./ai-sdk-calls.js";
@@ -14,7 +14,7 @@ const everything = {
 };
 const names = [
   ...["frequency_penalty", "presence_penalty", "repetition_penalty"],
-  ...["min_p", "logit_bias", "verbosity"],
+  ...["min_p", "verbosity", "logit_bias"],
 ];
 const ignored = (...fields: string[]) =>
   fields.map((field) => `${field}: not supported by this model, ignored`);
@@ -66,7 +66,9 @@ describe("a server of OpenAI's form", () => {
     const backend = opened(compatibleAt(server.url));
     const first = await asked(backend, "complete", everything);
     expect(first.warnings.toSorted()).toEqual(ignored("min_p", "presence_penalty"));
-    expect(supported(backend)).toEqual(["frequency_penalty", "repetition_penalty", "verbosity"]);
+    expect(supported(backend)).toEqual([
+      ...["frequency_penalty", "repetition_penalty", "logit_bias", "verbosity"],
+    ]);
     expect((await asked(backend, "complete", everything)).warnings).toEqual(
       ignored("presence_penalty", "min_p"),
     );
@@ -86,7 +88,7 @@ describe("OpenAI's responses", () => {
     const backend = opened(openaiAt(server.url));
     expect(supported(backend)).toEqual(["verbosity"]);
     const { warnings } = await asked(backend, "complete", everything);
-    expect(warnings).toEqual(ignored(...names.slice(0, 4)));
+    expect(warnings).toEqual(ignored(...names.filter((name) => name !== "verbosity")));
     expect(bodies(server)[0]).toMatchObject({ text: { verbosity: "low" } });
     await asked(backend, "complete", {});
     expect(bodies(server)[1]).not.toHaveProperty("text");

@@ -5,15 +5,18 @@ import { importLlama, runtime } from "../../src/backends/llama/library.js";
 import { silent } from "../../src/core/log.js";
 import { outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
-import { backendFor, say, tokenIds, trained } from "./llama-subject.js";
+import { backendFor, say, trained } from "./llama-subject.js";
 
-/** The ids of a text's tokens. */
-async function idsOf(text: string): Promise<number[]> {
+/** The model's own vocabulary. */
+async function vocabulary() {
   const { llama } = await runtime(await importLlama(), false, silent);
   const model = await llama.loadModel({ modelPath: trained });
   onTestFinished(() => model.dispose());
-  return [...model.tokenize(text)];
+  return model;
 }
+
+/** The ids of a text's tokens. */
+const idsOf = async (text: string): Promise<number[]> => [...(await vocabulary()).tokenize(text)];
 
 /** Asks the trained model, which answers alike each time. */
 function asking() {
@@ -70,9 +73,11 @@ describe("tokens", () => {
   it("that end answers keep theirs, which is told", async () => {
     const ask = asking();
     const { text } = await ask({});
-    expect(await ask({ [tokenIds.end]: -100 })).toMatchObject({
+    const { eos, eot } = (await vocabulary()).tokens;
+    const end = eot ?? eos ?? 0;
+    expect(await ask({ [end]: -100 })).toMatchObject({
       ...{ text, ended: "stop" },
-      warnings: ['logit_bias["4"]: ends answers of this model, ignored'],
+      warnings: [`logit_bias["${end}"]: ends answers of this model, ignored`],
     });
   });
 

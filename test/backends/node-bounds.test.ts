@@ -79,12 +79,18 @@ describe("bounds that the gateway's operator has widened", () => {
   test("hold for chat", async () => {
     const gateway = coreOf([await backendOf({ models: [tiny] })], { bounds });
     const penalties = { frequencyPenalty: -5, presencePenalty: 5, repetitionPenalty: 5 };
-    const logitBias = Object.fromEntries(Array.from({ length: 2000 }, (_, id) => [id % 300, 1]));
-    const asked = { ...chat, temperature: 5, ...penalties, logitBias };
+    const asked = { ...chat, temperature: 5, ...penalties };
     expect((await outcome(gateway, "complete", asked)).code).toBe("ok");
     expect((await outcome(gateway, "complete", { ...chat, temperature: 6 })).code).toBe(
       "invalid_fields",
     );
+  });
+
+  test("hold for biases of tokens: what it has not of them is the model's to say", async () => {
+    const gateway = coreOf([await backendOf({ models: [tiny] })], { bounds });
+    const logitBias = Object.fromEntries(Array.from({ length: 1500 }, (_, id) => [id, 1]));
+    const { error } = await outcome(gateway, "complete", { ...chat, logitBias });
+    expect(error?.message).toMatch(/^logit_bias\["\d+"\]: its key must be .* for this model$/);
   });
 
   test("hold for images, and tags in prompts are defused once", async () => {

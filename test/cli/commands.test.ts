@@ -69,6 +69,10 @@ describe("wrong arguments end with 2 and say what was meant", () => {
     [["check", "my.yml"], 'unexpected argument "my.yml": name a file with --config'],
     [["chat", "good", "day"], 'unexpected argument "day": put MESSAGE in quotes'],
     [["serve", "--port", "1"], 'unknown option --port (did you mean "--listen"?)'],
+    [
+      ["chat", "--logit-bias", "the=1"],
+      "--logit-bias the=1: must be a token's id, =, and a number",
+    ],
     [["chat", "--api-key", "a"], 'unknown option --api-key (did you mean "--token"?)'],
     [["image", "a", "--output", "b"], 'unknown option --output (did you mean "--out"?)'],
     [

@@ -29,6 +29,7 @@ describe("lintel chat", () => {
       ...["--top-p", "0.5", "--top-k", "3", "--max-tokens", "9", "--model", "chat-1"],
       ...["--min-p", "0.05", "--frequency-penalty", "0.5", "--presence-penalty=-0.5"],
       ...["--repetition-penalty", "1.1", "--verbosity", "low", "--service-tier", "flex"],
+      ...["--logit-bias", "50256=-100", "--logit-bias", "7=2.5"],
     ]);
     expect(ended).toEqual({ code: 0, stdout: "Hello red there\n", stderr: "" });
     expect(seen.at(-1)).toMatchObject({
@@ -38,7 +39,7 @@ describe("lintel chat", () => {
       ],
       ...{ temperature: 0, topP: 0.5, topK: 3, maxTokens: 9, model: "chat-1" },
       ...{ minP: 0.05, frequencyPenalty: 0.5, presencePenalty: -0.5, repetitionPenalty: 1.1 },
-      ...{ verbosity: "low", serviceTier: "flex" },
+      ...{ verbosity: "low", serviceTier: "flex", logitBias: { 50256: -100, 7: 2.5 } },
     });
   });
 

@@ -8,7 +8,7 @@ describe("mistakes in backends and models", () => {
   test.each<Mistake>([
     [
       "bounds that no whole number of the contract can be moved to",
-      "bounds:\n  temperature: { max: 1.5 }\n  max_tokens: { max: 100.5 }\n  width: { min: 64.5 }\n  prompts: { max: 1.5 }\n  top_k: { min: 3000000000 }\n  min_p: { max: a }\n  top_logprobs: { min: 1 }\n",
+      "bounds:\n  temperature: { max: 1.5 }\n  max_tokens: { max: 100.5 }\n  width: { min: 64.5 }\n  prompts: { max: 1.5 }\n  top_k: { min: 3000000000 }\n  min_p: { max: a }\n  top_logprobs: { min: 1 }\n  logit_bias: { min: 1 }\n",
       [
         "lintel.yaml:3:22: bounds.max_tokens.max: must be a whole number",
         "lintel.yaml:4:17: bounds.width.min: must be a whole number",
@@ -16,6 +16,7 @@ describe("mistakes in backends and models", () => {
         "lintel.yaml:6:17: bounds.top_k.min: must be at most 2147483647",
         "lintel.yaml:7:17: bounds.min_p.max: must be a number",
         "bounds.top_logprobs.min: unknown key",
+        "bounds.logit_bias.min: unknown key",
       ],
     ],
     [

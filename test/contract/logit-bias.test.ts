@@ -93,11 +93,8 @@ describe("JSON", () => {
 
   it("has the token in the place of the fault", async () => {
     const { detail } = JSON.parse(await said("/llm", { "5": 101, "a.b[0]": 1 }));
-    expect(detail.map(({ loc }: { loc: unknown }) => loc)).toEqual([
-      ["body", "logit_bias", "a.b[0]"],
-    ]);
-    const inRange = JSON.parse(await said("/llm", { "5": 101 }));
-    expect(inRange.detail[0].loc).toEqual(["body", "logit_bias", "5"]);
+    const places = detail.map(({ loc }: { loc: unknown }) => JSON.stringify(loc));
+    expect(places.sort()).toEqual(['["body","logit_bias","5"]', '["body","logit_bias","a.b[0]"]']);
   });
 
   it("of protobuf may have the numbers in texts", () => {

@@ -94,6 +94,7 @@ export const asked = {
   presence_penalty: { field: "presence_penalty", request: { presencePenalty: 0.625 } },
   repetition_penalty: { field: "repetition_penalty", request: { repetitionPenalty: 1.25 } },
   min_p: { field: "min_p", request: { minP: 0.125 } },
+  logit_bias: { field: "logit_bias", request: { logitBias: { 1717: -2.5 } } },
   verbosity: { field: "verbosity", request: { verbosity: "low" } },
   service_tier: { field: "service_tier", request: { serviceTier: "flex" } },
   logprobs: { field: "logprobs", request: { logprobs: true, topLogprobs: 2 } },

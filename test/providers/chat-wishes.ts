@@ -33,7 +33,10 @@ const compatible: Wishes = {
 /** Of vendors that serve open models: what their servers know is handed on. */
 const openModels: Wishes = {
   ...compatible,
-  instead: { ...compatible.instead, repetition_penalty: undefined, min_p: undefined },
+  instead: {
+    ...compatible.instead,
+    ...{ repetition_penalty: undefined, min_p: undefined, logit_bias: undefined },
+  },
 };
 
 /** Of those of them that sell tiers. */
@@ -116,7 +119,7 @@ export const wishes: Readonly<Record<string, Wishes>> = {
       thoughts: { messages: [{ role: "assistant", reasoning: "It looks wet." }] },
     },
   },
-  "@ai-sdk/deepinfra": sold,
+  "@ai-sdk/deepinfra": { ...sold, instead: { ...sold.instead, logit_bias: "warned" } },
   "@ai-sdk/fireworks": {
     ...sold,
     efforts: words(since7(all, "none low low medium high high high"), flat),

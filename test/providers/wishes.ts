@@ -43,6 +43,7 @@ export const nested = (word: string): Form => ({ reasoning: { effort: word } });
 export const ofServers = {
   repetition_penalty: "warned",
   min_p: "warned",
+  logit_bias: "warned",
   verbosity: "warned",
   service_tier: "warned",
   logprobs: "refused",

@@ -35,6 +35,7 @@ export const completionForms: Forms = {
   presence_penalty: { presence_penalty: 0.625 },
   repetition_penalty: { repetition_penalty: 1.25 },
   min_p: { min_p: 0.125 },
+  logit_bias: { logit_bias: { 1717: -2.5 } },
   verbosity: { verbosity: "low" },
   service_tier: { service_tier: "flex" },
   logprobs: { logprobs: true, top_logprobs: 2 },

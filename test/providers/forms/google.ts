@@ -34,6 +34,7 @@ export const googleForms: Forms = {
   presence_penalty: tuned({ presencePenalty: 0.625 }),
   repetition_penalty: tuned({ repetitionPenalty: 1.25 }),
   min_p: tuned({ minP: 0.125 }),
+  logit_bias: tuned({ logitBias: { 1717: -2.5 } }),
   verbosity: tuned({ verbosity: "low" }),
   service_tier: { serviceTier: "flex" },
   logprobs: {},

@@ -31,6 +31,7 @@ export const responseForms: Forms = {
   presence_penalty: { presence_penalty: 0.625 },
   repetition_penalty: { repetition_penalty: 1.25 },
   min_p: { min_p: 0.125 },
+  logit_bias: { logit_bias: { 1717: -2.5 } },
   verbosity: { text: { verbosity: "low" } },
   service_tier: { service_tier: "flex" },
   logprobs: { top_logprobs: 2 },
