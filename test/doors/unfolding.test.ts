@@ -71,6 +71,12 @@ describe.each(forms)("%s", (_, headers, form) => {
     expect(await post(headers, form(many(10_000, 0x0a)))).toContain("messages[0].role");
   });
 
+  test("entries of a map", async () => {
+    const entries = Buffer.alloc(3 * 10_001, Buffer.from([0xda, 0x01, 0]));
+    const said = await post(headers, form(entries));
+    expect(said).toContain("logit_bias: number of items must be at most 10000");
+  });
+
   test("beside such a list all else is read, and what is wrong there is told", async () => {
     const message = create(LLMMessageSchema, { role: "user", content: "x" });
     const request = create(LLMRequestSchema, { messages: [message], temperature: 9, topP: 9 });
