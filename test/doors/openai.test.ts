@@ -179,6 +179,37 @@ describe("POST /v1/chat/completions", () => {
     await stream.text();
   });
 
+  // As GuideLLM 0.8 and AIPerf 0.13 send them, by whose numbers servers are bought.
+  test.each([
+    {
+      path: completions,
+      body: '{"model":"chat-1","stream":true,"stream_options":{"include_usage":true,"continuous_usage_stats":true},"max_completion_tokens":16,"ignore_eos":true,"messages":[{"role":"user","content":[{"type":"text","text":"Hi"}]}]}',
+      warned: ["ignore_eos: not supported, ignored"],
+    },
+    {
+      path: "/v1/responses",
+      body: '{"model":"chat-1","stream":true,"max_output_tokens":16,"ignore_eos":true,"min_tokens":16,"input":[{"role":"user","content":[{"type":"input_text","text":"Hi"}]}]}',
+      warned: ["ignore_eos: not supported, ignored", "min_tokens: not supported, ignored"],
+    },
+    {
+      path: completions,
+      body: '{"messages":[{"role":"user","content":"Hi"}],"model":"chat-1","ignore_eos":false,"min_tokens":0}',
+      warned: [],
+    },
+  ])(
+    "load generators hear that answers have no fixed length: $path $warned",
+    async ({ path, body, warned }) => {
+      const { url } = await serveChat(says("Hi"));
+      const headers = { authorization: "Bearer me", "content-type": "application/json" };
+      const answer = await fetch(`${url}${path}`, { method: "POST", headers, body });
+      await answer.text();
+      expect(answer.status).toBe(200);
+      const said = answer.headers.get("x-lintel-warnings");
+      if (warned.length === 0) expect(said).toBeNull();
+      for (const one of warned) expect(said).toContain(one);
+    },
+  );
+
   test.each(["flex", "priority"])("a tier of service is asked for: %s", async (service_tier) => {
     const backend = scripted({ chat: says("Hi") });
     const server = await serve(backend);

@@ -273,7 +273,7 @@ describe("health", () => {
   });
 });
 
-it("healthz and readyz", async () => {
+it("healthz, readyz, and health, where clients of model servers ask", async () => {
   const { url, core } = await serveRpc([]);
   const get = async (path: string) => {
     const response = await fetch(url + path);
@@ -284,9 +284,11 @@ it("healthz and readyz", async () => {
   };
   expect(await get("/healthz")).toEqual([200, "ok", null]);
   expect(await get("/readyz")).toEqual([200, "ready", null]);
+  expect(await get("/health")).toEqual([200, "ready", null]);
   await core.drain();
   expect(await get("/healthz")).toEqual([200, "ok", null]);
   expect(await get("/readyz")).toEqual([503, "shutting_down", "5"]);
+  expect(await get("/health")).toEqual([503, "shutting_down", "5"]);
 });
 
 describe.concurrent("buf curl", () => {

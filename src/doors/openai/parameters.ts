@@ -2,7 +2,7 @@
 import { LLMRequestSchema } from "../../../gen/lintel/v1/chat_pb.js";
 import { choicesOf } from "../../core/rules.js";
 import { refuse, refuseSince, rules, warn } from "./parameter-rules.js";
-import { chatsOfServers, otherForms } from "./server-parameters.js";
+import { chatsOfServers, lengths, otherForms } from "./server-parameters.js";
 
 /** What an answer may have: one with something else is refused, and what is left of it asked for. */
 export const modalities = choicesOf(LLMRequestSchema.field.modalities);
@@ -61,6 +61,7 @@ export const toldLogprobs = "message.output_text.logprobs";
 
 /** Of `POST /v1/responses`; `reasoning` and `text` have rules of their own. */
 export const responseParameters = rules({
+  ...lengths,
   ...otherForms,
   access_programs: { ...warn("standard"), member: "cyber" },
   background: refuse(false),

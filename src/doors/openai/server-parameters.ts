@@ -43,8 +43,15 @@ export const structuredParameters = rules({
   whitespace_pattern: warn(),
 });
 
+/**
+ * vLLM's, by which load generators (GuideLLM, AIPerf) have answers of one length, by responses, too: what they measure is
+ * about shorter ones, and they have to be told.
+ */
+export const lengths = { ignore_eos: warn(false), min_tokens: warn(0) } as const;
+
 /** vLLM's, of a chat: as its clients send them by `extra_body`. Tokens are numbers of one model's vocabulary. */
 export const chatsOfServers = {
+  ...lengths,
   add_generation_prompt: warn(true),
   allowed_token_ids: warn(),
   bad_words: warn(),
@@ -54,12 +61,10 @@ export const chatsOfServers = {
   // As Azure's `data_sources`.
   documents: refuse(),
   echo: warn(false),
-  ignore_eos: warn(false),
   include_stop_str_in_output: warn(false),
   length_penalty: warn(1),
   logits_processors: warn(),
   logprob_token_ids: refuse(),
-  min_tokens: warn(0),
   prompt_logprobs: refuse(),
   return_prompt_text: refuse(false),
   return_token_ids: refuse(false),
