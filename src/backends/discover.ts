@@ -3,7 +3,7 @@ import type { CallSignal } from "../core/cancellation.js";
 import { listens } from "../listens.js";
 import { type ComfyuiConfig, comfyuiSchema } from "./comfyui/schema.js";
 import type { Site } from "./image-server.js";
-import type { DialectName } from "./openai/dialect.js";
+import type { DialectName } from "./openai/dialects.js";
 import { type OpenaiConfig, openaiSchema } from "./openai/schema.js";
 import { type SdapiConfig, sdapiSchema } from "./sdapi/schema.js";
 

@@ -2,7 +2,8 @@
 import { createHash } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { optionalFields } from "../../src/backends/completions/refusals/asking.js";
-import { endUser, refusedField } from "../../src/backends/completions/refusals/refusal.js";
+import { refusedField } from "../../src/backends/completions/refusals/refusal.js";
+import { endUser } from "../../src/backends/completions/refusals/words.js";
 import { outcome } from "../support/calls.js";
 import { coreOf } from "../support/core.js";
 import { bodies, chatted, played } from "./ai-sdk-calls.js";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { State, Task } from "../../gen/lintel/v1/models_pb.js";
-import { dialectOf } from "../../src/backends/openai/dialect.js";
+import { dialectOf } from "../../src/backends/openai/dialects.js";
 import { profileOf } from "../../src/backends/openai/images/profile.js";
 import { modalityOf } from "../../src/core/model.js";
 import { never } from "../support/calls.js";

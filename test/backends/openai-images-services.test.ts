@@ -1,7 +1,7 @@
 /** Images of services that sell what others' models draw, each with fields of its own. */
 import { describe, expect, it } from "vitest";
 import { Task } from "../../gen/lintel/v1/models_pb.js";
-import { dialectOf } from "../../src/backends/openai/dialect.js";
+import { dialectOf } from "../../src/backends/openai/dialects.js";
 import { profileOf } from "../../src/backends/openai/images/profile.js";
 import { hostsOf } from "../../src/backends/openai/images/services.js";
 import { never } from "../support/calls.js";

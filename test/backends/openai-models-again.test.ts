@@ -1,7 +1,7 @@
 /** A server's list of models as it is read again, while it changes or is away. */
 import { beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { State } from "../../gen/lintel/v1/models_pb.js";
-import { dialectOf } from "../../src/backends/openai/dialect.js";
+import { dialectOf } from "../../src/backends/openai/dialects.js";
 import type { Listed } from "../../src/backends/openai/listed.js";
 import { Models } from "../../src/backends/openai/models.js";
 import { LintelError } from "../../src/core/errors.js";

@@ -1,7 +1,7 @@
 /** What the openai backend sends. */
 import { describe, expect, it } from "vitest";
 import { addressOf } from "../../src/backends/openai/address.js";
-import { dialectOf } from "../../src/backends/openai/dialect.js";
+import { dialectOf } from "../../src/backends/openai/dialects.js";
 import { version } from "../../src/version.js";
 import { never } from "../support/calls.js";
 import { say } from "../support/messages.js";

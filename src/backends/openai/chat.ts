@@ -36,7 +36,7 @@ import {
   tellsBesideTools,
 } from "../completions/refusals/logprobs.js";
 import { streams, wholeAnswers } from "../completions/refusals/one-form.js";
-import { aboutNeeded, endUser } from "../completions/refusals/refusal.js";
+import { aboutNeeded } from "../completions/refusals/refusal.js";
 import { samplingToRefuse } from "../completions/refusals/sampling.js";
 import {
   keywordsToRefuse,
@@ -45,6 +45,7 @@ import {
 } from "../completions/refusals/schema-keywords.js";
 import { restoreNames, toolNamesToRefuse } from "../completions/refusals/tool-names.js";
 import { isStrict, strictness, toolSchemasToRefuse } from "../completions/refusals/tool-schemas.js";
+import { endUser } from "../completions/refusals/words.js";
 import { type ThinkTags, tagged, untagged } from "../completions/tagged.js";
 import {
   effort,

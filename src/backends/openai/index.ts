@@ -11,7 +11,7 @@ import type { BackendContext } from "../kind.js";
 import { addressOf } from "./address.js";
 import { chatOn, complete } from "./chat.js";
 import { countTokens } from "./count.js";
-import { dialectOf } from "./dialect.js";
+import { dialectOf } from "./dialects.js";
 import { generateImages, type ImageServerParts } from "./images/generate.js";
 import { hostsOf } from "./images/services.js";
 import { listModels, listTimeout, readModels } from "./listed.js";

@@ -13,7 +13,7 @@ import {
   sessionHeader,
   thinkTags,
 } from "../fields.js";
-import { dialectNames } from "./dialect.js";
+import { dialectNames } from "./dialects.js";
 
 /** An OpenAI-compatible model server. */
 export const openaiSchema = z.strictObject({

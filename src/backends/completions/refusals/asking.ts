@@ -8,8 +8,9 @@ import { tools } from "../fields.js";
 import { imageConfig } from "../images.js";
 import { effort, signedThoughts } from "../thoughts.js";
 import { beyondContext } from "./beyond-context.js";
-import { aboutValue, endUser, refusedField, wordsOf } from "./refusal.js";
+import { aboutValue, refusedField, wordsOf } from "./refusal.js";
 import { choseSampling, type SamplingField } from "./sampling.js";
+import { endUser } from "./words.js";
 
 /** Fields that a server may refuse and that a request can go without. */
 export const optionalFields = [

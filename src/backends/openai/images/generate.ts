@@ -14,7 +14,7 @@ import { firstSeed, nthSeed } from "../../../core/seeds.js";
 import { callHeaders } from "../../call-headers.js";
 import { eventsIn } from "../../completions/events-in.js";
 import { type Attempt, askWithout } from "../../completions/refusals/asking.js";
-import { endUser } from "../../completions/refusals/refusal.js";
+import { endUser } from "../../completions/refusals/words.js";
 import { longestOfOpenai, toldUser } from "../../end-user.js";
 import { extraText } from "../../extra-args.js";
 import type { Answer } from "../../http/answer.js";

@@ -3,7 +3,7 @@ import type { TextToImageRequest } from "../../../../gen/lintel/v1/image_pb.js";
 import { imageDefaults } from "../../../core/defaults.js";
 import { promptParts } from "../../../core/prompts.js";
 import { cfgOf } from "../../cfg.js";
-import { endUser } from "../../completions/refusals/refusal.js";
+import { endUser } from "../../completions/refusals/words.js";
 import { extraArgs, withoutExtraArgs } from "../../extra-args.js";
 import { refusedSize } from "../../size.js";
 import type { ImageProfile, Named } from "./profile.js";
