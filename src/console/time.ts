@@ -14,3 +14,10 @@ export function span(seconds: number): string {
 
 /** Milliseconds as seconds, to the hundredth. */
 export const seconds = (ms: number): string => (ms / 1000).toFixed(2);
+
+/** In less an answer came in one piece, which tells nothing of how fast it was made; milliseconds. */
+const shortest = 100;
+
+/** How many tokens came in a second, to three digits; `undefined`: too few, or in too little time, to tell. */
+export const rateOf = (tokens: number, ms: number): number | undefined =>
+  tokens < 2 || ms < shortest ? undefined : Number(((tokens / ms) * 1000).toPrecision(3));

@@ -1,7 +1,7 @@
 /** One turn of a conversation, as it is shown. */
 import { Markdown } from "../markdown/markdown.js";
 import { Alert, Copy, Warnings } from "../notes.js";
-import { seconds } from "../time.js";
+import { rateOf, seconds } from "../time.js";
 import { Shown } from "./attach.js";
 import type { Course, Turn } from "./conversation.js";
 import { Tokens } from "./tokens.js";
@@ -66,9 +66,9 @@ function courseIn({ model, first, total, finish, usage, estimated }: Course): st
     told.push(`${about}${usage.prompt_tokens} + ${usage.completion_tokens} tokens`);
   }
   if (first !== undefined) told.push(`first after ${seconds(first)} s`);
-  if (usage && total !== undefined && first !== undefined && total > first) {
-    const rate = (usage.completion_tokens / (total - first)) * 1000;
-    if (usage.completion_tokens > 1) told.push(`${rate.toPrecision(3)} tokens/s`);
+  if (usage && total !== undefined && first !== undefined) {
+    const rate = rateOf(usage.completion_tokens, total - first);
+    if (rate !== undefined) told.push(`${rate} tokens/s`);
   }
   if (finish === "length") told.push("cut off: raise “Most tokens”");
   else if (finish !== undefined && finish !== "stop") told.push(finish);
