@@ -39,7 +39,7 @@ const base64 = (value: unknown) =>
 
 /** What the gateway itself keeps of thoughts in `encrypted_content`. */
 const sealed = (details: object[], text: string) =>
-  base64(details) + (text === "" ? "" : `.${base64(text)}`);
+  base64(text === "" ? details : [{ type: "lintel.thinking", text }, ...details]);
 
 const unsigned = { type: "reasoning.text", text: "Hm", index: 0 };
 const signature = { type: "reasoning.text", signature: "abc", index: 0 };
@@ -239,11 +239,11 @@ describe("thoughts that come back", () => {
   });
 
   test.each([
-    `${base64({ alg: "none" })}.${base64("Hm")}`,
-    `${base64(["text"])}.${base64("Hm")}`,
-    `.${base64("Hm")}`,
+    base64({ type: "lintel.thinking", text: "Hm" }),
+    base64(["Hm"]),
+    base64([{ type: "lintel.thinking", text: "Hm" }, "Hm"]),
     "a.b.c",
-  ])("that somebody else has encrypted in two parts are passed over: %s", async (other) => {
+  ])("that somebody else has encrypted are passed over: %s", async (other) => {
     const kept = item({ summary: [], encrypted_content: other });
     expect(await messagesFor(...user, kept, answer)).toEqual([
       ["user", undefined, undefined, 0],

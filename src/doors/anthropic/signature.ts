@@ -1,7 +1,7 @@
 /** What model servers want to see again of thoughts, as signatures, and as what is redacted. */
-import { isObject, type JsonObject, parseJson } from "../../core/json.js";
+import { type JsonObject, parseJson } from "../../core/json.js";
 import { detailsIn } from "../../core/reasoning.js";
-import { sealed, thinkingIn, unsealed, withThinking } from "../json/kept-thoughts.js";
+import { sealed, unsealed } from "../json/kept-thoughts.js";
 
 /** How OpenRouter calls what is Claude's own. */
 const claude = "anthropic-claude-v1";
@@ -15,7 +15,7 @@ const unsigned = sealed("");
  * @param hidden the thoughts, where the client is not to see them: the model server may want them again
  */
 export function signatureOf(details: string, hidden = ""): string {
-  if (hidden !== "") return sealed(withThinking(hidden, detailsIn(details)));
+  if (hidden !== "") return sealed(details, hidden);
   const [first, ...more] = detailsIn(details);
   if (!first) return unsigned;
   const isClaudes = more.length === 0 && first.format === claude;
@@ -24,16 +24,15 @@ export function signatureOf(details: string, hidden = ""): string {
 
 /** Thoughts, and the details that a signature has. @param thinking the text that it stands with */
 export function signedBy(signature: string, thinking: string) {
-  if (signature === "" || signature === unsigned) return { thinking, details: [] };
+  if (signature === "") return { thinking, details: [] };
   const own = { type: "reasoning.text", text: thinking, signature, format: claude, index: 0 };
-  const details: readonly JsonObject[] = detailsOf(signature) ?? [own];
-  const told = thinkingIn(details);
-  return { thinking: told.text ?? thinking, details: told.details };
+  const kept = unsealed(signature) ?? { thinking, details: [own] };
+  return { thinking: kept.thinking || thinking, details: kept.details };
 }
 
 /** The details that redacted thoughts have. */
-export const redactedIn = (data: string): JsonObject[] =>
-  detailsOf(data) ?? [{ type: "reasoning.encrypted", data, format: claude, index: 0 }];
+export const redactedIn = (data: string): readonly JsonObject[] =>
+  unsealed(data)?.details ?? [{ type: "reasoning.encrypted", data, format: claude, index: 0 }];
 
 /** The type of a detail that has what a call has to come back with, where that came after the call had begun. */
 const ofCall = "lintel.extra_content";
@@ -53,9 +52,4 @@ export function callsExtras(details: readonly JsonObject[]) {
     extras,
     others: extras.size > 0 ? details.filter(({ type }) => type !== ofCall) : details,
   };
-}
-
-function detailsOf(text: string): JsonObject[] | undefined {
-  const details = parseJson(unsealed(text));
-  return Array.isArray(details) ? details.filter(isObject) : undefined;
 }

@@ -2,7 +2,7 @@
 import type { LLMMessage, ToolCall } from "../../../gen/lintel/v1/chat_pb.js";
 import { isObject, type JsonObject, parseJson } from "../../core/json.js";
 import { detailsIn } from "../../core/reasoning.js";
-import { sealed, thinkingIn, unsealed, withThinking } from "../json/kept-thoughts.js";
+import { sealed, unsealed } from "../json/kept-thoughts.js";
 
 /** How OpenRouter calls what is Gemini's own. */
 const gemini = "google-gemini-v1";
@@ -26,7 +26,7 @@ export function signaturesOf(
 ): Signatures {
   const details = detailsIn(reasoningDetails);
   if (calls[0]?.extraContent === "" && (reasoningContent !== "" || details.length > 0)) {
-    return { thoughts: "", call: sealed(withThinking(reasoningContent, details)) };
+    return { thoughts: "", call: sealed(reasoningDetails, reasoningContent) };
   }
   return { thoughts: details.length === 0 ? "" : sealed(reasoningDetails), call: "" };
 }
@@ -42,10 +42,11 @@ export function callSignatureOf(extraContent: string): string | undefined {
 
 /** What a server gave with a call, or a picture, by that signature; `undefined`: with its thoughts. */
 export function extraContentOf(signature: string): JsonObject | undefined {
-  const [kept] = detailsIn(unsealed(signature));
+  const kept = unsealed(signature);
   if (kept === undefined) return { google: { thought_signature: signature } };
+  const [first] = kept.details;
   // Details have a type.
-  return typeof kept.type === "string" ? undefined : kept;
+  return typeof first?.type === "string" ? undefined : first;
 }
 
 const nothing = {};
@@ -68,15 +69,14 @@ export class SignedThoughts {
     if (signature === "" || this.#signatures?.has(signature)) return;
     this.#signatures ??= new Set();
     this.#signatures.add(signature);
-    const all = parseJson(unsealed(signature));
-    if (!Array.isArray(all)) {
+    const kept = unsealed(signature);
+    if (kept === undefined) {
       const own = { type: "reasoning.encrypted", data: signature, format: gemini, index: 0 };
       this.#details.push(own);
       return;
     }
-    const { text, details } = thinkingIn(all.filter(isObject));
-    this.#kept += text ?? "";
-    this.#details.push(...details);
+    this.#kept += kept.thinking;
+    this.#details.push(...kept.details);
   }
 
   /** Members of a message; nothing where there were none. */

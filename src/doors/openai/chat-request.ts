@@ -28,7 +28,7 @@ import {
 import type { Customs } from "./custom-calls.js";
 import { checkCustomNames, isCustom } from "./custom-tools.js";
 import { endUserFields, readEndUser } from "./end-user.js";
-import { asksAsOpenRouter } from "./open-router.js";
+import { asksAsOpenRouter, asksForUsage } from "./open-router.js";
 import { otherNameFields, takeOtherNames } from "./other-names.js";
 import { checkParameters, fieldsOfRules } from "./parameter-rules.js";
 import { chatParameters, modalities, tierOf } from "./parameters.js";
@@ -157,7 +157,6 @@ export function readChat(json: JsonObject): ChatRequest {
   const names = customs.names(table);
   return {
     message,
-    // OpenRouter's clients ask for counts in their own way.
     form: { stream, includeUsage: includeUsage || asksForUsage(json) },
     defect,
     warnings,
@@ -166,8 +165,6 @@ export function readChat(json: JsonObject): ChatRequest {
     asOpenRouter: asksAsOpenRouter(json),
   };
 }
-
-const asksForUsage = ({ usage }: JsonObject): boolean => isObject(usage) && usage.include === true;
 
 /** Whether a message has its text elsewhere than in `content`, or in parts, an older role, or calls of custom tools. */
 const isRewritten = (message: unknown) =>

@@ -16,6 +16,27 @@ const [grants = "", ownGrants = ""] = [...page.matchAll(/```sql\n(.*?)```/gs)].m
   ([, sql]) => sql,
 );
 
+/** A database with its tables, and the users of the page with the rights that its statements give them. */
+async function granting(...statements: string[]) {
+  const server = await startPostgres();
+  onTestFinished(() => server.remove());
+  const url = await server.create("shared");
+  const open = (user: string) => {
+    const sql = openNamed(url.replace("lintel@", `${user}@`));
+    onTestFinished(() => sql.close());
+    return sql;
+  };
+  const owner = new DatabaseTokens(open("lintel"));
+  expect(await owner.list()).toEqual([]);
+  const client = new pg.Client(url);
+  await client.connect();
+  for (const user of ["gateway", "operator", "report"])
+    await client.query(`CREATE ROLE ${user} LOGIN`);
+  for (const one of statements) await client.query(one);
+  await client.end();
+  return { open, owner };
+}
+
 describe.skipIf(noPostgres !== undefined)("the least rights in PostgreSQL", () => {
   test.each<[string, (grants: string) => string, number, number]>([
     ["are enough for a gateway whose callers make tokens", (text) => text, 1, 0],
@@ -26,23 +47,7 @@ describe.skipIf(noPostgres !== undefined)("the least rights in PostgreSQL", () =
       1,
     ],
   ])("%s", async (_what, granted, left, told) => {
-    const server = await startPostgres();
-    onTestFinished(() => server.remove());
-    const url = await server.create("shared");
-    const open = (user: string) => {
-      const sql = openNamed(url.replace("lintel@", `${user}@`));
-      onTestFinished(() => sql.close());
-      return sql;
-    };
-    const owner = new DatabaseTokens(open("lintel"));
-    expect(await owner.list()).toEqual([]);
-    const client = new pg.Client(url);
-    await client.connect();
-    for (const user of ["gateway", "operator", "report"])
-      await client.query(`CREATE ROLE ${user} LOGIN`);
-    await client.query(grants);
-    await client.query(granted(ownGrants));
-    await client.end();
+    const { open, owner } = await granting(grants, granted(ownGrants));
     const log = { ...silent, warn: vi.fn() };
     const own = new DatabaseOwnTokens(open("gateway"), log);
     const make = (name: string, expiresAt: number) =>
@@ -62,38 +67,26 @@ describe.skipIf(noPostgres !== undefined)("the least rights in PostgreSQL", () =
   });
 
   test("are enough for a gateway, for tokens and for usage", async () => {
-    const server = await startPostgres();
-    onTestFinished(() => server.remove());
-    const url = await server.create("shared");
-    const open = (user: string) => {
-      const sql = openNamed(url.replace("lintel@", `${user}@`));
-      onTestFinished(() => sql.close());
-      return { tokens: new DatabaseTokens(sql), usage: new DatabaseUsage(sql) };
-    };
-    const owner = open("lintel");
-    expect(await owner.tokens.list()).toEqual([]);
-    const client = new pg.Client(url);
-    await client.connect();
-    for (const user of ["gateway", "operator", "report"])
-      await client.query(`CREATE ROLE ${user} LOGIN`);
-    await client.query(grants);
-    await client.end();
+    const { open } = await granting(grants);
 
-    const { tokens } = open("operator");
+    const tokens = new DatabaseTokens(open("operator"));
     await tokens.create({ name: "alice" });
     await tokens.rotate("alice", { graceMs: 1000 });
     await tokens.revoke("alice");
     expect(await tokens.list()).toMatchObject([{ name: "alice" }]);
 
     const gateway = open("gateway");
-    expect((await gateway.tokens.changes(0)).tokens).toHaveLength(1);
-    expect(await gateway.tokens.find(["none"])).toEqual([]);
-    expect(await gateway.usage.insert(linesOf(record({ at: 1, spend: 1 }), record()))).toEqual([]);
-    expect(await gateway.usage.totals([])).toMatchObject([{ calls: 2 }]);
-    expect(await gateway.usage.purge(2)).toBe(1);
-    expect(await gateway.usage.lifetimes(Date.now())).toHaveLength(1);
-    await expect(gateway.tokens.create({ name: "bob" })).rejects.toThrow();
+    const known = new DatabaseTokens(gateway);
+    const usage = new DatabaseUsage(gateway);
+    expect((await known.changes(0)).tokens).toHaveLength(1);
+    expect(await known.find(["none"])).toEqual([]);
+    expect(await usage.insert(linesOf(record({ at: 1, spend: 1 }), record()))).toEqual([]);
+    expect(await usage.totals([])).toMatchObject([{ calls: 2 }]);
+    expect(await usage.purge(2)).toBe(1);
+    expect(await usage.lifetimes(Date.now())).toHaveLength(1);
+    await expect(known.create({ name: "bob" })).rejects.toThrow();
 
-    expect(await open("report").usage.totals(["token"])).toMatchObject([{ calls: 1 }]);
+    const reported = new DatabaseUsage(open("report"));
+    expect(await reported.totals(["token"])).toMatchObject([{ calls: 1 }]);
   });
 });

@@ -2,7 +2,7 @@
 import type { Violation } from "../../../core/errors.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
 import { Thoughts } from "../../../core/reasoning.js";
-import { unsealed, unsealedThoughts } from "../../json/kept-thoughts.js";
+import { unsealed } from "../../json/kept-thoughts.js";
 
 /** What an item says. */
 export interface Thought {
@@ -28,7 +28,11 @@ export function readThoughts(
     into.push({ field: `${at}.encrypted_content`, message: "must be a string" });
   }
   if (typeof kept !== "string" || kept === "") return { text: said || summed, details: "" };
-  return { text: said || summed || unsealedThoughts(kept), details: unsealed(kept) };
+  const { thinking, details } = unsealed(kept) ?? { thinking: "", details: [] };
+  return {
+    text: said || summed || thinking,
+    details: details.length > 0 ? JSON.stringify(details) : "",
+  };
 }
 
 /** The texts of parts. */
