@@ -2,11 +2,11 @@
 import { isDeepStrictEqual } from "node:util";
 import { AlertWebhook } from "./alerts/webhook.js";
 import { createBackend } from "./backends/index.js";
-import { issuerSettings } from "./config/auth.js";
 import { resolveBackends } from "./config/backends.js";
 import { caches } from "./config/cache.js";
 import { signInSettings } from "./config/console.js";
 import { readerLimits } from "./config/documents.js";
+import { issuerSettings } from "./config/issuers.js";
 import { limitParts } from "./config/limits.js";
 import type { BackendConfig, Config } from "./config/schema.js";
 import { coreSettings } from "./config/settings.js";

@@ -8,7 +8,8 @@ import type {
 import { limitsMessage, msOf } from "../core/admin/messages.js";
 import type { TokenChange } from "../core/callers/registry.js";
 import { fromConnectError } from "../core/connect-error.js";
-import { everyToken, whereOptions, withTokens } from "./administered.js";
+import { whereOptions } from "./administered.js";
+import { everyToken, withTokens } from "./administered-tokens.js";
 import { type Command, type Given, type Group, UsageError } from "./command.js";
 import { deliver, out, say } from "./output.js";
 import {

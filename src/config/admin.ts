@@ -1,7 +1,8 @@
 /** Who may administer a gateway over the network, and where. */
 import * as z from "zod";
 import type { AdminSettings, TokenPolicy } from "../core/admin/settings.js";
-import { fromSchema, hashSchema } from "./auth.js";
+import { hashSchema } from "./auth.js";
+import { fromSchema } from "./caller-fields.js";
 import { name } from "./fields.js";
 import { listenAddress, listenMessage, time } from "./quantities.js";
 import type { Config } from "./schema.js";

@@ -1,9 +1,9 @@
 /** The page for browsers, and how people sign in to it. */
 import * as z from "zod";
 import type { SignInSettings } from "../oidc/sign-in-settings.js";
-import { issuerSettings } from "./auth.js";
 import { name } from "./fields.js";
 import { withoutFragment } from "./http-fields.js";
+import { issuerSettings } from "./issuers.js";
 import { type Finding, formatPath, type Path } from "./problems.js";
 import { type Fields, fields, list, texts } from "./raw.js";
 import type { Config } from "./schema.js";

@@ -18,10 +18,11 @@ import { name, origin, path, timeZone } from "./fields.js";
 import { guardsSchema } from "./guards.js";
 import { httpUrl } from "./http-fields.js";
 import { backendSchema } from "./kinds.js";
-import { idempotencySchema, limitSettingsSchema, pricesSchema } from "./limits.js";
+import { idempotencySchema, limitSettingsSchema } from "./limits.js";
 import { mediaSchema } from "./media.js";
 import { modelSchema } from "./model.js";
 import { routeTimeouts } from "./model-routing.js";
+import { pricesSchema } from "./prices.js";
 import {
   formatListen,
   listenAddress,

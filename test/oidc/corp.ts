@@ -1,6 +1,6 @@
 /** An issuer, and callers whom its tokens let in. */
 import { afterEach, beforeEach, expect } from "vitest";
-import { issuerSettings } from "../../src/config/auth.js";
+import { issuerSettings } from "../../src/config/issuers.js";
 import type { Caller } from "../../src/core/call.js";
 import type { LintelError } from "../../src/core/errors.js";
 import { silent } from "../../src/core/log.js";

@@ -23,10 +23,11 @@ import type { Logger } from "../log.js";
 import { causeOf, levelOf } from "../log-call.js";
 import { type Check, compileRules } from "../rules.js";
 import { holdsToken } from "../tokens.js";
-import { handlers, type Work } from "./handlers.js";
+import { handlers } from "./handlers.js";
 import { type AdminInput, type AdminMethod, type AdminOutput, adminMethods } from "./methods.js";
 import type { AdminSettings } from "./settings.js";
 import type { AdminState } from "./state.js";
+import type { Work } from "./work.js";
 
 /** Administration, as doors see it. */
 export interface Administration {
