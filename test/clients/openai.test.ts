@@ -157,7 +157,17 @@ describe("openai: chat", () => {
     const unknown = await create({ model: "gpt-none" });
     expect(unknown).toBeInstanceOf(NotFoundError);
     expect(unknown).toMatchObject({ code: "model_not_found" });
-    expect(await create({ n: 2 })).toBeInstanceOf(BadRequestError);
+    expect(await create({ moderation: { model: "m" } })).toBeInstanceOf(BadRequestError);
+  });
+
+  test("several answers, whole and streamed", async () => {
+    const client = await sdk(says("Hi", " there"));
+    const { choices } = await client.chat.completions.create({ ...asked, n: 3 });
+    expect(choices.map(({ index, message }) => [index, message.content])).toEqual(
+      [0, 1, 2].map((index) => [index, "Hi there"]),
+    );
+    const whole = await client.chat.completions.stream({ ...asked, n: 2 }).finalChatCompletion();
+    expect(whole.choices.map(({ message }) => message.content)).toEqual(["Hi there", "Hi there"]);
   });
 
   test("a wrong token", async () => {

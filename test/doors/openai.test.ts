@@ -154,7 +154,7 @@ describe("POST /v1/chat/completions", () => {
     const part = (type: string) => ({ type });
     const messages = [{ role: "user", content: [part("video"), part("film")] }];
     for (const [param, body] of [
-      ["n", { n: 2, modalities: ["audio"], messages }],
+      ["modalities", { modalities: ["audio"], guardrails: [{}], messages }],
       ["messages[0].content[0]", { messages }],
     ] as const) {
       const { error } = await json(await post("/v1/chat/completions", { ...hello(), ...body }));
@@ -308,7 +308,6 @@ describe("POST /v1/chat/completions", () => {
   });
 
   test.each([
-    ["n", hello({ n: 2 })],
     ["function_call", hello({ function_call: { name: "auto" } })],
     ["modalities", hello({ modalities: ["text", "audio"] })],
     ["moderation", hello({ moderation: { model: "omni-moderation-latest" } })],

@@ -6,9 +6,11 @@ import type {
   LLMResponse,
 } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Origin, Running } from "../../core/gateway.js";
+import type { Input } from "../../core/methods.js";
 import type { DoorOptions } from "../door.js";
 import { type Names, renamed } from "./rename.js";
 import { sendWhole } from "./reply.js";
+import { callSeveral } from "./several.js";
 import { type EventEncoder, sendEvents } from "./sse.js";
 
 /** A chat, as a door has read it. */
@@ -22,6 +24,8 @@ export interface AskedChat {
   readonly inParts?: boolean;
   /** Warnings of the door itself. */
   readonly warnings?: readonly string[];
+  /** How many answers are wanted. Default: 1. */
+  readonly count?: number;
 }
 
 /** How a door writes answers. */
@@ -36,17 +40,22 @@ export interface ChatForm {
 export function answerChat(
   reply: FastifyReply,
   { gateway, settings }: DoorOptions,
-  { message, stream, origin, names, inParts = false, warnings = [] }: AskedChat,
+  { message, stream, origin, names, inParts = false, warnings = [], count = 1 }: AskedChat,
   form: ChatForm,
 ): void {
+  // What is refused in any case is refused once.
+  const call = <M extends "chat" | "complete">(method: M): Running<M> =>
+    count === 1 || origin.defect
+      ? gateway.call(method, message as Input<M>, origin)
+      : callSeveral(gateway, method, message, origin, count);
   if (!stream) {
-    const running = renamed(gateway.call("complete", message, origin), names, inParts);
+    const running = renamed(call("complete"), names, inParts);
     const encode = (response: LLMResponse) =>
       form.whole(response, warnings.concat(response.warnings));
     sendWhole(reply, running, encode, warnings);
     return;
   }
-  const running = renamed(gateway.call("chat", message, origin), names, inParts);
+  const running = renamed(call("chat"), names, inParts);
   sendEvents(reply, running, form.encoder(running), settings, origin.signal, warnings);
 }
 

@@ -31,6 +31,8 @@ export interface ChunkForm {
   readonly usage: "every" | "extra" | "none";
   /** Whether thoughts stand in `reasoning`, too. Default: in `reasoning_content` alone. */
   readonly alsoReasoning?: boolean;
+  /** Which choice it is. Default: the only one. */
+  readonly index?: number;
 }
 
 /**
@@ -53,6 +55,8 @@ class ChunkEncoder implements EventEncoder<"chat"> {
   readonly #running: Pick<Running<"chat">, "model" | "counts">;
   readonly #asked: string;
   readonly #totals: Totals;
+  /** What a choice begins with. */
+  readonly #choice: string;
   /** What every chunk begins with. */
   #open: string | undefined;
   readonly #content = new TextEvents();
@@ -67,6 +71,8 @@ class ChunkEncoder implements EventEncoder<"chat"> {
     this.#running = running;
     this.#asked = asked;
     this.#totals = new Totals(notes);
+    const { index = 0 } = form;
+    this.#choice = index === 0 ? firstChoice : `{"index":${index},"delta":{`;
   }
 
   messages(batch: readonly LLMResponse[], to: EventSink): void {
@@ -122,7 +128,7 @@ class ChunkEncoder implements EventEncoder<"chat"> {
     const { fullDelta, usage } = this.#form;
     if (!events.begun) {
       const [full, short] = aheadOf[member];
-      const begin = `data: ${this.#open}{"index":0,"delta":{${this.#full ? full : short}`;
+      const begin = `data: ${this.#open}${this.#choice}${this.#full ? full : short}`;
       events.begin(begin, behindText[usage]);
     }
     events.write(text, to);
@@ -144,7 +150,7 @@ class ChunkEncoder implements EventEncoder<"chat"> {
     const reason = isLast ? toJsonString(finishReason) : "null";
     const beside = stopText(stopSequence) + logprobsText(logprobs);
     const more = isLast ? this.#ending() : middleUsage[this.#form.usage];
-    return `{"index":0,"delta":{${members}},"finish_reason":${reason}${beside}}]${more}}`;
+    return `${this.#choice}${members}},"finish_reason":${reason}${beside}}]${more}}`;
   }
 
   #calls(calls: readonly ToolCall[]): string {
@@ -164,7 +170,7 @@ class ChunkEncoder implements EventEncoder<"chat"> {
   #delta(members: string): string {
     const delta = this.#full ? `"role":"assistant","content":""${members}` : members.slice(1);
     this.#started = true;
-    return `{"index":0,"delta":{${delta}},"finish_reason":null}]${middleUsage[this.#form.usage]}}`;
+    return `${this.#choice}${delta}},"finish_reason":null}]${middleUsage[this.#form.usage]}}`;
   }
 
   /** Whether a delta says everything: each of the contract's does, and the first of any stream. */
@@ -175,7 +181,7 @@ class ChunkEncoder implements EventEncoder<"chat"> {
   /** @param beside what the choice says besides, @param more what the chunk does: both as they follow other members */
   #last(reason: string, more: string, beside = ""): string {
     const empty = this.#full ? '"role":"assistant","content":""' : "";
-    return `{"index":0,"delta":{${empty}},"finish_reason":${toJsonString(reason)}${beside}}]${more}}`;
+    return `${this.#choice}${empty}},"finish_reason":${toJsonString(reason)}${beside}}]${more}}`;
   }
 
   #counts(): string {
@@ -199,6 +205,8 @@ class ChunkEncoder implements EventEncoder<"chat"> {
     }
   }
 }
+
+const firstChoice = '{"index":0,"delta":{';
 
 /** What a delta begins with that says everything, and one that says no more than its text. */
 const aheadOf = {

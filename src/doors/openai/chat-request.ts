@@ -25,6 +25,7 @@ import {
   readParts,
   thoughtsAmong,
 } from "./chat-parts.js";
+import { countOf } from "./choices.js";
 import type { Customs } from "./custom-calls.js";
 import { checkCustomNames, isCustom } from "./custom-tools.js";
 import { endUserFields, readEndUser } from "./end-user.js";
@@ -46,6 +47,8 @@ export interface ChatRequest {
   readonly customs: Customs;
   /** Whether the answer is looked at as OpenRouter's. */
   readonly asOpenRouter: boolean;
+  /** How many answers are wanted. */
+  readonly count: number;
 }
 
 const decode = compileDecoder(LLMRequestSchema);
@@ -60,6 +63,7 @@ export const chatFields = fieldsOf(LLMRequestSchema, {
   ...otherNameFields,
   reasoning: reasoningFields,
   usage: fields({ include: true }),
+  n: true,
   ...switchFields,
   ...formFieldsBeside,
   response_format: fieldsOf(ResponseFormatSchema, formatFields),
@@ -152,6 +156,7 @@ export function readChat(json: JsonObject): ChatRequest {
   violations.push(...wrong);
   // Not as arguments, of which there may be too many for the stack.
   for (const fault of customs.wrong) violations.push(fault);
+  const count = countOf(json, violations);
   const { stream, includeUsage } = answerForm(json, violations);
   const defect = invalidIn(violations) ?? refused;
   const names = customs.names(table);
@@ -163,6 +168,7 @@ export function readChat(json: JsonObject): ChatRequest {
     names: among.places ? withPlaces(names, among.places) : names,
     customs: customNames,
     asOpenRouter: asksAsOpenRouter(json),
+    count,
   };
 }
 

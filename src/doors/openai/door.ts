@@ -2,6 +2,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { TextToImageResponse } from "../../../gen/lintel/v1/image_pb.js";
 import { LintelError } from "../../core/errors.js";
+import type { Running } from "../../core/gateway.js";
 import { withMembers } from "../../core/json.js";
 import { apiKeyAsToken } from "../credential.js";
 import type { Door } from "../door.js";
@@ -15,6 +16,7 @@ import { sendWhole } from "../json/reply.js";
 import { sendEvents } from "../json/sse.js";
 import { modelForm } from "../model-forms.js";
 import { chatFields, readChat } from "./chat-request.js";
+import { choicesEncoder } from "./choices.js";
 import { inputsTo, withInputs } from "./custom-calls.js";
 import { openaiImageEncoder } from "./image-events.js";
 import { imageFields, readImage, wholeOpenAIImages } from "./image-request.js";
@@ -67,22 +69,27 @@ export const openai: Door = async (app, options) => {
       includeUsage,
       customs,
       asOpenRouter: read.asOpenRouter || isOpenRouters(request.headers),
+      count: read.count,
     };
   };
 
   const complete = (request: FastifyRequest, reply: FastifyReply, model?: string) => {
     // Not taken apart with a rest, which V8 copies in its runtime.
     const asked = readAsked(request, reply, model);
-    const { message, warnings, includeUsage, customs, asOpenRouter } = asked;
+    const { message, warnings, includeUsage, customs, asOpenRouter, count } = asked;
     const usage = includeUsage ? "extra" : "none";
     const wholeCalls = wantsWholeCalls(request.headers);
-    const chunks = { fullDelta: false, usage, alsoReasoning: asOpenRouter } as const;
+    const encoderOf = (running: Running<"chat">, index: number) => {
+      const form = { fullDelta: false, usage, alsoReasoning: asOpenRouter, index } as const;
+      const encoder = inputsTo(chunkEncoder(form, running, message.model, warnings), customs);
+      return wholeCalls ? wholeCallsTo(encoder) : encoder;
+    };
     return answerChat(reply, options, asked, {
       whole: (response, all) => wholeChat(withInputs(response, customs), all, asOpenRouter),
-      encoder: (running) => {
-        const encoder = inputsTo(chunkEncoder(chunks, running, message.model, warnings), customs);
-        return wholeCalls ? wholeCallsTo(encoder) : encoder;
-      },
+      encoder: (running) =>
+        count === 1
+          ? encoderOf(running, 0)
+          : choicesEncoder(count, (index) => encoderOf(running, index)),
     });
   };
 

@@ -23,7 +23,6 @@ export const tierOf = (value: unknown): unknown => (tiers.includes(value) ? valu
 export const chatParameters = rules({
   ...otherForms,
   ...chatsOfServers,
-  n: refuse(1),
   audio: warn(),
   // Azure's, for answers by what is found in documents.
   data_sources: refuse(),
