@@ -4,6 +4,7 @@ import { createInterface } from "node:readline/promises";
 import { ChatService, type LLMRequest, LLMRequestSchema } from "../../gen/lintel/v1/chat_pb.js";
 import { choicesOf } from "../core/rules.js";
 import { type Message, printAnswer } from "./answer.js";
+import { formOf, formOptions } from "./answer-form.js";
 import { fileOf, imageOf, type Part, soundOf, sounds } from "./attachments.js";
 import { integerOf, numberOf, seedOf, serverOptions, withServer } from "./client.js";
 import { type Command, type Given, UsageError } from "./command.js";
@@ -44,6 +45,7 @@ export const chat: Command = {
       multiple: true,
       help: "what is added to the logit of the token with this id, from -100 to 100; may be repeated",
     },
+    ...formOptions,
     "max-tokens": { value: "N", help: "most tokens of an answer (default: 256)" },
     seed: { value: "N", help: "for the same answer again, where the model can" },
     effort: {
@@ -105,6 +107,7 @@ const settingsOf = (given: Given) => ({
   presencePenalty: numberOf(given, "presence-penalty"),
   repetitionPenalty: numberOf(given, "repetition-penalty"),
   logitBias: biasOf(given.texts("logit-bias")),
+  responseFormat: formOf(given),
   maxTokens: integerOf(given, "max-tokens"),
   seed: seedOf(given),
   reasoningEffort: choiceOf(given, "effort", efforts),

@@ -7,7 +7,6 @@ import type {
   CountTokensResponse,
   LLMChoice,
   LLMMessage,
-  LLMRequest,
   LLMTokenUsage,
   ToolCall,
 } from "../../gen/lintel/v1/chat_pb.js";
@@ -131,7 +130,3 @@ export const tokenCount = (promptTokens: number, estimated = false): CountTokens
   estimated,
   warnings: [],
 });
-
-/** Whether what a model says is to be JSON. */
-export const isJson = ({ responseFormat }: LLMRequest): boolean =>
-  responseFormat !== undefined && responseFormat.type !== "text";

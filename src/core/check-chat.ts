@@ -1,11 +1,17 @@
 /** What the rules in the proto can't say of messages, tools, forms of answers and what is told beside them. */
-import type { ContentPart, LLMMessage, LLMRequest } from "../../gen/lintel/v1/chat_pb.js";
+import type {
+  ContentPart,
+  LLMMessage,
+  LLMRequest,
+  ResponseFormat,
+} from "../../gen/lintel/v1/chat_pb.js";
 import { isBase64 } from "./base64.js";
 import type { Violation } from "./errors.js";
 import { inlineFile, longestHead } from "./files.js";
 import { inlineImage } from "./image-urls.js";
 import { areObjects, isJsonOf, isObject, isTooDeepIn, parseJson, tooDeep } from "./json.js";
 import { fits } from "./pattern.js";
+import { textForms } from "./text-forms.js";
 
 /**
  * Looks at what a request says in its messages, of tools, of the answer's form and of what is told beside it.
@@ -33,8 +39,20 @@ export function checkChat(request: LLMRequest, hosts: readonly string[], into: V
   if (topLogprobs > 0 && !request.logprobs) {
     into.push({ field: "top_logprobs", message: "must be 0 where no logprobs are asked for" });
   }
-  if (responseFormat?.type !== "json_schema") return;
-  const { jsonSchema } = responseFormat;
+  if (responseFormat) checkForm(responseFormat, into);
+}
+
+function checkForm(form: ResponseFormat, into: Violation[]): void {
+  const { type, jsonSchema } = form;
+  for (const one of textForms) {
+    const field = `response_format.${one}`;
+    const isThere = form[one].length > 0;
+    if (one === type && !isThere) into.push({ field, message: "is required" });
+    if (one !== type && isThere) {
+      into.push({ field, message: `must be absent where the type is not "${one}"` });
+    }
+  }
+  if (type !== "json_schema") return;
   if (jsonSchema) checkSchema("response_format.json_schema.schema", jsonSchema.schema, into);
   else into.push({ field: "response_format.json_schema", message: "is required" });
 }

@@ -10,6 +10,7 @@ import { invalidFields, unsupported } from "./errors.js";
 import { imagesToOthers, marksFor, withFewerParts, withoutTools } from "./fit-messages.js";
 import { capOf, type Parameter, planOf, type Values } from "./parameters.js";
 import type { Bounds, ModelSettings, UnsupportedPolicy } from "./settings.js";
+import { textFormOf } from "./text-forms.js";
 import { notSupported, type Warnings } from "./warnings.js";
 
 /** A request of either operation. */
@@ -112,6 +113,7 @@ export function fitRequest<R extends Request>(
     if (value !== instead) fitted[key] = instead;
   }
   if (chat) {
+    fitTextForm(fitted, model, settings, warnings);
     if (cuts) cutToCap(fitted, model, settings, warnings);
     checkCap(fitted, model, settings);
     if (!model.supports.includes("tools")) withoutTools(fitted, warnings);
@@ -185,12 +187,30 @@ function unsetValue(unset: unknown, value: unknown): unknown {
   return typeof value === "string" ? (unset ?? "") : unset;
 }
 
-function refuseOrWarn(parameter: Parameter, policy: UnsupportedPolicy, warnings: Warnings): void {
-  const { name, changes } = parameter;
+function refuseOrWarn(
+  { name, changes }: Pick<Parameter, "name" | "changes">,
+  policy: UnsupportedPolicy,
+  warnings: Warnings,
+): void {
   if (policy === "reject" || (policy === "default" && changes)) {
     throw unsupported(name);
   }
   warnings.add(notSupported(name));
+}
+
+/** A model that answers in forms of JSON may know no others. */
+function fitTextForm(
+  fitted: Values,
+  model: Model,
+  settings: ModelSettings | undefined,
+  warnings: Warnings,
+): void {
+  const asked = fitted.responseFormat as LLMRequest["responseFormat"];
+  const form = asked && textFormOf(asked);
+  if (form === undefined || model.supports.includes(form)) return;
+  const name = `response_format.${form}`;
+  refuseOrWarn({ name, changes: true }, settings?.unsupported ?? "default", warnings);
+  fitted.responseFormat = undefined;
 }
 
 function cutToCap(

@@ -7,6 +7,7 @@ import { impliedBy, isSide } from "./defaults.js";
 import { cacheControl } from "./prompt-marks.js";
 import { multipleOf } from "./rules.js";
 import type { Bound, Bounds, ModelSettings } from "./settings.js";
+import { textForms } from "./text-forms.js";
 
 /** Values of fields, by the names of their properties. */
 export type Values = Record<string, unknown>;
@@ -71,10 +72,11 @@ const always = new Set([
   "prompt_cache_key",
 ]);
 
-/** What a chat model may support besides the fields of requests: fields of their messages and tools. */
+/** What a chat model may support besides the fields of requests: fields of their messages, tools and forms. */
 export const messageParameters: readonly string[] = [
   ...["image_url", "file", "input_audio"],
   cacheControl,
+  ...textForms,
 ];
 
 function parametersOf(fields: readonly DescField[]): Parameter[] {

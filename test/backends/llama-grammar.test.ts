@@ -1,6 +1,6 @@
 /** What the grammars of schemas let through, text by text. */
 import { describe, expect, it } from "vitest";
-import { Gbnf } from "../../src/backends/llama/grammar/gbnf.js";
+import { Gbnf } from "../../src/backends/gbnf/gbnf.js";
 import { SchemaGrammar } from "../../src/backends/llama/grammar/schema.js";
 import { textWithout } from "../../src/backends/llama/grammar/strings.js";
 import { fits, grammarOf } from "./llama-grammars.js";

@@ -1,7 +1,7 @@
 /** Grammars as llama.cpp reads them. */
 import { getLlama, type Llama, type LlamaGrammar } from "node-llama-cpp";
 import type { LLMRequest, Tool } from "../../gen/lintel/v1/chat_pb.js";
-import { Gbnf } from "../../src/backends/llama/grammar/gbnf.js";
+import { Gbnf } from "../../src/backends/gbnf/gbnf.js";
 import type { ToolForm } from "../../src/backends/llama/tools/form.js";
 import { callsIn } from "../../src/backends/llama/tools/grammar.js";
 import { chatRequest } from "./llama-subject.js";

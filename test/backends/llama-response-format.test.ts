@@ -1,3 +1,4 @@
+import { RE2JS } from "re2js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import * as z from "zod";
 import type { ResponseFormat } from "../../gen/lintel/v1/chat_pb.js";
@@ -6,7 +7,7 @@ import { llamaSchema } from "../../src/backends/llama/schema.js";
 import type { Backend } from "../../src/core/backend.js";
 import { silent } from "../../src/core/log.js";
 import type { Served } from "../doors/serve.js";
-import { jsonObject, jsonSchema } from "../support/formats.js";
+import { jsonObject, jsonSchema, textForm } from "../support/formats.js";
 import { choicesOf, serveFile } from "./llama-gateway.js";
 import { answer, backendFor, chatRequest, tiny, trained } from "./llama-subject.js";
 
@@ -274,7 +275,49 @@ describe("a model of random weights", () => {
   it("says that it does forms", () => {
     const config = llamaSchema.parse({ type: "llama", name: "x", path: tiny, load: "lazy" });
     const [model] = createLlamaBackend(config, { log: silent }).models();
-    expect(model?.supports).toContain("response_format");
+    expect(model?.supports).toEqual(expect.arrayContaining(["response_format", "choice", "regex"]));
+    // What a stranger's grammar does to the engine nobody knows.
+    expect(model?.supports).not.toContain("grammar");
+  });
+
+  it.each([
+    ["of some texts", textForm("choice", ["yes", 'a "no"', "line\nline", "\\"])],
+    ["of one", textForm("choice", ["ab"])],
+  ])("answers with one %s", async (_, form) => {
+    for (const seed of [1n, 2n, 3n]) {
+      const { text } = await ask(form, { seed, temperature: 2 });
+      expect(form.choice).toContain(text);
+    }
+  });
+
+  it.each(["[0-9]{4}-[0-9]{2}", "(?i)yes|no", "(?:ab|[^\\x00-\\x{ffff}])+"])(
+    "answers with what matches %s",
+    async (expression) => {
+      for (const seed of [1n, 2n, 3n]) {
+        const { text } = await ask(textForm("regex", expression), { seed, maxTokens: 200 });
+        // Of what may go on for ever a part may be cut.
+        expect(RE2JS.compile(`^(?:${expression})`).matcher(text).find()).toBe(true);
+      }
+    },
+  );
+
+  it.each([
+    [textForm("regex", "\\ba"), "unsupported_parameter", "held to a regex with bounds of words"],
+    [textForm("choice", ["a", "b\0"]), "unsupported_parameter", "held to a choice with U+0000"],
+    [textForm("regex", "["), "invalid_fields", "must be a regular expression in RE2's syntax"],
+    [
+      textForm(
+        "choice",
+        Array.from({ length: 1024 }, (_, i) => `${i}`.repeat(100)),
+      ),
+      "unsupported_parameter",
+      "held to a choice with so many parts",
+    ],
+  ])("refuses what no grammar says", async (form, code, why) => {
+    await expect(ask(form)).rejects.toMatchObject({
+      ...{ code, param: `response_format.${form.type}` },
+      message: expect.stringContaining(why),
+    });
   });
 });
 

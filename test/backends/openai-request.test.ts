@@ -23,6 +23,13 @@ const sampling: Readonly<Record<string, readonly string[]>> = {
   tgi: ["frequency_penalty", "repetition_penalty"],
 };
 
+const textForms = ["choice", "regex", "grammar"];
+/** And of how an answer may be held to a text. */
+const forms: Readonly<Record<string, readonly string[]>> = {
+  ...{ vllm: textForms, sglang: textForms, llamacpp: textForms },
+  tgi: ["choice", "regex"],
+};
+
 describe("the body", () => {
   it("of a stream asks for usage", async () => {
     const server = await against(echo);
@@ -69,6 +76,7 @@ describe("the body", () => {
       // Nobody knows what stands behind a server that nobody knows.
       ...(["auto", "openai"].includes(dialect) ? ["file"] : []),
       ...(["auto", "vllm"].includes(dialect) ? ["modalities", "image_config"] : []),
+      ...(forms[dialect] ?? []),
       ...(dialect === "lmstudio" ? [] : ["logprobs", "top_logprobs"]),
     ];
     expect(server.backend.models()[0]?.supports).toEqual(

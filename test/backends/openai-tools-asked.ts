@@ -22,7 +22,7 @@ export const choice = (type: string, name?: string): NonNullable<LLMRequest["too
 export const format = (type: string, jsonSchema?: object) =>
   ({
     $typeName: "lintel.v1.ResponseFormat",
-    type,
+    ...{ type, choice: [], regex: "", grammar: "" },
     ...(jsonSchema && {
       jsonSchema: { $typeName: "lintel.v1.JsonSchemaFormat", ...jsonSchema },
     }),

@@ -16,6 +16,13 @@ import { runHere, typing } from "./here.js";
 const { lintel, seen, at } = await startAnswering();
 afterAll(() => lintel.close());
 
+/** A file with a text, for as long as the process runs. */
+function file(text: string): string {
+  const path = join(mkdtempSync(join(tmpdir(), "lintel-form-")), "form");
+  writeFileSync(path, text);
+  return path;
+}
+
 describe("lintel chat", () => {
   test("prints an answer, and nothing that steers the terminal", async () => {
     const ended = await runHere([
@@ -41,6 +48,29 @@ describe("lintel chat", () => {
       ...{ minP: 0.05, frequencyPenalty: 0.5, presencePenalty: -0.5, repetitionPenalty: 1.1 },
       ...{ verbosity: "low", serviceTier: "flex", logitBias: { 50256: -100, 7: 2.5 } },
     });
+  });
+
+  test.each([
+    [["--choice", "yes", "--choice", "no"], { type: "choice", choice: ["yes", "no"] }],
+    [["--regex", "a+"], { type: "regex", regex: "a+" }],
+    [["--grammar", file("root ::= a")], { type: "grammar", grammar: "root ::= a" }],
+    [
+      ["--schema", file('{"type":"object"}')],
+      { type: "json_schema", jsonSchema: { name: "answer", schema: '{"type":"object"}' } },
+    ],
+  ])("asks for an answer of a form: %j", async (form, responseFormat) => {
+    const { code } = await runHere(["chat", "Hi", ...at, ...form]);
+    expect(code).toBe(0);
+    expect(seen.at(-1)).toMatchObject({ responseFormat });
+  });
+
+  test.each([
+    [["--regex", "a", "--choice", "b"], "--choice and --regex are two forms: say one"],
+    [["--schema", "/none"], "--schema /none: it can't be read (ENOENT)"],
+    [["--grammar", tmpdir()], `--grammar ${tmpdir()}: it can't be read (EISDIR)`],
+  ])("says what is wrong with a form: %j", async (form, why) => {
+    const { code, stderr } = await runHere(["chat", "Hi", ...at, ...form]);
+    expect([code, stderr.split("\n")[0]]).toEqual([2, `lintel: ${why}`]);
   });
 
   test("a message that is refused is forgotten, and the conversation goes on", async () => {

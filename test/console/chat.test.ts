@@ -50,6 +50,21 @@ describe.skipIf(noBrowser)(`conversations in the console${why}`, () => {
     expect({ faults, origins: [...origins] }).toEqual({ faults: [], origins: [url] });
   });
 
+  it.each([
+    ["one of some texts", "Texts", "yes\n\nno", { type: "choice", choice: ["yes", "no"] }],
+    ["what matches an expression", "Regular expression", "a+", { type: "regex", regex: "a+" }],
+    ["a text of a grammar", "Grammar", "root ::= a", { type: "grammar", grammar: "root ::= a" }],
+  ])("hold the answer to %s", async (option, label, value, responseFormat) => {
+    const backend = scripted({ chat: says("Yes.") });
+    const { url } = await serve(backend, shown);
+    const { page } = await opened(url);
+    await labelled(page, "The answer is").selectOption(option);
+    await labelled(page, label).fill(value);
+    await say(page, "First?");
+    await page.getByRole("button", { name: "Again" }).waitFor();
+    expect(backend.asked[0]).toMatchObject({ responseFormat });
+  });
+
   it("tell the model what was said before, with the settings that it knows", async () => {
     const backend = scripted({ chat: says("Yes.") });
     const { url } = await serve(backend, shown);

@@ -99,6 +99,18 @@ describe("a guard", () => {
     ]);
   });
 
+  test.each([
+    ["choice", ["no", secret], "response_format.choice[1]"],
+    ["regex", secret, "response_format.regex"],
+    ["grammar", secret, "response_format.grammar"],
+  ])("that would replace what holds an answer to a text blocks the call: %s", async (...row) => {
+    const [type, value, field] = row;
+    const { ask, backend } = guarded([mail()]);
+    const { code, error } = await ask({ ...user("a"), responseFormat: { type, [type]: value } });
+    expect([code, error?.param]).toEqual(["content_blocked", field]);
+    expect(backend.asked).toEqual([]);
+  });
+
   test("that would replace the name of a function blocks the call", async () => {
     const { checker } = saying((texts) => ({
       action: "replace",

@@ -147,7 +147,8 @@ test.each([
 test.each([
   ["response_format.schema", { type: "json_object", schema: "no" }],
   ["response_format.value", { type: "json", value: "no" }],
-  ["response_format.type", { type: "regex", value: "a+" }],
+  ["response_format.regex", { type: "regex" }],
+  ["response_format.value", { type: "regex", value: 5 }],
 ])("422 of a schema beside the type: %s", async (param, response_format) => {
   const { post } = await serveChat(says("Hi"));
   const answer = await post(completions, hello({ response_format }));
@@ -155,28 +156,95 @@ test.each([
   expect((await json(answer)).error).toMatchObject({ param });
 });
 
+const texts = ["yes", "no"];
+const ofChoice = { type: "choice", choice: texts };
+const ofRegex = { type: "regex", regex: "a+" };
+const ofGrammar = { type: "grammar", grammar: "root ::= a" };
+
+describe("a text of a form", () => {
+  test.each([
+    [{ guided_choice: texts }, ofChoice],
+    [{ guided_regex: "a+" }, ofRegex],
+    [{ guided_grammar: "root ::= a" }, ofGrammar],
+    [{ structured_outputs: { choice: texts } }, ofChoice],
+    [{ structured_outputs: { regex: "a+" } }, ofRegex],
+    [{ structured_outputs: { grammar: "root ::= a" } }, ofGrammar],
+    [{ nvext: { guided_choice: texts } }, ofChoice],
+    [{ nvext: { guided_regex: "a+", guided_choice: [] } }, ofRegex],
+    [{ grammar: "root ::= a" }, ofGrammar],
+    [{ regex: "a+" }, ofRegex],
+    [{ ebnf: "root ::= a" }, ofGrammar],
+  ])("%j", async (more, format) => {
+    for (const [path, body] of bodies(more)) expect(await formOf(path, body)).toMatchObject(format);
+  });
+
+  test.each([
+    [{ type: "regex", value: "a+" }, ofRegex],
+    [{ type: "regex", pattern: "a+" }, ofRegex],
+    [ofRegex, ofRegex],
+    [ofChoice, ofChoice],
+    [ofGrammar, ofGrammar],
+  ])("in the API's own field: %j", async (form, format) => {
+    expect(await formOf(completions, hello({ response_format: form }))).toMatchObject(format);
+  });
+
+  test.each([ofRegex, ofChoice, ofGrammar])("in text.format: %j", async (format) => {
+    const body = { input: "Hello", text: { format } };
+    expect(await formOf(responses, body)).toMatchObject(format);
+  });
+
+  test.each([
+    ["guided_choice", { guided_choice: 5 }, "must be an array of strings"],
+    ["guided_choice[1]", { guided_choice: ["yes", 5] }, "must be a string"],
+    ["structured_outputs.choice[0]", { structured_outputs: { choice: [""] } }, "must not be empty"],
+    ["guided_regex", { guided_regex: 5 }, "must be a string"],
+    ["grammar", { grammar: {} }, "must be a string"],
+    ["regex", { regex: "a+", guided_choice: texts }, "must not stand beside guided_choice"],
+    [
+      "guided_regex",
+      { guided_regex: "a+", guided_json: schema },
+      "must not stand beside guided_json",
+    ],
+    ["ebnf", { ebnf: "x".repeat(131073) }, "must be of at most 131072 characters"],
+  ])("422 by the client's name of the field: %s", async (param, more, message) => {
+    const { post } = await serveChat(says("Hi"));
+    for (const [path, body] of bodies(more)) {
+      const answer = await post(path, body);
+      expect(answer.status).toBe(422);
+      const { error } = await json(answer);
+      expect(error).toMatchObject({ param, message: expect.stringContaining(message) });
+    }
+  });
+
+  test.each([
+    ["guided_choice", { guided_choice: texts }],
+    ["structured_outputs.regex", { structured_outputs: { regex: "a+" } }],
+    ["grammar", { grammar: "root ::= a" }],
+  ])("400 of a model that knows schemas alone: %s", async (param, more) => {
+    const { post } = await serve(
+      scripted({ chat: says("Hi") }, [chatModel("chat-1", { supports: ["response_format"] })]),
+    );
+    for (const [path, body] of bodies(more)) {
+      const answer = await post(path, body);
+      expect(answer.status).toBe(400);
+      const { error } = await json(answer);
+      expect(error).toMatchObject({ code: "unsupported_parameter", param });
+      expect(error.message).toBe(`${param}: this model does not support it`);
+    }
+  });
+});
+
 test.each([
-  ["guided_choice", { guided_choice: ["yes", "no"] }],
-  ["guided_regex", { guided_regex: "a+" }],
-  ["guided_grammar", { guided_grammar: "root ::= a" }],
   ["structural_tag", { structural_tag: "{}" }],
-  ["structured_outputs.choice", { structured_outputs: { choice: ["yes", "no"] } }],
-  ["structured_outputs.regex", { structured_outputs: { regex: "a+" } }],
-  ["structured_outputs.grammar", { structured_outputs: { grammar: "root ::= a" } }],
   ["structured_outputs.structural_tag", { structured_outputs: { structural_tag: "{}" } }],
-  ["nvext.guided_choice", { nvext: { guided_choice: ["yes", "no"] } }],
-  ["grammar", { grammar: "root ::= a" }],
-  ["regex", { regex: "a+" }],
-  ["ebnf", { ebnf: "root ::= a" }],
-])("400 of another form than a schema's: %s", async (param, more) => {
+])("400 of a form of parts: %s", async (param, more) => {
   const { post } = await serveChat(says("Hi"));
   for (const [path, body] of bodies(more)) {
     const answer = await post(path, body);
     expect(answer.status).toBe(400);
     const { error } = await json(answer);
     expect(error).toMatchObject({ code: "unsupported_parameter", param });
-    expect(error.message).toContain(`${param}: `);
-    expect(error.message).toContain("JSON schema");
+    expect(error.message).toContain("ask for a schema, a regex or a grammar");
   }
 });
 

@@ -120,6 +120,16 @@ describe("generationConfig", () => {
     expect(said).toEqual(expected);
   });
 
+  test.each([
+    { responseMimeType: "text/x.enum", responseSchema: { type: "STRING", enum: ["yes", "no"] } },
+    { response_mime_type: "text/x.enum", response_schema: { enum: ["yes", "no"] } },
+    { responseMimeType: "text/x.enum", responseJsonSchema: { enum: ["yes", "no"] } },
+    { responseFormat: { text: { mimeType: "text/x.enum", schema: { enum: ["yes", "no"] } } } },
+  ])("asks for one of some texts: %j", async (form) => {
+    const { responseFormat } = await requestOf(config(form));
+    expect(responseFormat).toMatchObject({ type: "choice", choice: ["yes", "no"] });
+  });
+
   /** A schema of a function as the model gets it. */
   async function parametersOf(parameters: object) {
     const functionDeclarations = [{ name: "f", parameters }];

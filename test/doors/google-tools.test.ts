@@ -190,6 +190,18 @@ test.each<[string, object]>([
     "generationConfig.responseSchema",
     config({ responseMimeType: "application/json", responseSchema: "a" }),
   ],
+  [
+    "generationConfig.responseSchema.enum",
+    config({ responseMimeType: "text/x.enum", responseSchema: { type: "STRING" } }),
+  ],
+  [
+    "generationConfig.responseJsonSchema.enum[1]",
+    config({ responseMimeType: "text/x.enum", responseJsonSchema: { enum: ["a", ""] } }),
+  ],
+  [
+    "generationConfig.responseFormat.enum",
+    config({ responseFormat: { text: { mimeType: "text/x.enum", schema: { type: "string" } } } }),
+  ],
   ["tools", hello({ tools: 5 })],
   ["tools[0]", hello({ tools: ["a"] })],
   ["tools[0].functionDeclarations", hello({ tools: [{ functionDeclarations: 5 }] })],
@@ -269,8 +281,8 @@ test.each<[string, object, RegExp]>([
   ],
   [
     "generationConfig.responseMimeType",
-    config({ responseMimeType: "text/x.enum" }),
-    /only text\/plain/,
+    config({ responseMimeType: "text/csv" }),
+    /only text\/plain, application\/json and text\/x\.enum/,
   ],
 ])("400: %s", async (field, body, why) => {
   const backend = scripted({ chat: says("Hi") });

@@ -147,7 +147,8 @@ describe("faults", () => {
     ["tool_choice.name", { input, tools: [f], tool_choice: { type: "function" } }],
     ["text", { input, text: "plain" }],
     ["text.format", { input, text: { format: "text" } }],
-    ["text.format.type", { input, text: { format: { type: "grammar" } } }],
+    ["text.format.type", { input, text: { format: { type: "xml" } } }],
+    ["text.format.grammar", { input, text: { format: { type: "grammar" } } }],
     ["text.format.name", { input, text: { format: { type: "json_schema", schema: {} } } }],
     [
       "text.format.schema",

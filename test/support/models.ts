@@ -15,6 +15,7 @@ export function chatModel(id: string, different: Partial<Model> = {}): Model {
       ...["reasoning_effort", "modalities", "image_config"],
       ...["frequency_penalty", "presence_penalty", "repetition_penalty", "min_p"],
       ...["logprobs", "top_logprobs", "verbosity", "service_tier", "logit_bias"],
+      ...["choice", "regex", "grammar"],
     ],
     ...different,
   });

@@ -1,7 +1,7 @@
 /** How much is to be thought, as a request says it to its provider. */
 
 import type { LLMMessage } from "../../../gen/lintel/v1/chat_pb.js";
-import { isJson } from "../../core/chat-messages.js";
+import { isJson } from "../../core/text-forms.js";
 import { mustCall } from "../../core/tool-calls.js";
 import { notSupported } from "../../core/warnings.js";
 import { effort, signedThoughts, summaries } from "../completions/thoughts.js";

@@ -12,6 +12,7 @@ import { inlineFile, isPdf } from "../../core/files.js";
 import { parseJson } from "../../core/json.js";
 import { parseMarked } from "../../core/long-numbers.js";
 import { markOf } from "../../core/prompt-marks.js";
+import { textFormOf } from "../../core/text-forms.js";
 import { objectArguments } from "../../core/tool-calls.js";
 import { sameId } from "../call-ids.js";
 import { isGiven } from "./refusals/extra-content.js";
@@ -63,10 +64,10 @@ const nothing: ReadonlySet<string> = new Set();
  * The form of the answer, as a server reads it; numbers of its schema as in those of `toolFields`.
  * @param refused what the server has refused; absent: nothing
  */
-export function writeFormat(
-  { type, jsonSchema }: ResponseFormat,
-  refused: ReadonlySet<string> = nothing,
-) {
+export function writeFormat(format: ResponseFormat, refused: ReadonlySet<string> = nothing) {
+  const { type, jsonSchema } = format;
+  const form = textFormOf(format);
+  if (form) return { type, [form]: format[form] };
   if (type !== "json_schema" || !jsonSchema) return { type };
   const { name, description, schema, strict } = jsonSchema;
   const json_schema = {

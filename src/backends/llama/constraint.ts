@@ -3,9 +3,11 @@ import type { Token } from "node-llama-cpp";
 import type { LLMRequest, ResponseFormat } from "../../../gen/lintel/v1/chat_pb.js";
 import { LintelError } from "../../core/errors.js";
 import { isObject, parseJson } from "../../core/json.js";
+import { hasForm, textFormOf } from "../../core/text-forms.js";
 import { mustCall } from "../../core/tool-calls.js";
+import { formIn as textFormIn } from "../gbnf/form.js";
+import { Gbnf, literal, Unsupported } from "../gbnf/gbnf.js";
 import { finalHeader } from "./channels.js";
-import { Gbnf, literal, Unsupported } from "./grammar/gbnf.js";
 import type { Constraint } from "./grammar/grammars.js";
 import { SchemaGrammar } from "./grammar/schema.js";
 import type { LoadedModel } from "./model.js";
@@ -28,10 +30,11 @@ export async function constraintOf(
   const { grammars, channels, sections } = loaded;
   const thoughts = thoughtsBefore(loaded, request, tools);
   let param = "tools";
+  let held = "a schema";
   const refused = (what: string, cause?: unknown) =>
     new LintelError(
       "unsupported_parameter",
-      `${param}: this model can't be held to a schema with ${what}`,
+      `${param}: this model can't be held to ${held} with ${what}`,
       { param, cause },
     );
   const grammar = new Gbnf();
@@ -41,7 +44,9 @@ export async function constraintOf(
     const roots =
       calls === undefined ? [] : [before?.calls ? `${literal(before.calls)} ${calls}` : calls];
     if (!isForced(request, tools) && responseFormat) {
-      param = "response_format";
+      const textForm = textFormOf(responseFormat);
+      param = textForm ? `response_format.${textForm}` : "response_format";
+      held = textForm ? `a ${textForm}` : held;
       const form = formIn(responseFormat, grammar);
       // Whether it is a call stands in front of it, where there are channels, and where thoughts end.
       const isOnChannel = tools?.call.as === "channel" || (channels && thoughts !== undefined);
@@ -92,15 +97,17 @@ function thoughtsBefore(
 }
 
 /** Whether an answer has a form, or calls a tool in any case. */
-export function isHeld(request: LLMRequest, tools: ToolForm | undefined): boolean {
-  const { responseFormat: form } = request;
-  return isForced(request, tools) || (form !== undefined && form.type !== "text");
-}
+export const isHeld = (request: LLMRequest, tools: ToolForm | undefined): boolean =>
+  isForced(request, tools) || hasForm(request);
 
 const isForced = (request: LLMRequest, tools: ToolForm | undefined): boolean =>
   tools !== undefined && mustCall(request);
 
-function formIn({ type, jsonSchema }: ResponseFormat, grammar: Gbnf): string {
+function formIn(format: ResponseFormat, grammar: Gbnf): string {
+  const form = textFormOf(format);
+  // What a stranger's grammar does to the engine nobody knows: models here support none.
+  if (form === "choice" || form === "regex") return textFormIn(form, format, grammar);
+  const { type, jsonSchema } = format;
   const schema = type === "json_schema" ? parseJson(jsonSchema?.schema || "{}") : {};
   if (!isObject(schema) || Object.keys(schema).length === 0) return "object";
   return new SchemaGrammar(grammar, schema).of(schema);

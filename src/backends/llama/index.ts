@@ -9,7 +9,7 @@ import { tokenCount } from "../../core/chat-messages.js";
 import { LintelError, toLintelError } from "../../core/errors.js";
 import { once } from "../../core/iterate.js";
 import type { Output } from "../../core/methods.js";
-import { modalitiesOf, modelOf } from "../../core/model.js";
+import { modelOf } from "../../core/model.js";
 import type { EngineProgress } from "../engine-progress.js";
 import { KeepAlive } from "../keep-alive.js";
 import type { BackendContext, CreateBackend } from "../kind.js";
@@ -29,28 +29,7 @@ import type { LoadedModel } from "./model.js";
 import { countTokens } from "./prompt.js";
 import { Residency, unloading } from "./residency.js";
 import type { LlamaConfig } from "./schema.js";
-
-/** What a GGUF model honours of a request. */
-const llamaSupports = [
-  "temperature",
-  "max_tokens",
-  "top_p",
-  "top_k",
-  "seed",
-  "stop",
-  "response_format",
-  "frequency_penalty",
-  "presence_penalty",
-  "repetition_penalty",
-  "min_p",
-  "logit_bias",
-];
-
-/** And one whose template tells it of tools. */
-const toolSupports = ["tools", "tool_choice", "parallel_tool_calls"];
-
-/** And one whose template tells it how much to think. */
-const thoughtSupports = ["reasoning_effort"];
+import { defaultsOf, modalities, supportsOf } from "./supports.js";
 
 /** A backend of the kind `llama`. */
 export const createLlamaBackend: CreateBackend<LlamaConfig> = (config, context) =>
@@ -88,11 +67,11 @@ class LlamaBackend implements ResidentBackend {
     const model = modelOf(id, Task.CHAT, {
       state: this.#lazy ? State.IDLE : State.LOADING,
       // One that was not loaded yet may support all of it.
-      supports: [...llamaSupports, ...toolSupports, ...thoughtSupports],
+      supports: supportsOf({ tools: true, hasEffort: true }),
       defaults: defaultsOf(config),
       maxTokens: config.context_size ?? 0,
       contextLength: config.context_size ?? 0,
-      ...modalitiesOf(llamaSupports),
+      ...modalities,
       created: Math.floor(Date.now() / 1000),
       source: config.path,
       sizeBytes: BigInt(this.#bytes),
@@ -193,11 +172,7 @@ class LlamaBackend implements ResidentBackend {
       },
     );
     const { contextSize } = loaded;
-    const supports = [
-      ...llamaSupports,
-      ...(loaded.tools ? toolSupports : []),
-      ...(loaded.hasEffort ? thoughtSupports : []),
-    ];
+    const supports = supportsOf(loaded);
     this.#update({ maxTokens: contextSize, contextLength: contextSize, supports });
     log.info({ model: id, maxTokens: contextSize, ...loaded.where }, "model loaded");
     return loaded;
@@ -251,19 +226,6 @@ class LlamaBackend implements ResidentBackend {
       followed.end();
     }
   }
-}
-
-/** How the operator wants tokens chosen, of requests that say nothing of it. */
-function defaultsOf(config: LlamaConfig): Model["defaults"] {
-  const defaults = {
-    min_p: config.min_p,
-    repetition_penalty: config.repeat_penalty,
-    presence_penalty: config.presence_penalty,
-    frequency_penalty: config.frequency_penalty,
-  };
-  return Object.fromEntries(
-    Object.entries(defaults).filter((entry): entry is [string, number] => entry[1] !== undefined),
-  );
 }
 
 const counted = ({ request }: Call<"countTokens">, loaded: LoadedModel, signal: CallSignal) =>

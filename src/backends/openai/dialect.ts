@@ -5,6 +5,7 @@ import { cacheControl } from "../../core/prompt-marks.js";
 import { imageConfig } from "../completions/images.js";
 import { samplingFields } from "../completions/refusals/sampling.js";
 import type { ImageServer } from "./images/profile.js";
+import type { TextForms } from "./text-forms.js";
 
 /** Request fields of the contract that only some servers honour. */
 export interface Dialect {
@@ -53,6 +54,8 @@ export interface Dialect {
    * the field. Absent: as OpenAI is.
    */
   readonly logprobs?: "count" | "none";
+  /** How it is asked for answers in forms that are no JSON; absent: it knows none. */
+  readonly forms?: TextForms;
   /** What has to stand with a call of a tool that lost what the server gave with it. */
   readonly unsigned?: (model: string) => object | undefined;
 }
@@ -70,6 +73,7 @@ export function supportedBy(dialect: Dialect): string[] {
     ...(dialect.files ? [files] : []),
     ...(dialect.marks ? [cacheControl] : []),
     ...(dialect.draws ? drawing : []),
+    ...(dialect.forms?.takes ?? []),
     ...(dialect.logprobs === "none" ? [] : [logprobsField, "top_logprobs"]),
   ];
   return dialect.topK ? supported : supported.filter((field) => field !== "top_k");

@@ -2,6 +2,7 @@
 import { type SamplingField, samplingFields } from "../completions/refusals/sampling.js";
 import type { Dialect } from "./dialect.js";
 import type { Listed } from "./listed.js";
+import { gbnf, regexAs, regexOrEbnf, structuredOutputs } from "./text-forms.js";
 
 /**
  * Since Gemini 3 calls without a signature are refused. Google's own word for those that have
@@ -56,16 +57,21 @@ const dialects = {
   vllm: {
     ...openSource,
     ...{ images: "vllm", thinking: templateThinking, counts: "tokenize" },
+    forms: structuredOutputs,
     // vLLM-Omni, which says the same of itself.
     draws: true,
   },
-  sglang: { ...openSource, images: "sglang", thinking: templateThinking },
+  sglang: {
+    ...openSource,
+    ...{ images: "sglang", thinking: templateThinking, forms: regexOrEbnf },
+  },
   llamacpp: {
     ...openSource,
     lastSeed: 2 ** 32 - 2,
     thinking: templateThinking,
     counts: "input_tokens",
     penalty: "repeat_penalty",
+    forms: gbnf,
   },
   ollama: {
     ...openSource,
@@ -86,10 +92,10 @@ const dialects = {
   tgi: {
     ...openSource,
     // It has no `top_k` in this API, and takes the one penalty for the other.
-    ...{ topK: false, wholeTopP: false, penalty: "presence_penalty" },
+    ...{ topK: false, wholeTopP: false, penalty: "presence_penalty", forms: regexAs("value") },
     lacks: lacking("presence_penalty", "min_p", "verbosity", "service_tier", "logit_bias"),
   },
-  localai: { ...openSource, images: "localai", penalty: "repeat_penalty" },
+  localai: { ...openSource, images: "localai", penalty: "repeat_penalty", forms: gbnf },
   sdcpp: { ...openSource, images: "sdcpp" },
   // Else it lists only what answers with text.
   openrouter: {
@@ -97,7 +103,10 @@ const dialects = {
     ...{ images: "openrouter", listed: "output_modalities=text,image", files: true, marks: true },
     ...{ draws: true, lacks: lacking(), listsFields: true },
   },
-  together: { ...openSource, images: "together", logprobs: "count" },
+  together: {
+    ...openSource,
+    ...{ images: "together", logprobs: "count", forms: regexAs("pattern") },
+  },
   nebius: { ...openSource, images: "nebius" },
   siliconflow: {
     ...openSource,

@@ -3,6 +3,7 @@
 import type { LLMMessage, LLMRequest } from "../../../gen/lintel/v1/chat_pb.js";
 import { isBiased } from "../../core/defaults.js";
 import { logprobs as logprobsField } from "../../core/parameters.js";
+import { textFormOf } from "../../core/text-forms.js";
 import { promptCacheKey } from "../cache-key.js";
 import { type IdOf, idsFor } from "../call-ids.js";
 import { callFields, toolFields, tools, writeContent, writeFormat } from "../completions/fields.js";
@@ -67,6 +68,7 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
     ? none
     : request;
   const counted = dialect.logprobs === "count";
+  const textForm = responseFormat && textFormOf(responseFormat);
   const fields = {
     model: request.model,
     messages: messages.map((message) => writeMessage(message, dialect, refused, unsigned, idOf)),
@@ -83,7 +85,7 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
     tools: offered?.tools,
     tool_choice: offered?.tool_choice,
     parallel_tool_calls: takes("parallel_tool_calls") ? offered?.parallel_tool_calls : undefined,
-    response_format: responseFormat && writeFormat(responseFormat, refused),
+    response_format: responseFormat && !textForm ? writeFormat(responseFormat, refused) : undefined,
     reasoning_effort: effort || undefined,
     safety_identifier: dialect.user === "safety_identifier" ? user : undefined,
     user: dialect.user === "user" ? user : undefined,
@@ -106,6 +108,7 @@ export function requestFields(asked: LLMRequest, options: RequestOptions) {
     stream,
     stream_options: stream && takes("stream_options") ? includeUsage : undefined,
   };
+  if (textForm) Object.assign(fields, dialect.forms?.write(textForm, responseFormat));
   const thinking = effort ? dialect.thinking?.(effort) : undefined;
   return thinking ? Object.assign(fields, thinking) : fields;
 }

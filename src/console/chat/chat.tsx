@@ -11,10 +11,11 @@ import { answer, emptyTurn, requestFor, type Turn } from "./conversation.js";
 import { Conversations } from "./conversations.js";
 import { markdownOf, save } from "./export.js";
 import { useFollowing } from "./follow.js";
+import { type ChatForm, emptyForm, settingsOf } from "./form.js";
 import * as kept from "./kept.js";
 import { TurnView } from "./message.js";
 import { paced } from "./pace.js";
-import { type ChatForm, ChatSettings, emptyForm, settingsOf } from "./settings.js";
+import { ChatSettings } from "./settings.js";
 
 /** @param form is kept outside, so that the list of models can choose one */
 export function Chat({

@@ -1,7 +1,7 @@
 /** Conversations, as the tab keeps them, or the browser where a person says so. */
 import { nextId } from "../ids.js";
 import type { Turn } from "./conversation.js";
-import type { ChatForm } from "./settings.js";
+import type { ChatForm } from "./form.js";
 
 /** One of them. */
 export interface Conversation {

@@ -1,113 +1,7 @@
 /** How a model is to answer. */
-import { Area, Choice, Line, ModelChoice, numbersIn, Tick } from "../fields.js";
+import { Area, Choice, Line, ModelChoice, Tick } from "../fields.js";
 import type { Model } from "../wire.js";
-import type { Settings } from "./conversation.js";
-
-/** What stands in the form. Empty texts are left to the gateway. */
-export interface ChatForm {
-  readonly model: string;
-  readonly system: string;
-  /** Whether the answer tells how likely its tokens were. */
-  readonly logprobs: boolean;
-  /** Whether the answer may have pictures. */
-  readonly draws: boolean;
-  /** Texts that end an answer, each in a line. */
-  readonly stop: string;
-  /** Of the pictures, as `16:9`. */
-  readonly aspect: string;
-  /** What the answer is, a `type` of `response_format`; empty: a text. */
-  readonly format: string;
-  /** A JSON schema for the answer. */
-  readonly schema: string;
-  /** Of what is one of several words, by the names of their fields. */
-  readonly words: Readonly<Record<string, string>>;
-  /** Of numbers, by the names of their fields. */
-  readonly numbers: Readonly<Record<string, string>>;
-}
-
-export const emptyForm: ChatForm = {
-  model: "",
-  system: "",
-  logprobs: false,
-  draws: false,
-  stop: "",
-  aspect: "",
-  format: "",
-  schema: "",
-  words: {},
-  numbers: {},
-};
-
-const numbers = [
-  { name: "temperature", label: "Temperature", usual: 0.7 },
-  { name: "max_tokens", label: "Most tokens", usual: undefined },
-  { name: "top_p", label: "Top p", usual: 1 },
-  { name: "top_k", label: "Top k", usual: undefined },
-  { name: "min_p", label: "Min p", usual: 0 },
-  { name: "frequency_penalty", label: "Frequency penalty", usual: 0 },
-  { name: "presence_penalty", label: "Presence penalty", usual: 0 },
-  { name: "repetition_penalty", label: "Repetition penalty", usual: 1 },
-  { name: "seed", label: "Seed", usual: undefined },
-] as const;
-
-const words = [
-  {
-    name: "reasoning_effort",
-    label: "Reasoning effort",
-    all: ["none", "minimal", "low", "medium", "high", "xhigh", "max"],
-  },
-  { name: "verbosity", label: "Verbosity", all: ["low", "medium", "high"] },
-] as const;
-
-/** As much as a person wants to read: the contract's 256 tokens would end in the middle of most answers. */
-const readable = 2048;
-
-/** How many tokens that might have stood at a place are told. */
-const likeliest = 5;
-
-const mostTokens = ({ max_tokens }: Model): number =>
-  max_tokens === 0 ? readable : Math.min(max_tokens, readable);
-
-/** The fields of a request that the form stands for. */
-export function settingsOf(form: ChatForm, model: Model | undefined): Settings {
-  const supports = model?.supports ?? [];
-  const chosen = Object.entries(form.words).filter(
-    ([name, word]) => supports.includes(name) && word !== "",
-  );
-  return {
-    model: form.model,
-    ...(model && supports.includes("max_tokens") && { max_tokens: mostTokens(model) }),
-    ...numbersIn(form.numbers, supports),
-    ...Object.fromEntries(chosen),
-    ...stopIn(form, supports),
-    ...formatIn(form, supports),
-    ...(form.draws && model && mayDraw(model) && drawing(form, supports)),
-    ...(form.logprobs &&
-      supports.includes("logprobs") && { logprobs: true, top_logprobs: likeliest }),
-  };
-}
-
-function stopIn({ stop }: ChatForm, supports: readonly string[]): Settings {
-  const texts = stop.split("\n").filter((line) => line !== "");
-  return texts.length > 0 && supports.includes("stop") ? { stop: texts } : {};
-}
-
-function formatIn({ format, schema }: ChatForm, supports: readonly string[]): Settings {
-  if (format === "" || !supports.includes("response_format")) return {};
-  // What is no JSON the gateway refuses, and says why.
-  const named = { json_schema: { name: "answer", schema } };
-  return { response_format: { type: format, ...(format === "json_schema" && named) } };
-}
-
-const drawing = ({ aspect }: ChatForm, supports: readonly string[]): Settings => ({
-  modalities: ["text", "image"],
-  ...(aspect !== "" &&
-    supports.includes("image_config") && { image_config: { aspect_ratio: aspect } }),
-});
-
-/** Whether its answers may have pictures; one that tells nothing of it may be tried. */
-const mayDraw = ({ supports, output_modalities: gives }: Model): boolean =>
-  supports.includes("modalities") && (gives.length === 0 || gives.includes("image"));
+import { type ChatForm, holds, mayDraw, mostTokens, numbers, words } from "./form.js";
 
 /** The form, with what the model supports. */
 export function ChatSettings({
@@ -178,6 +72,8 @@ function More({
   readonly onChange: (more: Partial<ChatForm>) => void;
 }) {
   const { supports } = model;
+  const offered = holds.filter(({ supported }) => supports.includes(supported));
+  const hold = offered.find(({ type }) => type === form.format);
   return (
     <>
       {supports.includes("stop") && (
@@ -197,16 +93,20 @@ function More({
         >
           <option value="">a text</option>
           <option value="json_object">JSON</option>
-          <option value="json_schema">JSON by a schema</option>
+          {offered.map(({ type, option }) => (
+            <option key={type} value={type}>
+              {option}
+            </option>
+          ))}
         </Choice>
       )}
-      {supports.includes("response_format") && form.format === "json_schema" && (
+      {hold && (
         <Area
-          label="JSON schema"
-          placeholder='{ "type": "object" }'
+          label={hold.label}
+          placeholder={hold.placeholder}
           rows={4}
-          value={form.schema}
-          onChange={(schema) => onChange({ schema })}
+          value={form.held[hold.type] ?? ""}
+          onChange={(value) => onChange({ held: { ...form.held, [hold.type]: value } })}
         />
       )}
       {mayDraw(model) && (

@@ -1,7 +1,7 @@
 /** Whole answers: nothing of them is delivered before guards have looked at it. */
 import type { LLMMessage, LLMRequest, LLMResponse } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
-import { isJson } from "../chat-messages.js";
+import { isJson } from "../text-forms.js";
 import type { Guard } from "./guard.js";
 import { drawnIn } from "./images.js";
 import { JsonMarks } from "./json-marks.js";

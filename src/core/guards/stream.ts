@@ -12,12 +12,13 @@ import type {
   ToolCall,
 } from "../../../gen/lintel/v1/chat_pb.js";
 import type { Call } from "../call.js";
-import { deltaChoice, isJson, messageOf, stoppedBy } from "../chat-messages.js";
+import { deltaChoice, messageOf, stoppedBy } from "../chat-messages.js";
 import { imagesChoice } from "../drawn.js";
 import { LintelError } from "../errors.js";
 import { reasoningChoice, reasoningOf, Thoughts } from "../reasoning.js";
 import { settled } from "../settle.js";
 import { noUsage } from "../stamp.js";
+import { isJson } from "../text-forms.js";
 import { joinCalls } from "../tool-calls.js";
 import { lookedAt } from "./answer.js";
 import { ask, heed } from "./ask.js";

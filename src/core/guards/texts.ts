@@ -3,6 +3,7 @@ import type {
   ContentPart,
   LLMMessage,
   LLMRequest,
+  ResponseFormat,
   Tool,
   ToolCall,
 } from "../../../gen/lintel/v1/chat_pb.js";
@@ -69,8 +70,6 @@ function mapImageRequest(request: TextToImageRequest, map: MapText): TextToImage
 
 function mapConversation(request: LLMRequest, map: MapText, pdfs: Pdfs): LLMRequest {
   const { responseFormat, stop } = request;
-  const schema = responseFormat?.jsonSchema;
-  const at = "response_format.json_schema";
   return {
     ...request,
     messages: request.messages.map((message, i) =>
@@ -79,18 +78,30 @@ function mapConversation(request: LLMRequest, map: MapText, pdfs: Pdfs): LLMRequ
     // One of which nothing is left would stop everything, or be refused.
     stop: stop.map((text, i) => one(text, { field: `stop[${i}]` }, map)).filter(Boolean),
     tools: request.tools.map((tool, i) => mapTool(tool, `tools[${i}].function`, map)),
-    ...(responseFormat &&
-      schema && {
-        responseFormat: {
-          ...responseFormat,
-          jsonSchema: {
-            ...schema,
-            name: one(schema.name, { field: `${at}.name`, fixed: true }, map),
-            description: one(schema.description, { field: `${at}.description` }, map),
-            schema: json(schema.schema, { field: `${at}.schema` }, map),
-          },
-        },
-      }),
+    ...(responseFormat && { responseFormat: mapForm(responseFormat, map) }),
+  };
+}
+
+function mapForm(form: ResponseFormat, map: MapText): ResponseFormat {
+  const { jsonSchema: schema, choice, regex, grammar } = form;
+  const field = "response_format";
+  const at = `${field}.json_schema`;
+  return {
+    ...form,
+    // An answer that is held to another text would not be what the caller looks for.
+    choice: choice.map((text, i) =>
+      one(text, { field: `${field}.choice[${i}]`, fixed: true }, map),
+    ),
+    regex: one(regex, { field: `${field}.regex`, fixed: true }, map),
+    grammar: one(grammar, { field: `${field}.grammar`, fixed: true }, map),
+    ...(schema && {
+      jsonSchema: {
+        ...schema,
+        name: one(schema.name, { field: `${at}.name`, fixed: true }, map),
+        description: one(schema.description, { field: `${at}.description` }, map),
+        schema: json(schema.schema, { field: `${at}.schema` }, map),
+      },
+    }),
   };
 }
 

@@ -1,7 +1,7 @@
 /** Anthropic's Messages API, which its SDKs and Claude Code speak, as far as nothing is kept for it. */
 import type { FastifyReply, FastifyRequest, RouteHandlerMethod } from "fastify";
-import { isJson } from "../../core/chat-messages.js";
 import { LintelError } from "../../core/errors.js";
+import { isJson } from "../../core/text-forms.js";
 import { apiKeyAsToken } from "../credential.js";
 import type { Door } from "../door.js";
 import { bodyOf, takeJson } from "../json/body.js";

@@ -53,6 +53,9 @@ export function readGeneration(
     wrong(`${at}.thinkingConfig.includeThoughts`, "must be true or false");
   }
   const { modalities, image_config, refused } = readDrawing(config, at, warnings, wrong);
+  const plain = plainSchema(config) !== undefined;
+  const older = plain ? "responseJsonSchema" : "responseSchema";
+  const schema = `${at}.${config === written ? older : "responseFormat"}`;
   const asked = {
     modalities,
     image_config,
@@ -66,14 +69,11 @@ export function readGeneration(
     logprobs: member(config, "responseLogprobs"),
     top_logprobs: numberOf(member(config, "logprobs")),
     stop: member(config, "stopSequences"),
-    response_format: formatOf(config, wrong),
+    response_format: formatOf(config, schema, wrong),
     reasoning_effort: effortOf(thinking, wrong),
     // Who does not ask for thoughts gets none.
     include_reasoning: thoughts === true,
   };
-  const plain = plainSchema(config) !== undefined;
-  const older = plain ? "responseJsonSchema" : "responseSchema";
-  const schema = `${at}.${config === written ? older : "responseFormat"}`;
   const level = member(thinking, "thinkingLevel") === undefined ? "" : ".thinkingLevel";
   const effort = `${at}.thinkingConfig${level}`;
   return { asked, schema, effort, refused: refusedIn(config, refused) };
@@ -110,10 +110,10 @@ function refusedIn(config: JsonObject, drawing?: LintelError): LintelError | und
   if (count !== 1) return unsupported(`${at}.candidateCount`, "this gateway makes one only");
   if (drawing) return drawing;
   const type = typeOf(config);
-  if (type !== undefined && type !== "text/plain" && type !== json) {
+  if (type !== undefined && type !== "text/plain" && type !== json && type !== choice) {
     return unsupported(
       `${at}.responseMimeType`,
-      "this gateway supports only text/plain and application/json",
+      `this gateway supports only text/plain, ${json} and ${choice}`,
     );
   }
   return undefined;
@@ -121,18 +121,33 @@ function refusedIn(config: JsonObject, drawing?: LintelError): LintelError | und
 
 const json = "application/json";
 
+/** One of the texts that the schema lists, and nothing around it. */
+const choice = "text/x.enum";
+
 const typeOf = (config: JsonObject): unknown => member(config, "responseMimeType") || undefined;
 
 const plainSchema = (config: JsonObject): unknown =>
   member(config, "responseJsonSchema") ?? member(config, "_responseJsonSchema");
 
-function formatOf(config: JsonObject, wrong: (field: string, message: string) => void): unknown {
-  if (typeOf(config) !== json) return undefined;
+/** @param at what the client calls its schema */
+function formatOf(
+  config: JsonObject,
+  at: string,
+  wrong: (field: string, message: string) => void,
+): unknown {
+  const type = typeOf(config);
+  if (type !== json && type !== choice) return undefined;
   const plain = plainSchema(config);
   const own = member(config, "responseSchema");
+  if (type === choice) {
+    const listed = plain ?? own;
+    const texts = isObject(listed) ? listed.enum : undefined;
+    if (Array.isArray(texts) && texts.length > 0) return { type: "choice", choice: texts };
+    wrong(`${at}.enum`, `must be an array of texts where the type is ${choice}`);
+    return undefined;
+  }
   if (plain === undefined && own === undefined) return { type: "json_object" };
-  const field = `${at}.response${plain === undefined ? "" : "Json"}Schema`;
-  const schema = readSchema(own, plain, (why) => wrong(field, why));
+  const schema = readSchema(own, plain, (why) => wrong(at, why));
   return { type: "json_schema", json_schema: { name: "output", schema } };
 }
 

@@ -47,6 +47,8 @@ export function namesOf(
 ): (field: string) => string {
   return (field) => {
     if (field.startsWith("response_format.json_schema")) return schema;
+    const [, item] = /^response_format\.choice((?:\[\d+\])?)$/.exec(field) ?? [];
+    if (item !== undefined) return `${schema}.enum${item}`;
     const name = namesBy(namingBy(effort), messages, tools, own)(field);
     const [, tool] = /^tools\[(\d+)\]\.function\.parameters$/.exec(field) ?? [];
     return tool === undefined

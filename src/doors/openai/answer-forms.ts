@@ -1,6 +1,7 @@
 /** What clients of other servers ask of the form of an answer, to the contract's `response_format`. */
 import type { LintelError, Violation } from "../../core/errors.js";
 import { isObject, type JsonObject } from "../../core/json.js";
+import type { TextForm } from "../../core/text-forms.js";
 import { fields, type Known } from "../json/known.js";
 import { checkParameters, fieldsOfRules } from "./parameter-rules.js";
 import { structuredParameters } from "./server-parameters.js";
@@ -15,35 +16,95 @@ export interface FormAsked {
   readonly refused: LintelError | undefined;
 }
 
-/** Fields that are a schema, as an object or as its text: vLLM's, and that of llama.cpp and SGLang. */
-const schemaFields = ["guided_json", "json_schema"] as const;
+/** A form, as what its field is called in the contract's. */
+type Form = "json_schema" | TextForm;
 
-/** Objects with such a field, vLLM's and NVIDIA's, and what they call it. */
-const structured = [
-  ["structured_outputs", "json"],
-  ["nvext", "guided_json"],
-] as const;
+/** Fields that are a form alone. */
+const formsBeside: readonly (readonly [field: string, Form])[] = [
+  // vLLM's, before 0.12.
+  ["guided_json", "json_schema"],
+  // llama.cpp's and SGLang's.
+  ["json_schema", "json_schema"],
+  ["guided_choice", "choice"],
+  ["guided_regex", "regex"],
+  // SGLang's, as `ebnf` is.
+  ["regex", "regex"],
+  ["guided_grammar", "grammar"],
+  // llama.cpp's and LocalAI's.
+  ["grammar", "grammar"],
+  ["ebnf", "grammar"],
+];
+
+/** Objects with such fields, vLLM's and NVIDIA's. */
+const structured: readonly (readonly [
+  field: string,
+  forms: readonly (readonly [string, Form])[],
+])[] = [
+  [
+    "structured_outputs",
+    [
+      ["json", "json_schema"],
+      ["choice", "choice"],
+      ["regex", "regex"],
+      ["grammar", "grammar"],
+    ],
+  ],
+  [
+    "nvext",
+    [
+      ["guided_json", "json_schema"],
+      ["guided_choice", "choice"],
+      ["guided_regex", "regex"],
+      ["guided_grammar", "grammar"],
+    ],
+  ],
+];
+
+const namesBeside: ReadonlySet<string> = new Set([
+  ...[...formsBeside, ...structured].map(([name]) => name),
+  "format",
+]);
 
 const verbatim = (...names: readonly string[]): Record<string, Known> =>
   Object.fromEntries(names.map((name) => [name, "verbatim"]));
 
-const structuredFields = (schema: string): Known =>
-  fields({ ...fieldsOfRules(structuredParameters), ...verbatim(schema), json_object: true });
+const fieldsOfForms = (forms: readonly (readonly [string, Form])[]): Record<string, Known> =>
+  Object.fromEntries(
+    forms.map(([name, form]) => [name, form === "json_schema" ? "verbatim" : true]),
+  );
 
 /** What is read of a request for them. */
 export const formFieldsBeside: Readonly<Record<string, Known>> = {
-  ...verbatim(...schemaFields, "format"),
-  ...Object.fromEntries(structured.map(([name, schema]) => [name, structuredFields(schema)])),
+  ...fieldsOfForms(formsBeside),
+  ...verbatim("format"),
+  ...Object.fromEntries(
+    structured.map(([name, forms]) => [
+      name,
+      fields({
+        ...fieldsOfRules(structuredParameters),
+        ...fieldsOfForms(forms),
+        json_object: true,
+      }),
+    ]),
+  ),
 };
 
 /** What is read of a `response_format` besides the contract's. */
-export const formatFields = verbatim("schema", "value");
+export const formatFields: Record<string, Known> = {
+  ...verbatim("schema", "value"),
+  pattern: true,
+};
 
-/** A form, and where the client says it, and its schema. */
-type Said = readonly [at: string, format: unknown, schemaAt?: string];
+/** A form, where the client says it, and where what the form is. */
+interface Said {
+  readonly at: string;
+  readonly form: Form | "json_object" | undefined;
+  readonly format: unknown;
+  readonly valueAt: string;
+}
 
 /**
- * Reads them. What asks for another form than that of a schema is refused.
+ * Reads them. What asks for a form that the contract has not is refused.
  * @param own what the API itself has for it
  * @param ownAt where that stands
  * @param warnings gets a line for each that only tunes, and is dropped
@@ -57,28 +118,47 @@ export function readForm(
   warnings: string[],
   into: Violation[],
 ): FormAsked | undefined {
-  const within = withSchemaWithin(own, ownAt);
+  const within = formWithin(own, ownAt);
   const beside = saysBeside(json) ? new Beside(json, warnings, into) : undefined;
   if (within === undefined && beside === undefined) return undefined;
   const said = [...(beside?.said ?? [])];
   if (within !== undefined) said.unshift(within);
-  else if (asksForForm(own)) said.unshift([ownAt, own]);
+  else if (asksForForm(own)) {
+    said.unshift({ at: ownAt, form: undefined, format: own, valueAt: ownAt });
+  }
   const [first, ...others] = said;
   const refused = beside?.refused;
   if (first === undefined) return { format: own, names: {}, refused };
-  const [at, format, schemaAt = at] = first;
-  for (const [field] of others) into.push({ field, message: `must not stand beside ${at}` });
-  const names: FormAsked["names"] =
-    format === own ? {} : { response_format: at, "response_format.json_schema.schema": schemaAt };
-  return { format, names, refused };
+  for (const { at } of others) {
+    into.push({ field: at, message: `must not stand beside ${first.at}` });
+  }
+  return { format: first.format, names: namesOf(first), refused };
 }
 
-const saysBeside = (json: JsonObject): boolean =>
-  isSaid(json.guided_json) ||
-  isSaid(json.json_schema) ||
-  isSaid(json.format) ||
-  isSaid(json.structured_outputs) ||
-  isSaid(json.nvext);
+/** What a client calls the parts of the contract's form; nothing where it has that itself. */
+function namesOf({ at, form, format, valueAt }: Said): FormAsked["names"] {
+  const names: Record<string, string> = {};
+  if (form === undefined) return names;
+  names.response_format = at;
+  if (form === "json_schema") names["response_format.json_schema.schema"] = valueAt;
+  else if (form !== "json_object") names[`response_format.${form}`] = valueAt;
+  const { choice } = format as { readonly choice?: unknown };
+  if (!Array.isArray(choice)) return names;
+  // Only what is wrong is told of.
+  for (const [i, one] of choice.entries()) {
+    if (!isText(one)) names[`response_format.choice[${i}]`] = `${valueAt}[${i}]`;
+  }
+  return names;
+}
+
+const isText = (value: unknown) => typeof value === "string" && value !== "";
+
+function saysBeside(json: JsonObject): boolean {
+  // Requests have fewer parameters than there are names.
+  for (const name of Object.keys(json))
+    if (namesBeside.has(name) && isSaid(json[name])) return true;
+  return false;
+}
 
 /** Whether it is there: forms send what nobody filled in. */
 const isSaid = (value: unknown): boolean => value !== undefined && value !== null && value !== "";
@@ -89,8 +169,8 @@ class Beside {
   readonly refused: LintelError | undefined;
 
   constructor(json: JsonObject, warnings: string[], into: Violation[]) {
-    for (const at of schemaFields) this.#schema(json[at], at);
-    for (const [at, member] of structured) {
+    for (const [at, form] of formsBeside) this.#form(form, json[at], at);
+    for (const [at, forms] of structured) {
       const options = json[at];
       // OpenRouter's clients say `true`: what they ask for stands in `response_format`.
       if (!isSaid(options) || typeof options === "boolean") continue;
@@ -99,27 +179,36 @@ class Beside {
         continue;
       }
       this.refused ??= checkParameters(options, structuredParameters, warnings, `${at}.`);
-      this.#schema(options[member], `${at}.${member}`);
-      if (options.json_object === true) this.said.push([`${at}.json_object`, anyObject]);
+      for (const [member, form] of forms) this.#form(form, options[member], `${at}.${member}`);
+      if (options.json_object === true) this.#anyObject(`${at}.json_object`);
     }
     const { format } = json;
-    if (format === "json") this.said.push(["format", anyObject]);
-    else if (isObject(format)) this.#schema(format, "format");
+    if (format === "json") this.#anyObject("format");
+    else if (isObject(format)) this.#form("json_schema", format, "format");
     else if (isSaid(format)) {
       into.push({ field: "format", message: 'must be "json", or a JSON schema' });
     }
   }
 
-  #schema(schema: unknown, at: string): void {
-    if (isSaid(schema)) this.said.push([at, bySchema(schema)]);
+  #form(form: Form, value: unknown, at: string): void {
+    // Who lists no texts asks for nothing.
+    const isEmpty = Array.isArray(value) && value.length === 0 && form === "choice";
+    if (isSaid(value) && !isEmpty) this.said.push(saidAs(form, value, at, at));
+  }
+
+  #anyObject(at: string): void {
+    this.said.push({ at, form: "json_object", format: { type: "json_object" }, valueAt: at });
   }
 }
 
-const anyObject = { type: "json_object" } as const;
-
-/** The contract wants a name, which none of them has. */
-const bySchema = (schema: unknown) =>
-  ({ type: "json_schema", json_schema: { name: "output", schema } }) as const;
+/** The contract wants a name of a schema, which none of them has. */
+const saidAs = (form: Form, value: unknown, at: string, valueAt: string): Said => ({
+  ...{ at, form, valueAt },
+  format:
+    form === "json_schema"
+      ? { type: form, json_schema: { name: "output", schema: value } }
+      : { type: form, [form]: value },
+});
 
 /** Whether what the API itself has for it asks for more than text. */
 const asksForForm = (own: unknown): boolean =>
@@ -128,11 +217,16 @@ const asksForForm = (own: unknown): boolean =>
 /** Types beside which others than OpenAI have the schema. */
 const typesWithSchema: readonly unknown[] = ["json_object", "json_schema", "json"];
 
-/** As llama.cpp, Together and Anyscale have it (`schema`), and TGI (`value`). */
-function withSchemaWithin(own: unknown, at: string): Said | undefined {
-  if (!isObject(own) || isSaid(own.json_schema) || !typesWithSchema.includes(own.type)) {
-    return undefined;
-  }
-  const member = isSaid(own.schema) ? "schema" : isSaid(own.value) ? "value" : undefined;
-  return member && [at, bySchema(own[member]), `${at}.${member}`];
+/**
+ * As llama.cpp, Together and Anyscale have a schema (`schema`), and Together an expression (`pattern`), and TGI both
+ * (`value`).
+ */
+function formWithin(own: unknown, at: string): Said | undefined {
+  if (!isObject(own) || isSaid(own.json_schema)) return undefined;
+  const isRegex = own.type === "regex" && !isSaid(own.regex);
+  if (!isRegex && !typesWithSchema.includes(own.type)) return undefined;
+  const places = isRegex ? ["pattern", "value"] : ["schema", "value"];
+  const member = places.find((name) => isSaid(own[name]));
+  if (member === undefined) return undefined;
+  return saidAs(isRegex ? "regex" : "json_schema", own[member], at, `${at}.${member}`);
 }

@@ -1,45 +1,28 @@
 /** Request parameters of servers of open models that the contract does not have. */
 import { refuse, refuseSince, rules, warn } from "./parameter-rules.js";
 
-/** Forms of answers that are no schema's: a grammar, an expression, one of several texts. */
-const otherForm = refuseSince(
-  "the only form of an answer that can be asked for here is a JSON schema's",
-);
-const choice = refuseSince(
-  "the only form of an answer that can be asked for here is a JSON schema's, such as of an object with an enum",
+/** A form of parts, some of them free. */
+const parts = refuseSince(
+  "no form of an answer that can be asked for here has parts: ask for a schema, a regex or a grammar",
 );
 
-/** What vLLM calls those of them that stand in requests and in NVIDIA's `nvext`. */
+/** What vLLM says of forms in requests, and in NVIDIA's `nvext`. */
 const guided = {
-  guided_choice: choice,
   guided_decoding_backend: warn(),
-  guided_grammar: otherForm,
-  guided_regex: otherForm,
   guided_whitespace_pattern: warn(),
 } as const;
 
 /** Of the form of an answer, as clients of other servers ask for it. */
-export const otherForms = {
-  ...guided,
-  // SGLang's.
-  ebnf: otherForm,
-  // llama.cpp's, and LocalAI's.
-  grammar: otherForm,
-  regex: otherForm,
-  structural_tag: otherForm,
-} as const;
+export const otherForms = { ...guided, structural_tag: parts } as const;
 
 /** Of objects with forms of an answer: vLLM's `structured_outputs`, and `nvext`. */
 export const structuredParameters = rules({
   ...guided,
   _backend: warn(),
-  choice,
   disable_additional_properties: warn(false),
   disable_any_whitespace: warn(false),
   disable_fallback: warn(false),
-  grammar: otherForm,
-  regex: otherForm,
-  structural_tag: otherForm,
+  structural_tag: parts,
   whitespace_pattern: warn(),
 });
 

@@ -1,10 +1,10 @@
 /** Finds out which optional field a server refused, so that it can be asked again without. */
 import type { LLMMessage, LLMRequest } from "../../../../gen/lintel/v1/chat_pb.js";
-import { isJson } from "../../../core/chat-messages.js";
 import { areReadable, files } from "../../../core/documents.js";
 import { unsupported } from "../../../core/errors.js";
 import { isObject, type JsonObject, parseJson } from "../../../core/json.js";
 import { logprobs as logprobsField, modalities } from "../../../core/parameters.js";
+import { hasForm } from "../../../core/text-forms.js";
 import { mustCall } from "../../../core/tool-calls.js";
 import { errorBodies, messageIn, wordsIn } from "../../http/error-body.js";
 import { string } from "../../http/json.js";
@@ -123,7 +123,7 @@ export function neededBy(request: LLMRequest): string[] {
   return [
     ...(stop.length > 0 ? ["stop"] : []),
     ...(mustCall(request) ? [tools, "tool_choice"] : []),
-    ...(isJson(request) ? ["response_format"] : []),
+    ...(hasForm(request) ? ["response_format"] : []),
     ...(request.modalities.includes("image") ? [modalities] : []),
     ...(request.logprobs ? [logprobsField] : []),
     ...[images, files, sounds].filter((type) => hasPart(messages, type)),

@@ -1,6 +1,6 @@
 /** Lists, in a grammar. */
 import type { JsonObject } from "../../../core/json.js";
-import { Unsupported } from "./gbnf.js";
+import { Unsupported } from "../../gbnf/gbnf.js";
 import type { SchemaGrammar } from "./schema.js";
 
 /** A list that fits a schema. @throws Unsupported */

@@ -1,6 +1,6 @@
 /** Schemas that hold together, as one. */
 import { isObject, type JsonObject } from "../../../core/json.js";
-import { Unsupported } from "./gbnf.js";
+import { Unsupported } from "../../gbnf/gbnf.js";
 
 /** What says nothing of whether a value fits. */
 const notes: ReadonlySet<string> = new Set([

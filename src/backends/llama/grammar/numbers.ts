@@ -1,6 +1,6 @@
 /** Numbers within bounds, in a grammar. */
 import type { JsonObject } from "../../../core/json.js";
-import { either, literal, Unsupported } from "./gbnf.js";
+import { either, literal, Unsupported } from "../../gbnf/gbnf.js";
 
 /** No number that is bounded is larger: further ones are not exact. */
 const furthest = 10 ** 15 - 1;

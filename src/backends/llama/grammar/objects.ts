@@ -1,6 +1,6 @@
 /** Objects, in a grammar. */
 import { isObject, type JsonObject } from "../../../core/json.js";
-import { literal, Unsupported } from "./gbnf.js";
+import { literal, Unsupported } from "../../gbnf/gbnf.js";
 import type { SchemaGrammar } from "./schema.js";
 import { nameBut } from "./strings.js";
 

@@ -1,7 +1,7 @@
 /** `$ref` within a schema's own document, which has to have what it stands for. */
 import type { JsonObject } from "../../../core/json.js";
 import { referredIn } from "../../../core/schema-references.js";
-import { Unsupported } from "./gbnf.js";
+import { Unsupported } from "../../gbnf/gbnf.js";
 
 /** What a reference stands for. @throws Unsupported where that is nothing, or in another document */
 export function referred(document: JsonObject, reference: string): unknown {

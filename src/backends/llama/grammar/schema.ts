@@ -1,9 +1,9 @@
 /** JSON Schema to a grammar whose texts all fit it; of some schemas not all texts that fit. */
 import { isObject, type JsonObject } from "../../../core/json.js";
+import { either, type Gbnf, literal, Unsupported } from "../../gbnf/gbnf.js";
 import { alike } from "./alike.js";
 import { arrayOf } from "./arrays.js";
 import { areDisjoint } from "./disjoint.js";
-import { either, type Gbnf, literal, Unsupported } from "./gbnf.js";
 import { merged, rulesOf } from "./merge.js";
 import { numberOf } from "./numbers.js";
 import { objectOf } from "./objects.js";

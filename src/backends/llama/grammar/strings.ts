@@ -1,7 +1,7 @@
 /** Texts of a length or a format, in a grammar. */
 import type { JsonObject } from "../../../core/json.js";
+import { anyBut, characters, type Gbnf, literal, Unsupported } from "../../gbnf/gbnf.js";
 import { overlap } from "../../stop.js";
-import { anyBut, characters, type Gbnf, literal, Unsupported } from "./gbnf.js";
 
 const date =
   '[0-9]{4} "-" ("02-" ("0" [1-9] | "1" [0-9] | "2" [0-8]) | ("01" | "03" | "05" | "07" | "08" | "10" | "12") "-" ("0" [1-9] | [12] [0-9] | "3" [01]) | ("04" | "06" | "09" | "11") "-" ("0" [1-9] | [12] [0-9] | "30"))';

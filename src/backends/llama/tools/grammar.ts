@@ -1,7 +1,7 @@
 /** Calls of tools, as a grammar: for callers who want one in any case. */
 import type { LLMRequest, Tool } from "../../../../gen/lintel/v1/chat_pb.js";
 import { isObject, type JsonObject } from "../../../core/json.js";
-import { either, type Gbnf, literal, Unsupported } from "../grammar/gbnf.js";
+import { either, type Gbnf, literal, Unsupported } from "../../gbnf/gbnf.js";
 import { SchemaGrammar } from "../grammar/schema.js";
 import type { ToolForm } from "./form.js";
 import { anyPythonArguments, pythonArguments } from "./python-grammar.js";

@@ -1,6 +1,6 @@
 /** Arguments as Python writes them, in a grammar: values as JSON has them, which are read as well. */
 import type { JsonObject } from "../../../core/json.js";
-import { type Gbnf, literal, Unsupported } from "../grammar/gbnf.js";
+import { type Gbnf, literal, Unsupported } from "../../gbnf/gbnf.js";
 import { rulesOf } from "../grammar/merge.js";
 import { type ObjectShape, objectOf } from "../grammar/objects.js";
 import { SchemaGrammar } from "../grammar/schema.js";

@@ -1,7 +1,7 @@
 /** Arguments that stand between marks, in a grammar. */
 import { isObject, type JsonObject } from "../../../core/json.js";
+import { either, type Gbnf, literal, Unsupported } from "../../gbnf/gbnf.js";
 import { areDisjoint } from "../grammar/disjoint.js";
-import { either, type Gbnf, literal, Unsupported } from "../grammar/gbnf.js";
 import { rulesOf } from "../grammar/merge.js";
 import { referred } from "../grammar/references.js";
 import { SchemaGrammar } from "../grammar/schema.js";

@@ -1,6 +1,5 @@
 /** A request of the Responses API to the contract's. */
 import { type LLMRequest, LLMRequestSchema } from "../../../../gen/lintel/v1/chat_pb.js";
-import { isJson } from "../../../core/chat-messages.js";
 import {
   invalidFields,
   type LintelError,
@@ -8,6 +7,7 @@ import {
   type Violation,
 } from "../../../core/errors.js";
 import { isObject, type JsonObject, withMembers } from "../../../core/json.js";
+import { isJson } from "../../../core/text-forms.js";
 import { compileDecoder } from "../../json/decode.js";
 import { answerForm } from "../../json/fields.js";
 import { fields, fieldsOf } from "../../json/known.js";
@@ -56,6 +56,7 @@ const tools = fields({ ...toolFields, tools: fields(toolFields) });
 
 const format = fields({
   ...{ type: true, name: true, description: true, schema: "verbatim", strict: true },
+  ...{ choice: true, regex: true, grammar: true },
 } as const);
 
 /** Fields of the contract that have other names here. */

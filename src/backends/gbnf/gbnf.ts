@@ -18,20 +18,28 @@ const longestText = 20_000;
 /** Characters that stand in a text as they are, but for some. */
 export function characters(but: readonly string[] = []): string {
   const left = [...'"\\\x7f', ...but].map((one) => one.codePointAt(0) ?? 0).sort((a, b) => a - b);
-  const ranges: string[] = [];
-  for (const [first, last] of [
-    [0x20, 0xd7ff],
-    [0xe000, 0x10ffff],
-  ] as const) {
-    let from = first;
-    for (const one of left.filter((it) => it >= first && it <= last)) {
-      if (from < one) ranges.push(`${code(from)}-${code(one - 1)}`);
-      from = one + 1;
-    }
-    ranges.push(`${code(from)}-${code(last)}`);
+  const ranges: CodePoints[] = [];
+  let from = 0x20;
+  for (const one of left) {
+    if (from < one) ranges.push([from, one - 1]);
+    from = one + 1;
   }
-  return `[${ranges.join("")}]`;
+  return anyOf([...ranges, [from, 0x10ffff]]);
 }
+
+/** From a character up to another one, or to the same. */
+export type CodePoints = readonly [from: number, to: number];
+
+/** Any of some characters; halves of pairs are none, and llama.cpp takes U+0000 for the end of a token. */
+export const anyOf = (ranges: readonly CodePoints[]): string =>
+  `[${ranges
+    .flatMap(([from, to]): CodePoints[] => [
+      [Math.max(from, 1), Math.min(to, 0xd7ff)],
+      [Math.max(from, 0xe000), to],
+    ])
+    .filter(([from, to]) => from <= to)
+    .map(([from, to]) => (from === to ? code(from) : `${code(from)}-${code(to)}`))
+    .join("")}]`;
 
 /** Any character but some. */
 export const anyBut = (letters: readonly string[]): string =>
@@ -40,7 +48,7 @@ export const anyBut = (letters: readonly string[]): string =>
 const code = (point: number) => `\\U${point.toString(16).padStart(8, "0")}`;
 
 /** Rules that JSON texts share, each with those that it uses. */
-const shared = {
+const jsonRules = {
   ws: `(" " | "\\n" [ \\t]{0,20})?`,
   hex: "[0-9a-fA-F]",
   // Halves of characters are none: they come as they are.
@@ -60,11 +68,17 @@ const shared = {
 
 /** Collects the rules of one grammar; equal ones once. */
 export class Gbnf {
+  readonly #shared: Readonly<Record<string, string>>;
   #bodies = new Map<string, string>();
   #names = new Map<string, string>();
   #made = new Map<string, string>();
   #repeated = 0;
   #size = 0;
+
+  /** @param shared rules that any expression may use. Default: what JSON is made of */
+  constructor(shared: Readonly<Record<string, string>> = jsonRules) {
+    this.#shared = shared;
+  }
 
   /** The name of a rule for an expression. */
   rule(body: string): string {
@@ -142,12 +156,12 @@ export class Gbnf {
   /** The grammar. @param root what all of a text is */
   text(root: string): string {
     const own = [...this.#bodies].map(([name, body]) => `${name} ::= ${body}`);
-    const all = Object.entries(shared).map(([name, body]) => `${name} ::= ${body}`);
+    const all = Object.entries(this.#shared).map(([name, body]) => `${name} ::= ${body}`);
     return [`root ::= ${root}`, ...own, ...all].join("\n");
   }
 }
 
-/** A text as it is. */
+/** A text as it is. It has no U+0000. */
 export const literal = (text: string) =>
   `"${text.replace(/["\\]/g, "\\$&").replaceAll("\n", "\\n")}"`;
 
