@@ -13,10 +13,10 @@ const all: ReadonlySet<string> = new Set(textForms);
 export const textFormOf = ({ type }: ResponseFormat): TextForm | undefined =>
   all.has(type) ? (type as TextForm) : undefined;
 
-/** Whether what a model says is to be JSON. */
-export const isJson = ({ responseFormat: form }: LLMRequest): boolean =>
-  form !== undefined && form.type !== "text" && !all.has(form.type);
-
 /** Whether an answer has any form but that of a text. */
 export const hasForm = ({ responseFormat: form }: LLMRequest): boolean =>
   form !== undefined && form.type !== "text";
+
+/** Whether what a model says is to be JSON. */
+export const isJson = (request: LLMRequest): boolean =>
+  hasForm(request) && !all.has(request.responseFormat?.type ?? "");

@@ -276,7 +276,7 @@ describe("a model of random weights", () => {
     const config = llamaSchema.parse({ type: "llama", name: "x", path: tiny, load: "lazy" });
     const [model] = createLlamaBackend(config, { log: silent }).models();
     expect(model?.supports).toEqual(expect.arrayContaining(["response_format", "choice", "regex"]));
-    // What a stranger's grammar does to the engine nobody knows.
+    // Some of a stranger's bring the engine to a halt.
     expect(model?.supports).not.toContain("grammar");
   });
 

@@ -1,8 +1,7 @@
 /** Forms of answers that are no JSON, as grammars. */
 import type { ResponseFormat } from "../../../gen/lintel/v1/chat_pb.js";
-import { unsupported } from "../../core/errors.js";
 import type { TextForm } from "../../core/text-forms.js";
-import { either, Gbnf, literal, Unsupported } from "./gbnf.js";
+import { either, Gbnf, literal, notHeld, Unsupported } from "./gbnf.js";
 import { regexIn } from "./regex.js";
 
 /** Forms that a grammar can be made of. */
@@ -29,7 +28,6 @@ export function grammarOf(form: Writable, format: ResponseFormat): string {
     return grammar.text(formIn(form, format, grammar));
   } catch (thrown) {
     if (!(thrown instanceof Unsupported)) throw thrown;
-    const why = `this model can't be held to a ${form} with ${thrown.message}`;
-    throw unsupported(`response_format.${form}`, why);
+    throw notHeld(`response_format.${form}`, `a ${form}`, thrown.message, thrown);
   }
 }

@@ -1,7 +1,22 @@
 /** Grammars in llama.cpp's form, GBNF: rules, and what JSON is made of. */
 
+import { LintelError } from "../../core/errors.js";
+
 /** What is asked for can't be said in a grammar. The message says what, and where in the schema. */
 export class Unsupported extends Error {}
+
+/**
+ * What the caller is told of it.
+ * @param param the field
+ * @param held what the model can't be held to, such as `a schema`
+ * @param what is in it that can't be said
+ */
+export const notHeld = (param: string, held: string, what: string, cause: unknown): LintelError =>
+  new LintelError(
+    "unsupported_parameter",
+    `${param}: this model can't be held to ${held} with ${what}`,
+    { param, cause },
+  );
 
 /** Most that one expression may repeat in llama.cpp, which has 2000, less what stands beside it. */
 const longestRepeat = 1000;

@@ -125,12 +125,18 @@ function stateAt(steps: readonly Step[], from: number, isFirst: boolean): State 
         // Behind an end nothing follows.
         if (!isLast) {
           const ranges = charactersOf(step).filter(([, to]) => to > 0);
-          if (ranges.length === 0) break;
-          state.ways.set(step.out, [...(state.ways.get(step.out) ?? []), ...ranges]);
+          if (ranges.length > 0) listAt(state.ways, step.out).push(...ranges);
         }
     }
   }
   return state;
+}
+
+/** A map's list at a place, which is empty at first. */
+function listAt<T>(map: Map<number, T[]>, at: number): T[] {
+  const list = map.get(at) ?? [];
+  map.set(at, list);
+  return list;
 }
 
 function charactersOf({ op, arg, runes }: Step): CodePoints[] {
@@ -167,7 +173,7 @@ function casesOf(rune: number, flags: number): CodePoints[] {
 function endingOf(states: ReadonlyMap<number, State>): Set<number> {
   const before = new Map<number, number[]>();
   for (const [at, { ways }] of states) {
-    for (const to of ways.keys()) before.set(to, [...(before.get(to) ?? []), at]);
+    for (const to of ways.keys()) listAt(before, to).push(at);
   }
   const open = [...states].filter(([, { ends }]) => ends).map(([at]) => at);
   const ending = new Set<number>();

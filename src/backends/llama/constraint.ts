@@ -1,12 +1,11 @@
 /** What an answer has to be, as a grammar. */
 import type { Token } from "node-llama-cpp";
 import type { LLMRequest, ResponseFormat } from "../../../gen/lintel/v1/chat_pb.js";
-import { LintelError } from "../../core/errors.js";
 import { isObject, parseJson } from "../../core/json.js";
 import { hasForm, textFormOf } from "../../core/text-forms.js";
 import { mustCall } from "../../core/tool-calls.js";
 import { formIn as textFormIn } from "../gbnf/form.js";
-import { Gbnf, literal, Unsupported } from "../gbnf/gbnf.js";
+import { Gbnf, literal, notHeld, Unsupported } from "../gbnf/gbnf.js";
 import { finalHeader } from "./channels.js";
 import type { Constraint } from "./grammar/grammars.js";
 import { SchemaGrammar } from "./grammar/schema.js";
@@ -31,12 +30,7 @@ export async function constraintOf(
   const thoughts = thoughtsBefore(loaded, request, tools);
   let param = "tools";
   let held = "a schema";
-  const refused = (what: string, cause?: unknown) =>
-    new LintelError(
-      "unsupported_parameter",
-      `${param}: this model can't be held to ${held} with ${what}`,
-      { param, cause },
-    );
+  const refused = (what: string, cause: unknown) => notHeld(param, held, what, cause);
   const grammar = new Gbnf();
   try {
     const calls = tools && callsIn(request, tools, grammar);
@@ -105,7 +99,7 @@ const isForced = (request: LLMRequest, tools: ToolForm | undefined): boolean =>
 
 function formIn(format: ResponseFormat, grammar: Gbnf): string {
   const form = textFormOf(format);
-  // What a stranger's grammar does to the engine nobody knows: models here support none.
+  // Models here support no grammar of a stranger's: some bring the engine to a halt.
   if (form === "choice" || form === "regex") return textFormIn(form, format, grammar);
   const { type, jsonSchema } = format;
   const schema = type === "json_schema" ? parseJson(jsonSchema?.schema || "{}") : {};

@@ -11,6 +11,7 @@ import { LintelError } from "../../core/errors.js";
 import { type Gateway, type Origin, only, type Running } from "../../core/gateway.js";
 import { iterable, once } from "../../core/iterate.js";
 import type { Input } from "../../core/methods.js";
+import { Totals } from "./totals.js";
 
 type Method = "chat" | "complete";
 
@@ -113,8 +114,13 @@ async function whole(
 ): Promise<LLMResponse> {
   try {
     const answers = await Promise.all(all.map(only));
+    const totals = answers.map((answer) => {
+      const its = new Totals([]);
+      its.take(answer);
+      return its;
+    });
     const choices = answers.flatMap((answer, i) => choicesOf(answer, i));
-    return { ...endOf(answers), choices };
+    return { ...(answers[0] as LLMResponse), ...sumOf(totals), choices };
   } finally {
     cancellation.abort(overtaken());
   }
@@ -141,7 +147,7 @@ async function* streamed(
     step.catch(() => undefined);
     open.set(i, step);
   };
-  const ends: LLMResponse[] = [];
+  const totals = all.map(() => new Totals([]));
   let first: LLMResponse | undefined;
   try {
     for (const i of streams.keys()) ask(i);
@@ -152,7 +158,7 @@ async function* streamed(
         continue;
       }
       first ??= result.value[0];
-      for (const message of result.value) ends[i] = totalsOf(message, ends[i]);
+      for (const message of result.value) totals[i]?.take(message);
       const { id = "", created = 0 } = first ?? {};
       yield result.value.map((message) => ({
         ...message,
@@ -160,7 +166,7 @@ async function* streamed(
       }));
       ask(i);
     }
-    if (first) yield [{ ...endOf(ends), id: first.id, created: first.created }];
+    if (first) yield [{ ...first, ...sumOf(totals), choices: [] }];
   } finally {
     cancellation.abort(overtaken());
     await Promise.allSettled(streams.map((stream) => stream.return?.()));
@@ -170,24 +176,16 @@ async function* streamed(
 const choicesOf = ({ choices }: LLMResponse, index: number): LLMResponse["choices"] =>
   choices.map((choice) => ({ ...choice, index }));
 
-/** A message with what those before it told of the whole. */
-const totalsOf = (message: LLMResponse, before: LLMResponse | undefined): LLMResponse => ({
-  ...message,
-  usage: message.usage ?? before?.usage,
-  usageEstimated: message.usageEstimated || before?.usageEstimated === true,
-  serviceTier: message.serviceTier ?? before?.serviceTier,
-  warnings: [...new Set([...(before?.warnings ?? []), ...message.warnings])],
-});
-
-/** What is told of all of them, without a choice. */
-function endOf(ends: readonly LLMResponse[]): LLMResponse {
-  const usages = ends.flatMap(({ usage }) => (usage ? [usage] : []));
+/** What is told of all of them together. */
+function sumOf(
+  all: readonly Totals[],
+): Pick<LLMResponse, "usage" | "usageEstimated" | "serviceTier" | "warnings"> {
+  const usages = all.flatMap(({ usage }) => (usage ? [usage] : []));
   return {
-    ...(ends[0] as LLMResponse),
-    choices: [],
     usage: usages.length > 0 ? usages.reduce(both) : undefined,
-    usageEstimated: ends.some(({ usageEstimated }) => usageEstimated),
-    warnings: [...new Set(ends.flatMap(({ warnings }) => warnings))],
+    usageEstimated: all.some(({ estimated }) => estimated),
+    serviceTier: all[0]?.tier,
+    warnings: [...new Set(all.flatMap(({ warnings }) => warnings))],
   };
 }
 
